@@ -107,9 +107,9 @@ def _fill(site: Site, size: int) -> None:
                 asked = HumanMessage(f"Which kiln is number {turn}?", id=f"q{turn}")
                 pack = long.context(asked)
                 long.append([asked, AIMessage(f"The blue one, number {turn}.", id=f"a{turn}")], pack=pack)
-            long.summarize()
+            long.summaries.make()
             long.index()
-            long.revise_board()
+            long.board.revise()
     fill.vacuum(site)
 
 

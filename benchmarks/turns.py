@@ -150,7 +150,7 @@ async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, f
 
     contestants: dict[str, Any] = {
         "floor read": floor_read,
-        "read": lambda _: memory.conversation(thread()).turns(last=TURNS),
+        "read": lambda _: memory.conversation(thread()).turns.list(last=TURNS),
         "floor add": floor_add,
         "add": add,
     }
@@ -171,7 +171,7 @@ async def _at_once(lab: Lab, site: Site, size: int) -> Table:
 
     try:
         for name, operation in (
-            ("read 10 turns", lambda one: one.aturns(last=TURNS)),
+            ("read 10 turns", lambda one: one.turns.alist(last=TURNS)),
             ("add a turn, keep 10", lambda one: one.aadd_turn(work.text(), work.text(), retention=_RETENTION)),
         ):
             times: list[float] = []

@@ -349,7 +349,7 @@ def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
 
     async def request() -> None:
         for number in count():
-            await memory.conversation(f"t{number % FLOODED}", user_id="flood").arequest_summary()
+            await memory.conversation(f"t{number % FLOODED}", user_id="flood").summaries.arequest()
 
     return [asyncio.create_task(append()), asyncio.create_task(request())]
 
@@ -363,7 +363,7 @@ async def _covered(memory: SupabaseMemory, thread_id: str) -> float:
     begun = time.perf_counter()
     honest = memory.conversation(thread_id, user_id="honest")
     await honest.aappend(work.said())
-    while (status := await honest.astatus()) is None or status.board_through < 1:
+    while (status := await honest.work.astatus()) is None or status.board_through < 1:
         if time.perf_counter() > begun + _TIMEOUT_SECONDS:
             raise TimeoutError("it was kept waiting")
         await asyncio.sleep(0.02)

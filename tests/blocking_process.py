@@ -335,18 +335,18 @@ for _name, _call in {
     "append": lambda memory: memory.conversation("a").aappend([HumanMessage("My password: hunter2")]),
     "forget": lambda memory: memory.conversation("gone").aforget(),
     "add_turn": lambda memory: memory.conversation("b").aadd_turn("Hello", "Hello, Maya"),
-    "opt_out": lambda memory: memory.conversation("c").aopt_out("kiln", by="ana"),
-    "opt_in": lambda memory: memory.conversation("c").aopt_in("kiln", by="ana"),
+    "opt_out": lambda memory: memory.conversation("c").aopt_out("kiln", actor="ana"),
+    "opt_in": lambda memory: memory.conversation("c").aopt_in("kiln", actor="ana"),
     "memory.conversations": lambda memory: memory.aconversations(limit=3),
     "memory.recall": lambda memory: memory.arecall(POINTING, time_range="week"),
     "memory.find": lambda memory: memory.afind("kiln", around=1),
     "memory.recall_summaries": lambda memory: memory.arecall_summaries(POINTING),
     "memory.forget_user": lambda memory: memory.aforget_user(user_id=memory.user_id or "nobody", dry_run=True),
     "memory.forget_expired": lambda memory: memory.aforget_expired(),
-    "memory.opt_out": lambda memory: memory.aopt_out("horoscope", by="ana"),
-    "memory.opt_in": lambda memory: memory.aopt_in("horoscope", by="ana"),
-    "memory.opt_outs": lambda memory: memory.aopt_outs(),
-    "memory.changes": lambda memory: memory.achanges(),
+    "privacy.opt_out": lambda memory: memory.privacy.aopt_out("horoscope", actor="ana"),
+    "privacy.opt_in": lambda memory: memory.privacy.aopt_in("horoscope", actor="ana"),
+    "privacy.opt_outs": lambda memory: memory.privacy.aopt_outs(),
+    "privacy.changes": lambda memory: memory.privacy.achanges(),
     "memory.flush": lambda memory: memory.aflush(),
     "memory.doctor": lambda memory: memory.adoctor(),
     "work.status": lambda memory: memory.work.astatus(**THREAD),
@@ -355,9 +355,10 @@ for _name, _call in {
     "work.unreadable": lambda memory: memory.work.aunreadable(),
     "work.summarize_due": lambda memory: memory.work.asummarize_due(),
     "work.index_due": lambda memory: memory.work.aindex_due(),
-    "rollout.set": lambda memory: memory.rollout.aset("parallel", by="ana", agent_id="set"),
+    "rollout.set": lambda memory: memory.rollout.aset("parallel", actor="ana", agent_id="set"),
     "rollout.stage": lambda memory: memory.rollout.astage(),
     "rollout.history": lambda memory: memory.rollout.ahistory(),
+    "rollout.comparisons": lambda memory: memory.rollout.acomparisons("a"),
     "rollout.report": lambda memory: memory.rollout.areport(),
 }.items():
     _verb(_name, _call)
@@ -374,32 +375,31 @@ for _name, _about in {
     "update": lambda prepared: prepared.aupdate(title="A kiln", metadata={"color": "blue"}),
     "count": lambda prepared: prepared.acount(),
     "forget_message": lambda prepared: prepared.aforget_message("none", dry_run=True),
-    "turns": lambda prepared: prepared.aturns(last=2),
-    "turns_as_text": lambda prepared: prepared.aturns_as_text(),
-    "turn": lambda prepared: prepared.aturn(1),
+    "turns": lambda prepared: prepared.turns.alist(last=2),
+    "turns_as_text": lambda prepared: prepared.turns.aas_text(),
+    "turn": lambda prepared: prepared.turns.aget(1),
     "resolve": lambda prepared: prepared.aresolve(POINTING),
     "context": lambda prepared: prepared.acontext(POINTING, query=POINTING),
     "coverage": lambda prepared: prepared.acoverage(),
-    "summarize": lambda prepared: prepared.asummarize(),
-    "complete_summary": lambda prepared: prepared.acomplete_summary(),
-    "summaries": lambda prepared: prepared.asummaries(),
-    "request_summary": lambda prepared: prepared.arequest_summary(),
-    "regenerate_summaries": lambda prepared: prepared.aregenerate_summaries(by="ana"),
-    "board": lambda prepared: prepared.aboard(),
-    "revise_board": lambda prepared: prepared.arevise_board(),
-    "edit_board_summary": lambda prepared: prepared.aedit_board_summary("By hand", by="ana"),
-    "regenerate_board": lambda prepared: prepared.aregenerate_board(by="ana"),
+    "summarize": lambda prepared: prepared.summaries.amake(),
+    "complete_summary": lambda prepared: prepared.summaries.acomplete(),
+    "summaries": lambda prepared: prepared.summaries.alist(),
+    "request_summary": lambda prepared: prepared.summaries.arequest(),
+    "regenerate_summaries": lambda prepared: prepared.summaries.aregenerate(actor="ana"),
+    "board": lambda prepared: prepared.board.aread(),
+    "revise_board": lambda prepared: prepared.board.arevise(),
+    "edit_board_summary": lambda prepared: prepared.board.aedit_summary("By hand", actor="ana"),
+    "regenerate_board": lambda prepared: prepared.board.aregenerate(actor="ana"),
     "index": lambda prepared: prepared.aindex(),
-    "index_summaries": lambda prepared: prepared.aindex_summaries(),
-    "reembed": lambda prepared: prepared.areembed(),
-    "chunks": lambda prepared: prepared.achunks(),
+    "index_summaries": lambda prepared: prepared.summaries.aindex(),
+    "reembed": lambda prepared: prepared.chunks.areembed(),
+    "chunks": lambda prepared: prepared.chunks.alist(),
     "find": lambda prepared: prepared.afind("kiln", around=1),
     "recall": lambda prepared: prepared.arecall(POINTING, time_range="week"),
-    "opt_outs": lambda prepared: prepared.aopt_outs(),
-    "changes": lambda prepared: prepared.achanges(),
-    "status": lambda prepared: prepared.astatus(),
-    "retry": lambda prepared: prepared.aretry(),
-    "comparisons": lambda prepared: prepared.acomparisons(),
+    "opt_outs": lambda prepared: prepared.privacy.aopt_outs(),
+    "changes": lambda prepared: prepared.privacy.achanges(),
+    "status": lambda prepared: prepared.work.astatus(),
+    "retry": lambda prepared: prepared.work.aretry(),
     "manifests": lambda prepared: prepared.amanifests(),
 }.items():
     _prepared(_name, _about)
@@ -411,10 +411,10 @@ async def controls(place: Place) -> None:
         told = memory.conversation("controls")
         await told.aappend(conversation())
         await told.aindex()
-        await told.asummarize()
-        await memory.arate((await told.achunks())[0], actor="ana", useful=True)
-        await told.aedit_summary(1, "By hand.", actor="ana")
-        await told.adelete_summary(1, actor="ana")
+        await told.summaries.amake()
+        await memory.privacy.arate((await told.chunks.alist())[0], actor="ana", useful=True)
+        await told.summaries.aedit(1, "By hand.", actor="ana")
+        await told.summaries.adelete(1, actor="ana")
 
 
 @use
@@ -422,10 +422,10 @@ async def boards(place: Place) -> None:
     async with place.memory() as memory:
         told = memory.conversation("boards")
         await told.aappend(conversation())
-        item = await told.aadd_board_item("fact", "The kiln is new.", actor="ana")
-        await told.aedit_board_item(item, actor="ana", text="The kiln is old.")
-        await told.apin_board_item(item, actor="ana")
-        await told.adelete_board_item(item, actor="ana")
+        item = await told.board.aadd("fact", "The kiln is new.", actor="ana")
+        await told.board.aedit(item, actor="ana", text="The kiln is old.")
+        await told.board.apin(item, actor="ana")
+        await told.board.adelete(item, actor="ana")
 
 
 @use
@@ -726,12 +726,12 @@ async def removed_and_taken_back(place: Place) -> None:
         state = await made.ainvoke({"messages": "Hello"}, config)
         await made.aupdate_state(config, {"messages": [RemoveMessage(id=state["messages"][-1].id)]})
         await made.ainvoke({"messages": "And now?"}, config)
-        assert len(await memory.conversation("removed").aread(superseded=True)) == 1
+        assert len(await memory.conversation("removed").superseded.alist()) == 1
         for run, text in enumerate(("Fail", "Hello")):
             server: Any = {"configurable": {"thread_id": "taken", "run_id": f"r{run}", "assistant_id": "a"}}
             with suppress(ZeroDivisionError):
                 await builder.compile(checkpointer=InMemorySaver()).ainvoke({"messages": text}, server)
-        assert len(await memory.conversation("taken").aread(superseded=True)) == 1
+        assert len(await memory.conversation("taken").superseded.alist()) == 1
 
 
 @use
@@ -796,7 +796,7 @@ async def inspector(place: Place) -> None:
         await told.aappend(conversation())
         await told.aindex()
         await told.aopt_out("horoscope", actor="ana")
-        item = await told.aadd_board_item("fact", "The kiln is new.", actor="ana")
+        item = await told.board.aadd("fact", "The kiln is new.", actor="ana")
         app = application(memory, write=True)
         address, asked = "http://127.0.0.1", "?thread=inspected"
         async with (
@@ -945,9 +945,9 @@ async def prepare(place: Place) -> None:
     async with place.memory() as memory:
         prepared = memory.conversation(**THREAD)
         await prepared.aappend(conversation())
-        await prepared.asummarize()
+        await prepared.summaries.amake()
         await prepared.aindex()
-        await prepared.arevise_board()
+        await prepared.board.arevise()
         await prepared.aappend(conversation())
 
 

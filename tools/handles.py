@@ -14,6 +14,7 @@ people hold: for each verb a sync method that drives the flow, and an async one 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -99,6 +100,7 @@ class Handle:
         doc: Its docstring.
         verbs: Its verbs by their names.
         base: What it derives from, and the module of that.
+        parts: The handles that it gives, by the names of its properties.
     """
 
     module: str
@@ -108,6 +110,7 @@ class Handle:
     doc: str
     verbs: dict[str, Verb]
     base: tuple[str, str]
+    parts: dict[str, str] = field(default_factory=dict)
 
 
 CONVERSATION = ("ConversationHandle", "memory.handle")
@@ -122,62 +125,165 @@ HANDLES = (
         """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
 
 Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
-the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
-pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or brings
-back what was deleted.
+the name of the person who does it: it is noted with the change and its time.
 """,
         {
             "append": Verb("memory.messages.append", public=("retention",)),
             "add_turn": Verb("memory.messages.add_turn", public=("retention",)),
-            "read": Verb("operations.conversations.read", public=("retention",)),
+            "read": Verb("operations.conversations.read", public=("retention",), hidden=("superseded",)),
             "find": Verb("operations.recall.exact_search.find"),
             "count": Verb("operations.conversations.count"),
             "info": Verb("operations.listing.info"),
             "update": Verb("operations.listing.update"),
             "forget": Verb("memory.messages.forget"),
             "forget_message": Verb("memory.messages.forget_message"),
-            "reinstate": Verb("operations.conversations.reinstate"),
-            "turns": Verb("operations.turns.list_turns", public=("retention",)),
-            "turns_as_text": Verb("operations.turns.turns_as_text", public=("retention",)),
-            "turn": Verb("operations.turns.read_turn"),
             "resolve": Verb("operations.turns.resolve"),
             "context": Verb("memory.context_defaults.context", public=("retention",)),
             "manifests": Verb("operations.manifests.listing.manifests"),
             "coverage": Verb("memory.context_defaults.coverage"),
-            "summarize": Verb("memory.summaries.summarize"),
-            "complete_summary": Verb("memory.summaries.complete_summary"),
-            "summaries": Verb("operations.summaries.rolling.list_segments", hidden=("level",)),
-            "request_summary": Verb("operations.work.request"),
-            "edit_summary": Verb("operations.controls.edit_segment"),
-            "delete_summary": Verb("operations.controls.delete_segment"),
-            "regenerate_summaries": Verb("operations.controls.regenerate_summaries"),
-            "board": Verb("operations.boards.board.read_board", hidden=("limit",)),
-            "revise_board": Verb("operations.boards.revise.revise_board", hidden=("if_due", "max_revisions")),
-            "regenerate_board": Verb("operations.boards.revise.regenerate_board"),
-            "edit_board_summary": Verb("operations.boards.editing.edit_summary"),
-            "add_board_item": Verb("operations.boards.editing.add_item"),
-            "edit_board_item": Verb("operations.boards.editing.edit_item"),
-            "pin_board_item": Verb("operations.boards.editing.pin_item"),
-            "delete_board_item": Verb("operations.boards.editing.delete_item"),
             "recall": Verb("operations.recall.search.recall"),
-            "chunks": Verb("operations.recall.indexing.chunks"),
             "index": Verb(
                 "operations.recall.indexing.index_messages",
                 public=("chunking",),
                 fixed={"respect_backoff": "False"},
                 hidden=("max_batches", "seconds"),
             ),
-            "index_summaries": Verb("operations.recall.summaries.index_summaries"),
+            "opt_out": Verb("operations.controls.opt_out"),
+            "opt_in": Verb("operations.controls.opt_in"),
+        },
+        CONVERSATION,
+        {
+            "board": "ConversationBoard",
+            "summaries": "ConversationSummaries",
+            "turns": "ConversationTurns",
+            "chunks": "ConversationChunks",
+            "superseded": "SupersededMessages",
+            "privacy": "ConversationPrivacy",
+            "work": "ConversationWork",
+        },
+    ),
+    Handle(
+        "conversation_board",
+        "ConversationBoard",
+        "conversation",
+        "What is done with a conversation's board.",
+        """A conversation's board: facts, entities, topics, action items and questions, with a summary.
+
+What a person adds, edits, pins or deletes survives every regeneration: no model changes what a person wrote,
+supersedes what is pinned, or brings back what was deleted.
+""",
+        {
+            "read": Verb("operations.boards.board.read_board", hidden=("limit",)),
+            "add": Verb("operations.boards.editing.add_item"),
+            "edit": Verb("operations.boards.editing.edit_item"),
+            "pin": Verb("operations.boards.editing.pin_item"),
+            "delete": Verb("operations.boards.editing.delete_item"),
+            "edit_summary": Verb("operations.boards.editing.edit_summary"),
+            "revise": Verb("operations.boards.revise.revise_board", hidden=("if_due", "max_revisions")),
+            "regenerate": Verb("operations.boards.revise.regenerate_board"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "conversation_summaries",
+        "ConversationSummaries",
+        "conversation",
+        "What is done with a conversation's summaries.",
+        """A conversation's summaries: the segments of the rolling one, and the complete one.
+""",
+        {
+            "make": Verb("memory.summaries.summarize"),
+            "complete": Verb("memory.summaries.complete_summary"),
+            "list": Verb("operations.summaries.rolling.list_segments", hidden=("level",)),
+            "edit": Verb("operations.controls.edit_segment"),
+            "delete": Verb("operations.controls.delete_segment"),
+            "regenerate": Verb("operations.controls.regenerate_summaries"),
+            "request": Verb("operations.work.request"),
+            "index": Verb("operations.recall.summaries.index_summaries"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "conversation_turns",
+        "ConversationTurns",
+        "conversation",
+        "What is done with a conversation's turns.",
+        """A conversation's complete turns: what the user said and the final answer.
+""",
+        {
+            "list": Verb("operations.turns.list_turns", public=("retention",)),
+            "get": Verb("operations.turns.read_turn"),
+            "as_text": Verb("operations.turns.turns_as_text", public=("retention",)),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "conversation_chunks",
+        "ConversationChunks",
+        "conversation",
+        "What is done with a conversation's chunks.",
+        """The slices of a conversation that recall finds.
+""",
+        {
+            "list": Verb("operations.recall.indexing.chunks"),
             "reembed": Verb("operations.recall.indexing.reembed"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "superseded_messages",
+        "SupersededMessages",
+        "conversation",
+        "What is done with messages that a graph has left.",
+        """The messages that a graph has left, because it was forked or they were removed from its state.
+""",
+        {
+            "list": Verb("operations.conversations.read_superseded", public=("retention",)),
+            "reinstate": Verb("operations.conversations.reinstate"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "conversation_privacy",
+        "ConversationPrivacy",
+        "conversation",
+        "What people decided about a conversation.",
+        """What people decided about a conversation: opt-outs, ratings and edits.
+""",
+        {
+            "opt_outs": Verb("operations.controls.opt_outs"),
+            "changes": Verb("operations.controls.changes"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "conversation_work",
+        "ConversationWork",
+        "conversation",
+        "What workers have to do for a conversation.",
+        """What workers have to do for a conversation.
+""",
+        {
+            "status": Verb("operations.work.status_of"),
+            "retry": Verb("operations.work.retry_one"),
+        },
+        CONVERSATION,
+    ),
+    Handle(
+        "privacy",
+        "Privacy",
+        "memory",
+        "What people decide about all that is remembered of them.",
+        """What people decide about all of a user's conversations, and what that changed: `memory.privacy`.
+""",
+        {
             "opt_out": Verb("operations.controls.opt_out"),
             "opt_in": Verb("operations.controls.opt_in"),
             "opt_outs": Verb("operations.controls.opt_outs"),
             "changes": Verb("operations.controls.changes"),
-            "status": Verb("operations.work.status_of"),
-            "retry": Verb("operations.work.retry_one"),
-            "comparisons": Verb("operations.rollout.comparison.comparisons"),
+            "rate": Verb("operations.controls.rate"),
         },
-        CONVERSATION,
+        MEMORY,
     ),
     Handle(
         "work",
@@ -205,12 +311,13 @@ A verb is about the memory's user; where the memory has none, about everybody's 
         "What is done with a rollout.",
         """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
 
-See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
+See `Rollout` for the stages.
 """,
         {
             "set": Verb("operations.rollout.stages.set_stage"),
             "stage": Verb("operations.rollout.stages.stage"),
             "history": Verb("operations.rollout.stages.history"),
+            "comparisons": Verb("operations.rollout.comparison.comparisons"),
             "report": Verb("operations.rollout.comparison.report"),
         },
         MEMORY,
@@ -222,10 +329,9 @@ See `Rollout` for the stages, and `Conversation.comparisons` for those of one co
         "What is done with all conversations of a user, and with the memory itself.",
         """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
 
-Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close it
-at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
-conversations is here; `memory.work` is what workers have to do, `memory.rollout` how agents are introduced to the
-memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
+it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
+conversations is here. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
 """,
         {
             "conversations": Verb("operations.listing.conversations"),
@@ -234,15 +340,11 @@ memory. Each verb has an async twin with LangChain's prefix `a`: `recall` and `a
             "recall_summaries": Verb("operations.recall.summaries.recall_summaries", public=("time_zone",)),
             "forget_user": Verb("memory.messages.forget_user"),
             "forget_expired": Verb("memory.messages.forget_expired", public=("retention",)),
-            "opt_out": Verb("operations.controls.opt_out"),
-            "opt_in": Verb("operations.controls.opt_in"),
-            "opt_outs": Verb("operations.controls.opt_outs"),
-            "changes": Verb("operations.controls.changes"),
-            "rate": Verb("operations.controls.rate"),
             "flush": Verb("memory.outbox_delivery.flush"),
             "doctor": Verb("memory.doctor.checks.doctor"),
         },
         ("Constructors", "memory.constructors"),
+        {"privacy": "Privacy", "work": "Work", "rollout": "Rollouts"},
     ),
 )
 
@@ -307,11 +409,15 @@ class Writer:
         methods = self._constructors() if handle.base[0] == "Constructors" else []
         for name, verb in handle.verbs.items():
             methods += [self._verb(name, verb, ""), self._verb(name, verb, "a")]
+        methods += [self._part(name, part) for name, part in handle.parts.items()]
         doc = indent(f'"""{handle.doc}"""', "    ")
         body = f"class {handle.name}({handle.base[0]}):\n{doc}\n\n" + indent("\n\n".join(methods), "    ")
         base = f"from {PACKAGE}.{handle.base[1]} import {handle.base[0]}"
         head = f'"""{handle.summary}"""\n\nfrom __future__ import annotations\n\n'
         note = "# Written by tools/handles.py. Do not edit.\n"
+        if "list" in handle.verbs:  # within the class it is the method's name
+            self.names["builtins"] = "import builtins"
+            body = re.sub(r"(?<![\w.])list\[", "builtins.list[", body)
         return _tidied(note + head + "\n".join(sorted({*self.names.values(), base})) + "\n\n\n" + body + "\n")
 
     def _constructors(self) -> list[str]:
@@ -334,6 +440,14 @@ class Writer:
                 self._uses(module, "Self")
                 made.append(f"@classmethod\ndef {node.name.removeprefix('_')}({signature}) -> Self:\n{doc}\n{end}")
         return made
+
+    def _part(self, name: str, part: str) -> str:
+        """A property that gives a further handle."""
+        handle = next(each for each in HANDLES if each.name == part)
+        self.names[part] = f"from {PACKAGE}.memory.{handle.module} import {part}"
+        given = "self._memory, self._key" if handle.about == "conversation" else "self"
+        doc = handle.doc.partition("\n")[0]
+        return f'@property\ndef {name}(self) -> {part}:\n    """{doc}"""\n    return {part}({given})'
 
     def _verb(self, name: str, verb: Verb, prefix: str) -> str:
         """A verb in one color."""
@@ -392,8 +506,8 @@ class Writer:
         args = node.args
         count = len(args.args)
         defaults = dict(zip((each.arg for each in args.args[count - len(args.defaults) :]), args.defaults, strict=True))
-        shown: list[str] = []
-        keywords = [f"{name}: str | None = None" for name in ids or {}]
+        shown = ["thread_id: str"] if "thread_id" in (ids or {}) else []
+        keywords = [f"{name}: str | None = None" for name in ids or {} if name != "thread_id"]
         passed: list[str] = []
         for each in positional:
             given = self._given(each, verb)

@@ -75,7 +75,7 @@ class Package:
         if indexed.failed or indexed.through_sequence != len(messages) - 1:
             raise RuntimeError(f"not everything was indexed: {indexed}")
         if self.has_board:
-            board = self.memory.conversation(conversation.id).revise_board()
+            board = self.memory.conversation(conversation.id).board.revise()
             if board.failed or board.through_sequence != len(messages) - 1:
                 raise RuntimeError(f"not everything is on the board: {board}")
         self._stored.add(conversation.id)

@@ -72,7 +72,7 @@ async def read(thread_id: str, user: User) -> list[dict[str, str]]:
 
 async def revise(thread_id: str, user: Caller) -> None:
     """Bring the board up to date when the answer is out. With `supabase-memory worker` running, leave this away."""
-    await memory.conversation(thread_id, user_id=user.user_id).arevise_board()
+    await memory.conversation(thread_id, user_id=user.user_id).board.arevise()
 
 
 if isinstance(users, Local):

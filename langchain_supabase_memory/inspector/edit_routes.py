@@ -61,7 +61,7 @@ async def _board(context: RequestContext, form: Mapping[str, str]) -> str:
     conversation = context.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
     item = _item_of(form, name)
-    await conversation.apin_board_item(item, actor=by, pinned=name == "pin")
+    await conversation.board.apin(item, actor=by, pinned=name == "pin")
     return _anchor(context.page_link("/board"), item)
 
 
@@ -70,7 +70,7 @@ async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
     by = await _actor(context)
     conversation, item = context.conversation(reading=False), _item_of(form, "item")
     if "delete" in form:
-        await conversation.adelete_board_item(item, actor=by)
+        await conversation.board.adelete(item, actor=by)
         return context.page_link("/board")
     changed: dict[str, Any] = {}
     if form.get("text", "").strip() and form["text"] != form.get("was", ""):
@@ -78,7 +78,7 @@ async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
     if form.get("state") and form["state"] != form.get("was_state"):
         changed["state"] = form["state"]
     if changed:
-        await conversation.aedit_board_item(item, actor=by, **changed)
+        await conversation.board.aedit(item, actor=by, **changed)
     return _anchor(context.page_link("/board"), item)
 
 
@@ -90,14 +90,14 @@ async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
         raise InvalidInputError("There is no such kind of item.", hint="Choose one of the list.")
     type_ = (form.get("type") or None) if kind == "entity" else None
     conversation = context.conversation(reading=False)
-    item = await conversation.aadd_board_item(kind, form.get("text", ""), actor=by, entity_type=type_)
+    item = await conversation.board.aadd(kind, form.get("text", ""), actor=by, entity_type=type_)
     return _anchor(context.page_link("/board"), item)
 
 
 async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
     """Write the board's summary, or take back what was written."""
     by = await _actor(context)
-    await context.conversation(reading=False).aedit_board_summary(form.get("text", ""), actor=by)
+    await context.conversation(reading=False).board.aedit_summary(form.get("text", ""), actor=by)
     return context.page_link("/board")
 
 
@@ -106,9 +106,9 @@ async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:
     by = await _actor(context)
     conversation = context.conversation(reading=False)
     if form.get("what") == "summaries":
-        await conversation.aregenerate_summaries(actor=by)
+        await conversation.summaries.aregenerate(actor=by)
         return context.page_link("")
-    await conversation.aregenerate_board(actor=by)
+    await conversation.board.aregenerate(actor=by)
     return context.page_link("/board")
 
 
@@ -119,9 +119,9 @@ async def _segment(context: RequestContext, form: Mapping[str, str]) -> str:
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise InvalidInputError("There is no such segment.", hint="Use the forms of the page.")
     if "delete" in form:
-        await conversation.adelete_summary(int(number), actor=by)
+        await conversation.summaries.adelete(int(number), actor=by)
     else:
-        await conversation.aedit_summary(int(number), form.get("text", ""), actor=by)
+        await conversation.summaries.aedit(int(number), form.get("text", ""), actor=by)
     return context.page_link("/summaries")
 
 
@@ -141,7 +141,7 @@ async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
 async def _summarize(context: RequestContext, form: Mapping[str, str]) -> str:
     """Ask a worker to do what there is to do now."""
     await context.listed_conversation()
-    await context.conversation(reading=False).arequest_summary()
+    await context.conversation(reading=False).summaries.arequest()
     return context.page_link("")
 
 
@@ -149,7 +149,7 @@ async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
     """Try again what was given up: of one conversation, or of all, those that are not shown as well."""
     if context.asked.get("thread"):
         await context.listed_conversation()
-        await context.conversation(reading=False).aretry()
+        await context.conversation(reading=False).work.aretry()
     else:
         await context.memory.work.aretry(user_id=context.user_id)
     return context.link("/queue", user=context.user_id if context.sees_all_users else None)

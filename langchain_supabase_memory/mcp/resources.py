@@ -61,7 +61,7 @@ async def board(conversation_id: str) -> str:
     """The board of a conversation."""
     served = current_request()
     handle = served.memory.conversation(conversation_id)
-    found = await handle.aboard()
+    found = await handle.board.aread()
     zone = tool_call(served).zone
     words = "\n".join(filter(None, [found.edited_summary, found.summary]))
     shown = [Passage("summary", words)] if words else []

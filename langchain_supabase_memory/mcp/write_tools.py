@@ -58,6 +58,6 @@ async def note(
     item = (
         await current_request()
         .memory.conversation(conversation_id)
-        .aadd_board_item(kind, text, actor=BY, author_kind="model", begin=True)
+        .board.aadd(kind, text, actor=BY, author_kind="model", begin=True)
     )
     return reply(output_limit.note(f"Noted on the board as {item}."), [{"thread_id": conversation_id}])

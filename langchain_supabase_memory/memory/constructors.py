@@ -1,4 +1,4 @@
-"""How a memory is made, and the handles that it gives; `tools/colors.py` writes each setting out as a keyword."""
+"""How a memory is made, and the handles that it gives; `tools/handles.py` writes each setting out as a keyword."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.memory.argument_checks import require_folder, require_transport
 from langchain_supabase_memory.memory.conversation import Conversation
-from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME, Services, Settings
-from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID
 
@@ -229,13 +227,3 @@ class Constructors(Services):
                 another user.
         """
         return Conversation(self, self.key(thread_id, user_id, agent_id))
-
-    @property
-    def work(self) -> Work:
-        """What workers have to do, over all conversations."""
-        return Work(self)
-
-    @property
-    def rollout(self) -> Rollouts:
-        """The stage at which agents are that are introduced to the memory, and how the contexts compare."""
-        return Rollouts(self)

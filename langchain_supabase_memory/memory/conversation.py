@@ -6,35 +6,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.context_defaults import context, coverage
+from langchain_supabase_memory.memory.conversation_board import ConversationBoard
+from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
+from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
+from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
+from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
+from langchain_supabase_memory.memory.conversation_work import ConversationWork
 from langchain_supabase_memory.memory.handle import ConversationHandle
 from langchain_supabase_memory.memory.messages import add_turn, append, forget, forget_message
-from langchain_supabase_memory.memory.summaries import complete_summary, summarize
-from langchain_supabase_memory.operations.boards.board import Board, BoardItem, read_board
-from langchain_supabase_memory.operations.boards.editing import add_item, delete_item, edit_item, edit_summary, pin_item
-from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
-from langchain_supabase_memory.operations.controls import (
-    ControlChange,
-    OptOut,
-    changes,
-    delete_segment,
-    edit_segment,
-    opt_in,
-    opt_out,
-    opt_outs,
-    regenerate_summaries,
-)
-from langchain_supabase_memory.operations.conversations import Column, count, read, reinstate
+from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
+from langchain_supabase_memory.operations.controls import opt_in, opt_out
+from langchain_supabase_memory.operations.conversations import Column, count, read
 from langchain_supabase_memory.operations.listing import info, update
 from langchain_supabase_memory.operations.manifests.listing import manifests
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
-from langchain_supabase_memory.operations.recall.indexing import chunks, index_messages, reembed
+from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.operations.recall.search import recall
-from langchain_supabase_memory.operations.recall.summaries import index_summaries
-from langchain_supabase_memory.operations.rollout.comparison import Comparison, comparisons
-from langchain_supabase_memory.operations.summaries.rolling import list_segments
-from langchain_supabase_memory.operations.turns import TEMPLATE, list_turns, read_turn, resolve, turns_as_text
-from langchain_supabase_memory.operations.work import ConversationStatus, request, retry_one, status_of
+from langchain_supabase_memory.operations.turns import resolve
 from langchain_supabase_memory.settings import (
     DEFAULT_WEIGHTS,
     INHERITED,
@@ -47,8 +36,6 @@ from langchain_supabase_memory.settings import (
 )
 from langchain_supabase_memory.values import (
     AppendResult,
-    BoardResult,
-    Chunk,
     ConversationInfo,
     Coverage,
     FoundPage,
@@ -58,10 +45,7 @@ from langchain_supabase_memory.values import (
     Receipt,
     Reference,
     Scope,
-    Segment,
     StoredMessage,
-    SummaryResult,
-    Turn,
 )
 
 if TYPE_CHECKING:
@@ -73,19 +57,15 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
-    from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
-    from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
 
 
 class Conversation(ConversationHandle):
     """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
 
     Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
-    the name of the person who does it: it is noted with the change and its time. What a person adds to a board, edits,
-    pins or deletes survives every regeneration: no model changes what a person wrote, supersedes what is pinned, or brings
-    back what was deleted.
+    the name of the person who does it: it is noted with the change and its time.
     """
 
     def append(
@@ -106,9 +86,9 @@ class Conversation(ConversationHandle):
         where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
 
         Args:
-            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
-                Of several with one id the last is stored, at the place of the first. A message that is there already
-                with other content is replaced.
+            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
+                retry. Of several with one id the last is stored, at the place of the first. A message that is there
+                already with other content is replaced.
             metadata: What to store beside each of them: a JSON object.
             created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
                 by default.
@@ -236,7 +216,6 @@ class Conversation(ConversationHandle):
         to_sequence: int | None = None,
         columns: Sequence[Column] | None = None,
         display: bool = False,
-        superseded: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """Read messages in order: all of them, or those within every bound that is given.
@@ -253,7 +232,6 @@ class Conversation(ConversationHandle):
                 `created_at`, `updated_at` and `metadata`.
             display: Only what a chat page shows: what the user and the assistant said, with media as references; no
                 tool's call or result, no system message.
-            superseded: The messages that a graph has left, in place of those that stand; see `reinstate`.
             retention: What is kept; what is beyond it is not shown. The memory's by default.
 
         Returns:
@@ -275,7 +253,6 @@ class Conversation(ConversationHandle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
-                superseded=superseded,
                 retention=retention or self._memory.settings.retention,
             )
         )
@@ -291,7 +268,6 @@ class Conversation(ConversationHandle):
         to_sequence: int | None = None,
         columns: Sequence[Column] | None = None,
         display: bool = False,
-        superseded: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
@@ -306,7 +282,6 @@ class Conversation(ConversationHandle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
-                superseded=superseded,
                 retention=retention or self._memory.settings.retention,
             )
         )
@@ -326,8 +301,9 @@ class Conversation(ConversationHandle):
         """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
 
         It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten. Several
-        come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be indexed.
+        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten.
+        Several come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be
+        indexed.
 
         Args:
             texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
@@ -482,156 +458,6 @@ class Conversation(ConversationHandle):
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
         return await self._memory.arun(forget_message(self._memory, self._key, message_id, dry_run=dry_run))
-
-    def reinstate(self, message_ids: Sequence[str]) -> list[int]:
-        """Bring messages back that a graph has left, because it was forked or they were removed from its state.
-
-        They stand at their own numbers again, and no state of a graph takes them away any more.
-
-        Args:
-            message_ids: The ids of superseded messages, as `read(superseded=True)` gives them.
-
-        Returns:
-            The numbers of those that are back. An id that is not superseded is passed over.
-
-        Raises:
-            InvalidInputError: `message_ids` is no list.
-        """
-        return self._memory.run(reinstate(self._key, message_ids))
-
-    async def areinstate(self, message_ids: Sequence[str]) -> list[int]:
-        """The async twin of `reinstate`."""
-        return await self._memory.arun(reinstate(self._key, message_ids))
-
-    def turns(
-        self,
-        *,
-        last: int | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        before: int | None = None,
-        retention: Retention | None = None,
-    ) -> list[Turn]:
-        """The complete turns, oldest first: what was asked and the final answer, without what tools did in between.
-
-        Args:
-            last: Only the newest so many.
-            since: Only those asked at or after this time, with a time zone.
-            until: Only those asked before this time, with a time zone.
-            before: Only those that begin before the message with this number: the `from_sequence` of the first turn of
-                a page, for the page before it.
-            retention: What is kept; what is beyond it is not shown. The memory's by default.
-
-        Raises:
-            InvalidInputError: `last` or `before` is negative, or a time is naive.
-        """
-        return self._memory.run(
-            list_turns(
-                self._key,
-                last=last,
-                since=since,
-                until=until,
-                before=before,
-                retention=retention or self._memory.settings.retention,
-            )
-        )
-
-    async def aturns(
-        self,
-        *,
-        last: int | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        before: int | None = None,
-        retention: Retention | None = None,
-    ) -> list[Turn]:
-        """The async twin of `turns`."""
-        return await self._memory.arun(
-            list_turns(
-                self._key,
-                last=last,
-                since=since,
-                until=until,
-                before=before,
-                retention=retention or self._memory.settings.retention,
-            )
-        )
-
-    def turns_as_text(
-        self,
-        *,
-        template: str = TEMPLATE,
-        separator: str = "\n\n",
-        last: int | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        retention: Retention | None = None,
-    ) -> str:
-        """The complete turns as text for a prompt, query and answer in a template.
-
-        Args:
-            template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
-            separator: What stands between two.
-            last: Only the newest so many.
-            since: Only those asked at or after this time, with a time zone.
-            until: Only those asked before this time, with a time zone.
-            retention: What is kept; what is beyond it is not shown. The memory's by default.
-
-        Raises:
-            InvalidInputError: `last` is negative, a time is naive, or the template names something else.
-        """
-        return self._memory.run(
-            turns_as_text(
-                self._key,
-                template=template,
-                separator=separator,
-                last=last,
-                since=since,
-                until=until,
-                retention=retention or self._memory.settings.retention,
-            )
-        )
-
-    async def aturns_as_text(
-        self,
-        *,
-        template: str = TEMPLATE,
-        separator: str = "\n\n",
-        last: int | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        retention: Retention | None = None,
-    ) -> str:
-        """The async twin of `turns_as_text`."""
-        return await self._memory.arun(
-            turns_as_text(
-                self._key,
-                template=template,
-                separator=separator,
-                last=last,
-                since=since,
-                until=until,
-                retention=retention or self._memory.settings.retention,
-            )
-        )
-
-    def turn(self, number: int) -> Turn | None:
-        """One complete turn by its number; from the end, if it is negative.
-
-        Args:
-            number: From 1 for the oldest that is kept; -1 is the newest.
-
-        Returns:
-            The turn; `None` if there is none of this number.
-
-        Raises:
-            InvalidInputError: The number is 0 or none.
-        """
-        return self._memory.run(read_turn(self._key, number, retention=self._memory.settings.retention))
-
-    async def aturn(self, number: int) -> Turn | None:
-        """The async twin of `turn`."""
-        return await self._memory.arun(read_turn(self._key, number, retention=self._memory.settings.retention))
 
     def resolve(self, text: str) -> Reference | None:
         """The turn that a user's words point at, such as "the second one" or "yung una".
@@ -864,428 +690,6 @@ class Conversation(ConversationHandle):
         """The async twin of `coverage`."""
         return await self._memory.arun(coverage(self._memory, self._key, budget=budget))
 
-    def summarize(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
-        """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
-
-        Args:
-            policy: How; the memory's by default.
-            model: The model; the memory's by default.
-
-        Returns:
-            What was done. A model that failed is no error: nothing is changed.
-
-        Raises:
-            ConfigurationError: There is no model.
-            SupabaseMemoryError: The database refused or could not be reached.
-        """
-        return self._memory.run(summarize(self._memory, self._key, policy=policy, model=model))
-
-    async def asummarize(
-        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
-    ) -> SummaryResult:
-        """The async twin of `summarize`."""
-        return await self._memory.arun(summarize(self._memory, self._key, policy=policy, model=model))
-
-    def complete_summary(
-        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
-    ) -> CompleteSummary:
-        """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
-
-        The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
-        conversation that went on only the last branch is written anew.
-
-        Args:
-            policy: How long a summary may be, how much one call of the model reads; the memory's by default.
-            model: The model; the memory's by default.
-
-        Returns:
-            The summary. A model that failed is no error: what was made stays, and the next call goes on.
-
-        Raises:
-            ConfigurationError: There is no model.
-            SupabaseMemoryError: The database refused or could not be reached.
-        """
-        return self._memory.run(complete_summary(self._memory, self._key, policy=policy, model=model))
-
-    async def acomplete_summary(
-        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
-    ) -> CompleteSummary:
-        """The async twin of `complete_summary`."""
-        return await self._memory.arun(complete_summary(self._memory, self._key, policy=policy, model=model))
-
-    def summaries(self, *, last: int | None = None) -> list[Segment]:
-        """The segments of the rolling summary, in order.
-
-        Args:
-            last: Only the newest so many; `None` means all.
-        """
-        return self._memory.run(list_segments(self._key, last=last, retention=self._memory.settings.retention))
-
-    async def asummaries(self, *, last: int | None = None) -> list[Segment]:
-        """The async twin of `summaries`."""
-        return await self._memory.arun(list_segments(self._key, last=last, retention=self._memory.settings.retention))
-
-    def request_summary(self, *, priority: int | None = None) -> bool:
-        """Ask a worker to summarize the conversation now, whether it is due or not.
-
-        Args:
-            priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
-
-        Returns:
-            Whether there is such a conversation.
-        """
-        return self._memory.run(request(self._key, priority=priority))
-
-    async def arequest_summary(self, *, priority: int | None = None) -> bool:
-        """The async twin of `request_summary`."""
-        return await self._memory.arun(request(self._key, priority=priority))
-
-    def edit_summary(self, number: int, text: str, *, actor: str) -> int:
-        """Write what a segment of the rolling summary says. The next goes on from there.
-
-        What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
-        it is; it goes only with what it was made from, when a message of it or before it is edited or forgotten.
-
-        Args:
-            number: The segment, as `summaries` numbers them.
-            text: What it says, up to 10,000 characters.
-            actor: Who writes it.
-
-        Returns:
-            How many segments were taken back.
-
-        Raises:
-            InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
-            NotFoundError: There is no such conversation or segment.
-        """
-        return self._memory.run(edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor))
-
-    async def aedit_summary(self, number: int, text: str, *, actor: str) -> int:
-        """The async twin of `edit_summary`."""
-        return await self._memory.arun(
-            edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor)
-        )
-
-    def delete_summary(self, number: int, *, actor: str) -> int:
-        """Take a segment back and all that were built on it; they are written anew when that is due.
-
-        What was made from messages that have expired cannot be written anew.
-
-        Args:
-            number: The segment, as `summaries` numbers them.
-            actor: Who wants that.
-
-        Returns:
-            How many segments were taken back.
-
-        Raises:
-            NotFoundError: There is no such conversation or segment.
-        """
-        return self._memory.run(delete_segment(self._key, number, actor=actor))
-
-    async def adelete_summary(self, number: int, *, actor: str) -> int:
-        """The async twin of `delete_summary`."""
-        return await self._memory.arun(delete_segment(self._key, number, actor=actor))
-
-    def regenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
-        """Write the summaries anew from the messages: those after the last that a person wrote.
-
-        Args:
-            actor: Who wants that.
-            include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
-                expired stays in any case.
-
-        Returns:
-            What was written; nothing, if the memory has no model: then they are written when that is due.
-
-        Raises:
-            NotFoundError: There is no such conversation.
-        """
-        return self._memory.run(
-            regenerate_summaries(
-                self._key,
-                self._memory.summary_policy(),
-                actor=actor,
-                include_edited=include_edited,
-                summarizer=self._memory.summarizer_name,
-            )
-        )
-
-    async def aregenerate_summaries(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
-        """The async twin of `regenerate_summaries`."""
-        return await self._memory.arun(
-            regenerate_summaries(
-                self._key,
-                self._memory.summary_policy(),
-                actor=actor,
-                include_edited=include_edited,
-                summarizer=self._memory.summarizer_name,
-            )
-        )
-
-    def board(self, *, history: bool = False) -> Board:
-        """The board: its living summary with facts, entities, topics, action items and questions.
-
-        Args:
-            history: Whether what people changed comes with it.
-
-        Returns:
-            The board; an empty one if there is none.
-        """
-        return self._memory.run(read_board(self._key, history=history, retention=self._memory.settings.retention))
-
-    async def aboard(self, *, history: bool = False) -> Board:
-        """The async twin of `board`."""
-        return await self._memory.arun(
-            read_board(self._key, history=history, retention=self._memory.settings.retention)
-        )
-
-    def revise_board(self) -> BoardResult:
-        """Bring the board up to the newest message now, whether it is due or not.
-
-        Returns:
-            What was done. A model that failed is no error: nothing is changed.
-
-        Raises:
-            ConfigurationError: There is no model.
-        """
-        return self._memory.run(
-            revise_board(
-                self._key,
-                self._memory.settings.board_policy,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
-            )
-        )
-
-    async def arevise_board(self) -> BoardResult:
-        """The async twin of `revise_board`."""
-        return await self._memory.arun(
-            revise_board(
-                self._key,
-                self._memory.settings.board_policy,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
-            )
-        )
-
-    def regenerate_board(self, *, actor: str) -> BoardResult:
-        """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
-
-        Args:
-            actor: Who wants that.
-
-        Raises:
-            ConfigurationError: There is no model.
-            NotFoundError: There is no such conversation.
-        """
-        return self._memory.run(
-            regenerate_board(
-                self._key,
-                self._memory.settings.board_policy,
-                actor=actor,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
-            )
-        )
-
-    async def aregenerate_board(self, *, actor: str) -> BoardResult:
-        """The async twin of `regenerate_board`."""
-        return await self._memory.arun(
-            regenerate_board(
-                self._key,
-                self._memory.settings.board_policy,
-                actor=actor,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
-            )
-        )
-
-    def edit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
-        """Write what the board's summary is to say first; an empty text takes that back.
-
-        Args:
-            text: What it says, up to 10,000 characters.
-            actor: Who writes it.
-            author_kind: What that is: `person` or `application`.
-
-        Raises:
-            InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
-            NotFoundError: There is no such conversation.
-        """
-        self._memory.run(
-            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
-        )
-
-    async def aedit_board_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
-        """The async twin of `edit_board_summary`."""
-        await self._memory.arun(
-            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
-        )
-
-    def add_board_item(
-        self,
-        kind: BoardItemKind,
-        text: str,
-        *,
-        actor: str,
-        entity_type: str | None = None,
-        state: str | None = None,
-        author_kind: AuthorKind = "person",
-        begin: bool = False,
-    ) -> str:
-        """Write an item on the board; the same twice is one.
-
-        Args:
-            kind: `fact`, `entity`, `topic`, `action` or `question`.
-            text: What it says, up to 500 characters.
-            actor: Who writes it.
-            entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
-            state: Of an action or a question, its state; `open` by default.
-            author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
-                person's word: a writer may change it.
-            begin: Whether a conversation that has not begun begins with this item.
-
-        Returns:
-            The item's id.
-
-        Raises:
-            InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
-            NotFoundError: There is no such conversation, and it is not to begin.
-        """
-        return self._memory.run(
-            add_item(
-                self._key,
-                kind,
-                text,
-                actor=actor,
-                entity_type=entity_type,
-                state=state,
-                author_kind=author_kind,
-                begin=begin,
-                redactor=self._memory.redactor,
-            )
-        )
-
-    async def aadd_board_item(
-        self,
-        kind: BoardItemKind,
-        text: str,
-        *,
-        actor: str,
-        entity_type: str | None = None,
-        state: str | None = None,
-        author_kind: AuthorKind = "person",
-        begin: bool = False,
-    ) -> str:
-        """The async twin of `add_board_item`."""
-        return await self._memory.arun(
-            add_item(
-                self._key,
-                kind,
-                text,
-                actor=actor,
-                entity_type=entity_type,
-                state=state,
-                author_kind=author_kind,
-                begin=begin,
-                redactor=self._memory.redactor,
-            )
-        )
-
-    def edit_board_item(
-        self,
-        item: BoardItem | str,
-        *,
-        actor: str,
-        text: str | None = None,
-        state: str | None = None,
-        author_kind: AuthorKind = "person",
-    ) -> None:
-        """Change an item's words or state.
-
-        Args:
-            item: The item, or its id.
-            actor: Who changes it.
-            text: What it says from now on.
-            state: Its state from now on.
-            author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
-                wrote, changed or pinned.
-
-        Raises:
-            InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
-                not change this one.
-            NotFoundError: There is no such item.
-        """
-        self._memory.run(
-            edit_item(
-                self._key,
-                item,
-                actor=actor,
-                text=text,
-                state=state,
-                author_kind=author_kind,
-                redactor=self._memory.redactor,
-            )
-        )
-
-    async def aedit_board_item(
-        self,
-        item: BoardItem | str,
-        *,
-        actor: str,
-        text: str | None = None,
-        state: str | None = None,
-        author_kind: AuthorKind = "person",
-    ) -> None:
-        """The async twin of `edit_board_item`."""
-        await self._memory.arun(
-            edit_item(
-                self._key,
-                item,
-                actor=actor,
-                text=text,
-                state=state,
-                author_kind=author_kind,
-                redactor=self._memory.redactor,
-            )
-        )
-
-    def pin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
-        """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
-
-        Args:
-            item: The item, or its id.
-            actor: Who does it.
-            pinned: Whether it is pinned from now on.
-
-        Raises:
-            NotFoundError: There is no such item.
-        """
-        self._memory.run(pin_item(self._key, item, actor=actor, pinned=pinned))
-
-    async def apin_board_item(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
-        """The async twin of `pin_board_item`."""
-        await self._memory.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
-
-    def delete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
-        """Delete an item for good: its words go, and no model writes the same again.
-
-        What was said stays in the history: to forget that, call `forget_message`.
-
-        Args:
-            item: The item, or its id.
-            actor: Who does it.
-
-        Raises:
-            NotFoundError: There is no such item.
-        """
-        self._memory.run(delete_item(self._key, item, actor=actor))
-
-    async def adelete_board_item(self, item: BoardItem | str, *, actor: str) -> None:
-        """The async twin of `delete_board_item`."""
-        await self._memory.arun(delete_item(self._key, item, actor=actor))
-
     def recall(
         self,
         query: str | Sequence[str],
@@ -1394,19 +798,11 @@ class Conversation(ConversationHandle):
             )
         )
 
-    def chunks(self) -> list[Chunk]:
-        """The chunks that are not expired, in order."""
-        return self._memory.run(chunks(self._key))
-
-    async def achunks(self) -> list[Chunk]:
-        """The async twin of `chunks`."""
-        return await self._memory.arun(chunks(self._key))
-
     def index(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
         """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
 
-        What was said is found by its words at once. Vectors are for an embedder to give: what it does not give, because
-        there is none or because it fails, whoever indexes next with an embedder fills in.
+        What was said is found by its words at once. Vectors are for an embedder to give: what it does not give,
+        because there is none or because it fails, whoever indexes next with an embedder fills in.
 
         Args:
             chunking: How; the memory's by default.
@@ -1438,56 +834,21 @@ class Conversation(ConversationHandle):
             )
         )
 
-    def index_summaries(self) -> int:
-        """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
-
-        Returns:
-            How many summaries were embedded.
-
-        Raises:
-            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
-        """
-        return self._memory.run(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
-
-    async def aindex_summaries(self) -> int:
-        """The async twin of `index_summaries`."""
-        return await self._memory.arun(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
-
-    def reembed(self, *, drop: bool = False) -> int:
-        """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
-
-        Args:
-            drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
-
-        Returns:
-            How many chunks were embedded.
-
-        Raises:
-            ConfigurationError: There is no embedder.
-            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
-            MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
-        """
-        return self._memory.run(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
-
-    async def areembed(self, *, drop: bool = False) -> int:
-        """The async twin of `reembed`."""
-        return await self._memory.arun(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
-
     def opt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
 
         Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
         transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited stands
-        for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The conversation need
-        not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
+        stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
+        conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
 
-        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already goes. A
-        topic is one word or several that stand next to one another. Case, accents and punctuation do not matter, nor do
-        endings in English and in the conversation's language ("divorce" is "divorced" too, but "health" is not "healthy",
-        nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are looked for. The
-        messages stay. A writer is told to leave the topic out; of what it writes all the same, the sentences that mention
-        the topic are taken out, and what says it in other words is left to the writer.
+        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
+        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
+        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
+        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
+        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
+        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
 
         Args:
             topic: The topic, up to 200 characters; `None` for a conversation itself.
@@ -1510,8 +871,8 @@ class Conversation(ConversationHandle):
 
         Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
         chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
-        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again, and
-        summaries and boards stay as they are until they are regenerated.
+        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
+        and summaries and boards stay as they are until they are regenerated.
 
         Args:
             topic: The topic; `None` for a conversation itself.
@@ -1526,54 +887,37 @@ class Conversation(ConversationHandle):
         """The async twin of `opt_in`."""
         return await self._memory.arun(opt_in(Scope.of(self._key), topic, actor=actor))
 
-    def opt_outs(self) -> list[OptOut]:
-        """What is not to be remembered, with who said so and when, the oldest first."""
-        return self._memory.run(opt_outs(Scope.of(self._key)))
+    @property
+    def board(self) -> ConversationBoard:
+        """A conversation's board: facts, entities, topics, action items and questions, with a summary."""
+        return ConversationBoard(self._memory, self._key)
 
-    async def aopt_outs(self) -> list[OptOut]:
-        """The async twin of `opt_outs`."""
-        return await self._memory.arun(opt_outs(Scope.of(self._key)))
+    @property
+    def summaries(self) -> ConversationSummaries:
+        """A conversation's summaries: the segments of the rolling one, and the complete one."""
+        return ConversationSummaries(self._memory, self._key)
 
-    def changes(self, *, limit: int = 100) -> list[ControlChange]:
-        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+    @property
+    def turns(self) -> ConversationTurns:
+        """A conversation's complete turns: what the user said and the final answer."""
+        return ConversationTurns(self._memory, self._key)
 
-        Args:
-            limit: The most, up to 500.
-        """
-        return self._memory.run(changes(Scope.of(self._key), limit=limit))
+    @property
+    def chunks(self) -> ConversationChunks:
+        """The slices of a conversation that recall finds."""
+        return ConversationChunks(self._memory, self._key)
 
-    async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
-        """The async twin of `changes`."""
-        return await self._memory.arun(changes(Scope.of(self._key), limit=limit))
+    @property
+    def superseded(self) -> SupersededMessages:
+        """The messages that a graph has left, because it was forked or they were removed from its state."""
+        return SupersededMessages(self._memory, self._key)
 
-    def status(self) -> ConversationStatus | None:
-        """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
-        return self._memory.run(status_of(self._key))
+    @property
+    def privacy(self) -> ConversationPrivacy:
+        """What people decided about a conversation: opt-outs, ratings and edits."""
+        return ConversationPrivacy(self._memory, self._key)
 
-    async def astatus(self) -> ConversationStatus | None:
-        """The async twin of `status`."""
-        return await self._memory.arun(status_of(self._key))
-
-    def retry(self) -> int:
-        """Try again what workers have given up here; it needs a server's rights.
-
-        Returns:
-            How many conversations: 1 or 0.
-        """
-        return self._memory.run(retry_one(self._key))
-
-    async def aretry(self) -> int:
-        """The async twin of `retry`."""
-        return await self._memory.arun(retry_one(self._key))
-
-    def comparisons(self, *, last: int = 100) -> list[Comparison]:
-        """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
-
-        Args:
-            last: How many.
-        """
-        return self._memory.run(comparisons(self._key, last=last))
-
-    async def acomparisons(self, *, last: int = 100) -> list[Comparison]:
-        """The async twin of `comparisons`."""
-        return await self._memory.arun(comparisons(self._key, last=last))
+    @property
+    def work(self) -> ConversationWork:
+        """What workers have to do for a conversation."""
+        return ConversationWork(self._memory, self._key)

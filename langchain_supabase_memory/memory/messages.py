@@ -42,9 +42,9 @@ def append(
     Args:
         services: The memory.
         key: The conversation.
-        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a retry.
-            Of several with one id the last is stored, at the place of the first. A message that is there already
-            with other content is replaced.
+        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
+            retry. Of several with one id the last is stored, at the place of the first. A message that is there
+            already with other content is replaced.
         metadata: What to store beside each of them: a JSON object.
         created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
             by default.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.rollout.comparison import RolloutReport, report
+from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport, comparisons, report
 from langchain_supabase_memory.operations.rollout.stages import Decision, Stage, history, set_stage, stage
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Rollouts(MemoryHandle):
     """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
 
-    See `Rollout` for the stages, and `Conversation.comparisons` for those of one conversation.
+    See `Rollout` for the stages.
     """
 
     def set(
@@ -80,6 +80,25 @@ class Rollouts(MemoryHandle):
     async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """The async twin of `history`."""
         return await self._memory.arun(history(self._memory.agent(agent_id), last=last))
+
+    def comparisons(
+        self, thread_id: str, *, user_id: str | None = None, agent_id: str | None = None, last: int = 100
+    ) -> list[Comparison]:
+        """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
+
+        Args:
+            thread_id: The conversation's thread.
+            user_id: The owner; the memory's by default.
+            agent_id: The agent; the memory's by default.
+            last: How many.
+        """
+        return self._memory.run(comparisons(self._memory.key(thread_id, user_id, agent_id), last=last))
+
+    async def acomparisons(
+        self, thread_id: str, *, user_id: str | None = None, agent_id: str | None = None, last: int = 100
+    ) -> list[Comparison]:
+        """The async twin of `comparisons`."""
+        return await self._memory.arun(comparisons(self._memory.key(thread_id, user_id, agent_id), last=last))
 
     def report(
         self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None

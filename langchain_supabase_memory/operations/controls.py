@@ -84,16 +84,16 @@ def opt_out(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]
 
     Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
     transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-    pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited stands
-    for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The conversation need
-    not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+    pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
+    stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
+    conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
 
-    What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already goes. A
-    topic is one word or several that stand next to one another. Case, accents and punctuation do not matter, nor do
-    endings in English and in the conversation's language ("divorce" is "divorced" too, but "health" is not "healthy",
-    nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are looked for. The
-    messages stay. A writer is told to leave the topic out; of what it writes all the same, the sentences that mention
-    the topic are taken out, and what says it in other words is left to the writer.
+    What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
+    goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
+    matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
+    is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
+    looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
+    sentences that mention the topic are taken out, and what says it in other words is left to the writer.
 
     Args:
         scope: What is not to be remembered.
@@ -116,8 +116,8 @@ def opt_in(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]:
 
     Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
     chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
-    after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again, and
-    summaries and boards stay as they are until they are regenerated.
+    after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
+    and summaries and boards stay as they are until they are regenerated.
 
     Args:
         scope: Where to look.

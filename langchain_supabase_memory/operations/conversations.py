@@ -333,6 +333,22 @@ _DISPLAYED: Final[tuple[Column, ...]] = ("message_id", "role", "text", "images",
 _NOTHING: Final = ChatMessage(role="none", content="")
 
 
+def read_superseded(key: ConversationKey, *, retention: Retention | None = None) -> Flow[list[StoredMessage]]:
+    """The messages that a graph has left, in order; `reinstate` brings them back.
+
+    Args:
+        key: The conversation.
+        retention: What is kept; what is beyond it is not shown.
+
+    Returns:
+        The messages, oldest first.
+
+    Raises:
+        SupabaseMemoryError: The database refused or could not be reached.
+    """
+    return (yield from read(key, superseded=True, retention=retention))
+
+
 def read_rows(
     key: ConversationKey,
     *,
@@ -418,7 +434,7 @@ def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int
 
     Args:
         key: The conversation.
-        message_ids: The ids of superseded messages, as `read(superseded=True)` gives them.
+        message_ids: The ids of superseded messages, as `list` gives them.
 
     Returns:
         The numbers of those that are back. An id that is not superseded is passed over.

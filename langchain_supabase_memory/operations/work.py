@@ -338,7 +338,8 @@ def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
 
     Args:
         key: The conversation.
-        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower it.
+        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower
+            it.
 
     Returns:
         Whether there is such a conversation.

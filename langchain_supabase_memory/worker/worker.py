@@ -523,7 +523,7 @@ class Worker(Unpicklable):
         lagging = False
         while True:
             try:
-                queue = await self._memory.arun(work.queue(self.user_id))
+                queue = await self._memory.arun(work.queue(user_id=self.user_id))
             except Exception as error:  # nor this one
                 _logger.debug("The queue could not be seen", extra=error_fields(error))
             else:

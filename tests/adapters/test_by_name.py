@@ -151,13 +151,13 @@ async def test_a_call_may_name_one_and_the_event_loop_goes_on(
         conversation = memory.conversation("t")
         conversation.append([HumanMessage(f"My kiln fires at cone 6, as I said {n} times") for n in range(6)])
         if color == "sync":
-            done = conversation.summarize(policy=policy, model=MODEL)
+            done = conversation.summaries.make(policy=policy, model=MODEL)
         else:
-            done = await conversation.asummarize(policy=policy, model=MODEL)
+            done = await conversation.summaries.amake(policy=policy, model=MODEL)
             conversation.append([HumanMessage(f"And again {n}") for n in range(6)])
             assert await conversation.acontext("?", policy=policy, model=MODEL)
         assert done.failed is None
-        assert conversation.summaries()[0].content == "Maya fires at cone 6."
+        assert conversation.summaries.list()[0].content == "Maya fires at cone 6."
     assert api.requests
     assert all(is_main == (color == "sync") for is_main in threads)
     assert threads

@@ -186,13 +186,13 @@ async def test_everything_is_written_with_requests_that_openai_accepts(
     before = copy.deepcopy(SCHEMA)
     asked = asking(memory, way.model(api))
     conversation = asked.conversation(**WHERE)
-    made = await do(color, conversation.summarize)
+    made = await do(color, conversation.summaries.make)
     assert (made.failed, made.model_calls, len(made.segments)) == (None, 1, 1)
-    assert [each.content for each in await do(color, conversation.summaries)] == [SUMMARY]
+    assert [each.content for each in await do(color, conversation.summaries.list)] == [SUMMARY]
 
-    revised = await do(color, conversation.revise_board)
+    revised = await do(color, conversation.board.revise)
     assert (revised.failed, revised.model_calls, revised.added, revised.refused) == (None, 1, 3, 0)
-    board = await do(color, conversation.board)
+    board = await do(color, conversation.board.read)
     assert board.summary == SUMMARY
     assert [(item.text, item.quote) for item in board.facts] == [(SAID[0], SAID[0])]
     assert board.model == way.settings["model"]
@@ -203,11 +203,11 @@ async def test_everything_is_written_with_requests_that_openai_accepts(
     api.script = lambda request: (
         document(facts=[(3, "No, I live in Kaunas.", f"f{number}")]) if is_board(request) else SUMMARY
     )
-    whole = await do(color, conversation.complete_summary)
+    whole = await do(color, conversation.summaries.complete)
     assert (whole.failed, whole.model_calls) == (None, 1)
     assert whole.summary.content == SUMMARY
     assert "Clay" in whole.summary.topics
-    assert [item.text for item in (await do(color, conversation.board)).facts if item.is_open] == [
+    assert [item.text for item in (await do(color, conversation.board.read)).facts if item.is_open] == [
         "No, I live in Kaunas."
     ]
 
@@ -264,7 +264,7 @@ def test_a_model_derived_from_openais_is_asked_with_what_it_takes(memory: Supaba
             raise TypeError("unexpected keyword")
 
     plain = Plain(model=CURRENT, base_url=api.url, api_key="x", max_retries=0)  # type: ignore[arg-type]
-    assert asking(memory, plain).conversation(**WHERE).revise_board().failed is None
+    assert asking(memory, plain).conversation(**WHERE).board.revise().failed is None
     assert [request.schema for request in api.requests] == [None]
 
 
@@ -276,7 +276,7 @@ def test_azure_is_asked_alike(memory: SupabaseMemory, api: OpenAiApi) -> None:
         model="gpt-4o",
         max_retries=0,
     )
-    assert asking(memory, model, attempts=1).conversation(**WHERE).revise_board().failed is None
+    assert asking(memory, model, attempts=1).conversation(**WHERE).board.revise().failed is None
     (request,) = api.requests
     assert violations(request) == []
     assert request.schema is not None
@@ -323,20 +323,20 @@ async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
     caplog.set_level(logging.DEBUG, logger="langchain_supabase_memory")
     bad, reasons = BAD[name]
     asked = asking(memory, way.model(api))
-    assert (await do(color, asked.conversation(**WHERE).revise_board)).failed is None
+    assert (await do(color, asked.conversation(**WHERE).board.revise)).failed is None
     memory.conversation(**WHERE).append([HumanMessage("I moved to Kaunas.", id="m3")])
-    before = await do(color, asked.conversation(**WHERE).board)
+    before = await do(color, asked.conversation(**WHERE).board.read)
 
     # A fresh memory each time: what a server cannot do is remembered.
     asked, api.script = asking(memory, way.model(api)), in_turn(bad)
     api.requests.clear()
-    failed = await do(color, asked.conversation(**WHERE).revise_board)
+    failed = await do(color, asked.conversation(**WHERE).board.revise)
     assert failed.failed in reasons
     assert (failed.model_calls, failed.added, failed.through_sequence) == (2, 0, 2)
     assert len(api.requests) == 2
     assert [request.schema is None for request in api.requests] == [False, True]
-    assert await do(color, asked.conversation(**WHERE).board) == before
-    failed_summary = await do(color, asked.conversation(**WHERE).summarize)
+    assert await do(color, asked.conversation(**WHERE).board.read) == before
+    failed_summary = await do(color, asked.conversation(**WHERE).summaries.make)
     if name in ("no document", "half a document"):
         assert failed_summary.failed is None  # for a summary it is a text like any other
     else:
@@ -346,11 +346,11 @@ async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
 
     asked, api.script = asking(memory, way.model(api)), in_turn(bad, document(facts=[(3, "I moved to Kaunas.", None)]))
     api.requests.clear()
-    revised = await do(color, asked.conversation(**WHERE).revise_board)
+    revised = await do(color, asked.conversation(**WHERE).board.revise)
     assert (revised.failed, revised.model_calls, revised.through_sequence) == (None, 2, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
     assert [violations(request) for request in api.requests] == [[], []]
-    assert "I moved to Kaunas." in texts(await do(color, asked.conversation(**WHERE).board))
+    assert "I moved to Kaunas." in texts(await do(color, asked.conversation(**WHERE).board.read))
     assert SECRET not in logged(caplog)
 
 
@@ -365,9 +365,9 @@ async def test_a_server_without_structured_output_is_asked_plainly_from_then_on(
 ) -> None:
     api.script = lambda request: Answer(UNSUPPORTED, status=400) if request.schema else f"```json\n{document()}\n```"
     asked = asking(memory, way.model(api), attempts=1)
-    failed = await do(color, asked.conversation(**WHERE).revise_board)
+    failed = await do(color, asked.conversation(**WHERE).board.revise)
     assert (failed.failed, failed.model_calls) == ("OpenAIInvalidRequestError", 1)
-    revised = await do(color, asked.conversation(**WHERE).revise_board)
+    revised = await do(color, asked.conversation(**WHERE).board.revise)
     assert (revised.failed, revised.model_calls, revised.added) == (None, 1, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
 
@@ -385,8 +385,8 @@ def test_other_failures_do_not_end_structured_output(
 ) -> None:
     asked = asking(memory, WAYS["chat"].model(api), attempts=1)
     api.script = in_turn(Answer(message, status=status), document())
-    assert asked.conversation(**WHERE).revise_board().failed is not None
-    assert asked.conversation(**WHERE).revise_board().failed is None
+    assert asked.conversation(**WHERE).board.revise().failed is not None
+    assert asked.conversation(**WHERE).board.revise().failed is None
     assert [request.schema is None for request in api.requests] == [False, False]
 
 
@@ -398,9 +398,9 @@ async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAi
         fact = f"Room {number} is cold."
         memory.conversation(**WHERE).append([HumanMessage(fact, id=f"r{number}")])
         api.script = in_turn(around.replace("{}", document(facts=[(3 + number, fact, None)])))
-        result = await do(color, asking(memory, way.model(api)).conversation(**WHERE).revise_board)
+        result = await do(color, asking(memory, way.model(api)).conversation(**WHERE).board.revise)
         assert (result.failed, result.model_calls) == (None, 1)
-        assert fact in texts(memory.conversation(**WHERE).board())
+        assert fact in texts(memory.conversation(**WHERE).board.read())
 
 
 # --- Time
@@ -413,21 +413,21 @@ async def test_an_answer_that_does_not_come_is_not_waited_for(
     caplog.set_level(logging.INFO)
     asked = asking(memory, way.model(slow_api))
     conversation = asked.conversation(**WHERE)
-    assert (await do(color, conversation.revise_board)).failed is None
+    assert (await do(color, conversation.board.revise)).failed is None
     memory.conversation(**WHERE).append([HumanMessage(f"Still {SECRET}.", id="m3")])
-    before = await do(color, conversation.board)
+    before = await do(color, conversation.board.read)
     slow_api.requests.clear()
     slow_api.script = in_turn(Answer(hangs=True))
     begun = time.monotonic()
     failed = await do(
-        color, asking(memory, way.model(slow_api), timeout_seconds=0.3).conversation(**WHERE).revise_board
+        color, asking(memory, way.model(slow_api), timeout_seconds=0.3).conversation(**WHERE).board.revise
     )
     assert time.monotonic() - begun > 0.59
     assert (failed.failed, failed.model_calls) == ("TimeoutError", 2)
     assert len(slow_api.requests) <= 2  # on a slow machine the limit may pass before the request is there
-    assert await do(color, conversation.board) == before
+    assert await do(color, conversation.board.read) == before
     slow_api.script = in_turn(document())
-    assert (await do(color, conversation.revise_board)).failed is None
+    assert (await do(color, conversation.board.revise)).failed is None
     assert SECRET not in logged(caplog)
 
 
@@ -442,18 +442,18 @@ async def test_the_clients_own_repeats_are_within_one_call(
         memory.conversation(**WHERE).append([HumanMessage(f"Line {number}.", id=f"n{number}")])
         api.requests.clear()
         api.script = in_turn(bad, bad, document())
-        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).revise_board)
+        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).board.revise)
         assert (result.failed, result.model_calls, len(api.requests)) == (None, 1, 3)
         assert all(request.schema is not None for request in api.requests)
 
         memory.conversation(**WHERE).append([HumanMessage(f"Next {number}.", id=f"x{number}")])
         api.requests.clear()
         api.script = in_turn(bad)
-        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).revise_board)
+        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).board.revise)
         assert result.failed in ("OpenAIRateLimitError", "OpenAIAPIError")
         assert (result.model_calls, len(api.requests)) == (2, 2 * 3)
         api.script = good
-        assert (await do(color, asking(memory, way.model(api)).conversation(**WHERE).revise_board)).failed is None
+        assert (await do(color, asking(memory, way.model(api)).conversation(**WHERE).board.revise)).failed is None
     assert SECRET not in logged(caplog)
 
 
@@ -462,7 +462,7 @@ async def test_a_long_retry_after_is_cut_by_the_timeout(memory: SupabaseMemory, 
     slow_api.script = in_turn(Answer("later", status=429, headers={"Retry-After": "60"}))
     begun = time.monotonic()
     asked = asking(memory, WAYS["chat"].model(slow_api, max_retries=2), timeout_seconds=0.5)
-    failed = await asked.conversation(**WHERE).arevise_board()
+    failed = await asked.conversation(**WHERE).board.arevise()
     assert (failed.failed, failed.model_calls) == ("TimeoutError", 2)
     assert time.monotonic() - begun < 30
     assert len(slow_api.requests) <= 2
@@ -501,7 +501,7 @@ async def test_a_summary_before_an_answer_is_not_streamed(
     assert len(api.requests) >= 2
     assert [bool(request.body.get("stream")) for request in api.requests][-1:] == [True]
     assert not any(request.body.get("stream") for request in api.requests[:-1])
-    assert SECRET in memory.conversation(**WHERE).summaries()[-1].content
+    assert SECRET in memory.conversation(**WHERE).summaries.list()[-1].content
 
 
 @ONE_LOOP
@@ -513,13 +513,13 @@ async def test_a_board_in_a_node_is_not_streamed(memory: SupabaseMemory, api: Op
     conversation = asked.conversation(**WHERE)
 
     def revise(_: MessagesState) -> dict[str, Any]:
-        assert conversation.revise_board().failed is None
-        assert conversation.complete_summary().failed is None
+        assert conversation.board.revise().failed is None
+        assert conversation.summaries.complete().failed is None
         return {}
 
     async def arevise(_: MessagesState) -> dict[str, Any]:
-        assert (await conversation.arevise_board()).failed is None
-        assert (await conversation.acomplete_summary()).failed is None
+        assert (await conversation.board.arevise()).failed is None
+        assert (await conversation.summaries.acomplete()).failed is None
         return {}
 
     def answer(_: MessagesState) -> dict[str, Any]:
@@ -534,4 +534,4 @@ async def test_a_board_in_a_node_is_not_streamed(memory: SupabaseMemory, api: Op
     api.script = lambda request: good(request) if request.prompt != "tell" else "a winding answer"
     assert await streamed(color, graph.compile(), {"messages": []}) == "a winding answer"
     assert [bool(request.body.get("stream")) for request in api.requests] == [False, False, True]
-    assert memory.conversation(**WHERE).board().summary == SUMMARY
+    assert memory.conversation(**WHERE).board.read().summary == SUMMARY

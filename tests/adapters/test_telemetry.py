@@ -218,10 +218,10 @@ async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metric
     memory = seen.service
     conversation = memory.conversation("t")
     await seen(conversation.append, talk(20))
-    made = await seen(conversation.summarize, policy=SummaryPolicy(keep_messages=4))
+    made = await seen(conversation.summaries.make, policy=SummaryPolicy(keep_messages=4))
     done = await seen(conversation.index)
     await seen(conversation.recall, "which kiln")
-    await seen(conversation.index_summaries)
+    await seen(conversation.summaries.index)
     await seen(memory.recall_summaries, "which kiln")
     budget = ContextBudget(characters=6_000)
     pack = await seen(conversation.context, "And now?", query="which kiln", budget=budget)
@@ -229,7 +229,7 @@ async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metric
     read = numbers(metrics)
     assert read["summaries_generated_total"] == len(made.segments) >= 1
     assert read["summary_generation_duration_seconds_count"] == len(made.segments)
-    assert read["summary_token_count_sum"] == sum(each.tokens for each in conversation.summaries())
+    assert read["summary_token_count_sum"] == sum(each.tokens for each in conversation.summaries.list())
     assert read["working_memory_chunks_created"] == done.chunks > 0
     assert read["working_memory_searches_total"] == 2
     assert read["vector_search_queries_total"] == 3  # the two, and that of summaries
@@ -264,7 +264,7 @@ async def test_a_model_that_fails_makes_no_summary_and_no_number(door: Door, use
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=fails, metrics=metrics)
     seen = Door(door.kind, door.color, memory, door.as_token)
     await seen(memory.conversation("t").append, talk(20))
-    await seen(memory.conversation("t").summarize, policy=SummaryPolicy(keep_messages=4))
+    await seen(memory.conversation("t").summaries.make, policy=SummaryPolicy(keep_messages=4))
     assert numbers(metrics)["summaries_generated_total"] == 0
 
 
@@ -310,7 +310,7 @@ async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemoryS
     memory = seen.service
     conversation = memory.conversation("t")
     stored = await seen(conversation.append, talk(20))
-    await seen(conversation.summarize, policy=SummaryPolicy(keep_messages=4))
+    await seen(conversation.summaries.make, policy=SummaryPolicy(keep_messages=4))
     await seen(conversation.index)
     await seen(conversation.recall, "which kiln")
     await seen(conversation.context, "And now?", query="which kiln")
@@ -569,7 +569,7 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
 
     conversation = memory.conversation("t")
     yield "append", lambda: conversation.append(said)
-    yield "summary model", lambda: broken.conversation("t").summarize(policy=SummaryPolicy(keep_messages=2))
+    yield "summary model", lambda: broken.conversation("t").summaries.make(policy=SummaryPolicy(keep_messages=2))
     yield "embedder", lambda: broken.conversation("t").index()
     yield "embedder of the question", lambda: broken.recall(CANARY)
     yield "embedder of a pack", lambda: broken.conversation("t").context(CANARY, query=CANARY)

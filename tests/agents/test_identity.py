@@ -122,7 +122,7 @@ def test_no_call_changes_the_user_that_a_memory_was_made_for(memory: SupabaseMem
         lambda: memory.conversations(user_id="other"),
         lambda: memory.recall("x", user_id="other"),
         lambda: memory.forget_user(user_id="other"),
-        lambda: memory.opt_out("x", actor="x", user_id="other"),
+        lambda: memory.privacy.opt_out("x", actor="x", user_id="other"),
         lambda: memory.work.status(user_id="other"),
         lambda: memory.rollout.stage(user_id="other"),
         lambda: SupabaseStore(memory, user_id="other"),

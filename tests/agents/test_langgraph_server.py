@@ -321,7 +321,7 @@ async def test_a_run_that_the_server_takes_back_is_superseded(
         await asyncio.sleep(0.1)
     await said(client, "slow", thread_id, "Hello again.", multitask_strategy="rollback")
     assert await words(stored, **where) == [*["My kiln is red."] * turns_before, "Hello again."]
-    left = await stored.conversation(**where).aread(superseded=True)
+    left = await stored.conversation(**where).superseded.alist()
     assert [each.message.text for each in left if each.message] == ["Please wait, my kiln is blue."]
 
 

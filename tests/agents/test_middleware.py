@@ -326,7 +326,7 @@ async def test_a_summary_that_fails_costs_nothing_but_itself(memory: SupabaseMem
     assert model.shown[-1][-1].text == "and now?"
     assert sum(len(str(message.content)) for message in model.shown[-1]) <= 1500
     assert "older messages omitted" in str(model.shown[-1][0].content)
-    assert memory.conversation("t").summaries() == []
+    assert memory.conversation("t").summaries.list() == []
 
 
 async def test_the_owner_comes_from_the_run_and_not_from_what_is_said(

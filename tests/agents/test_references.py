@@ -145,7 +145,7 @@ async def test_a_streamed_answer_is_stored_once(memory: SupabaseMemory, chunks: 
     passed = list(record_stream(memory, "q1", [make("one ", "run-1"), make("two", "run-1")], thread_id="s"))
     assert len(passed) == 2
     assert len([delta async for delta in arecord_stream(memory, "q2", stream(), thread_id="s")]) == 3
-    first, second = memory.conversation("s").turns()
+    first, second = memory.conversation("s").turns.list()
     assert (first.user_query, first.ai_response) == ("q1", "one two")
     assert second.ai_response == "a long answer"
 
@@ -161,7 +161,7 @@ def test_an_abandoned_stream_leaves_the_turn_incomplete(memory: SupabaseMemory) 
 
     with pytest.raises(RuntimeError):
         list(record_stream(memory, "r", breaks(), thread_id="s"))
-    assert memory.conversation("s").turns() == []
+    assert memory.conversation("s").turns.list() == []
     assert [each.message.text for each in memory.conversation("s").read() if each.message] == ["q", "r"]
 
 

@@ -47,7 +47,7 @@ async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, color: s
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=5)
     documents = await found(color, retriever, "blue glaze")
     answer = documents[0]
-    (chunk,) = [each for each in memory.conversation("studio").chunks() if each.message_ids == ["a"]]
+    (chunk,) = [each for each in memory.conversation("studio").chunks.list() if each.message_ids == ["a"]]
     assert answer.id == chunk.id
     assert answer.page_content == "The blue glaze, 12 kg."
     assert json.loads(json.dumps(answer.metadata)) == answer.metadata

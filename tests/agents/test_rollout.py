@@ -255,8 +255,8 @@ async def test_parallel_sends_what_off_sends_and_records_both(memory: SupabaseMe
                         for seen in model.shown]  # fmt: skip
     assert shown["parallel"] == shown["off"]
     assert SECRET not in str(shown["parallel"])
-    assert memory.conversation("off").comparisons() == []
-    found = memory.conversation("parallel").comparisons()
+    assert memory.rollout.comparisons("off") == []
+    found = memory.rollout.comparisons("parallel")
     assert len(found) == len(shown["parallel"])
     last = found[-1]
     assert (last.stage, last.error, last.thread_id, last.agent_id) == ("parallel", None, "parallel", memory.agent_id)
@@ -271,7 +271,7 @@ async def test_parallel_sends_what_off_sends_and_records_both(memory: SupabaseMe
     # What only the old context has, a summary covers: nothing was omitted.
     assert (last.covered_by_summary, last.omitted) == (last.only_old, 0)
     assert any(each.only_old and each.covered_by_summary for each in found)
-    assert len(memory.conversation("parallel").summaries()) >= 1
+    assert len(memory.conversation("parallel").summaries.list()) >= 1
 
 
 @pytest.mark.parametrize("stage", [25, 15, 10, 5])
@@ -295,7 +295,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     # The last answer was stored since; what it pushed out is said to be omitted until the next pack summarizes it.
     assert not conversation.context(budget=budget).omitted
     assert conversation.coverage(budget=budget).complete
-    found = conversation.comparisons()
+    found = memory.rollout.comparisons(conversation.key.thread_id)
     assert [each.stage for each in found] == [str(stage)] * 3
     assert found[-1].new_messages == len(model.shown[-1])
     assert memory.rollout.report(agent_id=memory.agent_id).stages[0].failures == 0
@@ -329,7 +329,7 @@ async def test_on_is_what_an_agent_without_a_rollout_gets(memory: SupabaseMemory
         shown[name] = [[(each.type, each.content) for each in seen] for seen in model.shown]
     assert shown["on"] == shown["none"]
     assert SECRET in str(shown["on"])
-    assert memory.conversation("on").comparisons() == []
+    assert memory.rollout.comparisons("on") == []
 
 
 async def test_no_rollout_costs_no_call(memory: SupabaseMemory, make: Any, watched: Watched) -> None:
@@ -362,7 +362,7 @@ async def test_a_flag_is_asked_anew_at_every_call(memory: SupabaseMemory, make: 
         assert has_summary == (stages[0] in ("5", 10, "on")), stages
     assert asked[0] == ConversationKey("t", memory.user_id, memory.agent_id)
     assert len(asked) == 9
-    assert {each.stage for each in memory.conversation("t").comparisons()} == {"5", "parallel", "10"}
+    assert {each.stage for each in memory.rollout.comparisons("t")} == {"5", "parallel", "10"}
 
 
 @pytest.mark.parametrize("trouble", ["raises", "nonsense", "none", "true", "hangs"])
@@ -549,8 +549,8 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
     assert took["parallel"] < took["off"] + 1 + 0.6  # without the bound two steps would take two seconds
     if how == "hangs":
         # It is recorded when it comes to an end, after the answer.
-        await _eventually(lambda: bool(memory.conversation("parallel").comparisons()), agent.color)
-    (found,) = memory.conversation("parallel").comparisons()
+        await _eventually(lambda: bool(memory.rollout.comparisons("parallel")), agent.color)
+    (found,) = memory.rollout.comparisons("parallel")
     assert (found.error, found.new_tokens, found.old_messages) == ("UnavailableError", None, 1)
     assert found.new_ms is not None
     assert (found.new_ms > 900) == (how == "hangs")
@@ -610,7 +610,7 @@ async def test_at_a_cut_over_a_failing_pack_falls_back_to_the_last_messages(
     watched.broken.update({"memory_context", "memory_turns"})
     await agent(asks("and now"))
     assert texts(model.shown[-1]) == ["question 2", "fine", "and now"]
-    assert memory.conversation("t").comparisons()[-1].error == "UnavailableError"
+    assert memory.rollout.comparisons("t")[-1].error == "UnavailableError"
     raising = make(model, Rollout(flag=lambda _: 10), on_error="raise")
     with pytest.raises(UnavailableError):
         await raising(asks("x"))
@@ -657,7 +657,7 @@ async def test_nodes_follow_the_stage(memory: SupabaseMemory, color: str, kind: 
     for stage in (5, "on"):
         assert SECRET in str(made[stage])
         assert made[stage][0].text == "Be kind."
-    assert [each.stage for each in memory.conversation("t").comparisons()] == ["parallel", "5"]
+    assert [each.stage for each in memory.rollout.comparisons("t")] == ["parallel", "5"]
 
 
 def test_a_state_that_was_replaced_by_the_pack_rolls_back_to_the_whole_history(memory: SupabaseMemory) -> None:
@@ -698,7 +698,7 @@ async def test_the_numbers_reach_the_stream_the_callback_and_the_log_without_con
             else:
                 events += [each async for each in agent.graph.astream(given, agent.settings, stream_mode="custom")]
     assert [event["type"] for event in events] == [COMPARISON] * 8
-    stored = memory.conversation("t").comparisons()
+    stored = memory.rollout.comparisons("t")
     assert stored == heard
     assert [event["comparison"] for event in events] == [each.to_dict() for each in stored]
     json.dumps(events)
@@ -724,7 +724,7 @@ async def test_nothing_is_recorded_on_wish(memory: SupabaseMemory, make: Any) ->
     agent = make(says("fine"), Rollout(flag=lambda _: "parallel", record=False, on_comparison=heard.append))
     await agent(asks("go"))
     assert [(each.compared_at, each.covered_by_summary) for each in heard] == [(None, None)]
-    assert memory.conversation("t").comparisons() == []
+    assert memory.rollout.comparisons("t") == []
 
 
 def record(memory: SupabaseMemory, thread_id: str = "t", user_id: str | None = None, **numbers: Any) -> Any:
@@ -764,8 +764,8 @@ def test_a_report_has_medians_and_shares(memory: SupabaseMemory) -> None:
     assert memory.rollout.report(user_id="nobody").stages == ()
     with pytest.raises(InvalidInputError, match="time zone"):
         memory.rollout.report(since=datetime(2026, 1, 1))
-    assert len(memory.conversation("t").comparisons(last=2)) == 2
-    assert memory.conversation("t").comparisons(last=2)[-1].stage == "5"
+    assert len(memory.rollout.comparisons("t", last=2)) == 2
+    assert memory.rollout.comparisons("t", last=2)[-1].stage == "5"
 
 
 def test_comparisons_go_with_their_conversation_and_with_time(memory: SupabaseMemory, conn_string: str) -> None:
@@ -783,15 +783,15 @@ def test_comparisons_go_with_their_conversation_and_with_time(memory: SupabaseMe
         assert record(memory, thread_id)["recorded"]
     memory.conversation("forgotten").forget()
     memory.conversation("forgotten").append([HumanMessage("x")])
-    assert memory.conversation("forgotten").comparisons() == []
+    assert memory.rollout.comparisons("forgotten") == []
     age("kept")
     record(memory, "kept", stage="5")
-    assert [each.stage for each in memory.conversation("kept").comparisons()] == ["5"]
-    assert len(memory.conversation("swept").comparisons()) == 1
+    assert [each.stage for each in memory.rollout.comparisons("kept")] == ["5"]
+    assert len(memory.rollout.comparisons("swept")) == 1
     age("swept")
     memory.forget_expired(user_id=memory.user_id)
-    assert memory.conversation("swept").comparisons() == []
-    assert len(memory.conversation("kept").comparisons()) == 1
+    assert memory.rollout.comparisons("swept") == []
+    assert len(memory.rollout.comparisons("kept")) == 1
     assert memory.conversation("swept").count() == 1
     assert record(memory, "no such thread") == {"recorded": False, "covered_by_summary": None}
 
@@ -805,10 +805,10 @@ async def test_servers_decide_and_users_read_what_holds(door: Door, user_id: str
     assert await door(user.rollout.stage, agent_id=agent_id) is None
     for who in (user, stranger):
         with pytest.raises(PermissionDeniedError):
-            await door(who.rollout.set, "on", by="me", agent_id=agent_id)
+            await door(who.rollout.set, "on", actor="me", agent_id=agent_id)
         with pytest.raises(PermissionDeniedError):
             await door(who.rollout.history, agent_id=agent_id)
-    decision = await door(door.service.rollout.set, 15, by="ana", agent_id=agent_id, share=0.5, rest="parallel")
+    decision = await door(door.service.rollout.set, 15, actor="ana", agent_id=agent_id, share=0.5, rest="parallel")
     assert (decision.stage, decision.share, decision.rest, decision.set_by) == (15, 0.5, "parallel", "ana")
     assert await door(door.service.rollout.history, agent_id=agent_id) == [decision]
     for name, who in ((user_id, user), (f"{user_id}-x", stranger)):
@@ -838,8 +838,8 @@ async def test_comparisons_are_their_owners_alone(door: Door, user_id: str) -> N
     await door(owner.conversation("t").append, [HumanMessage("secret")])
     assert (await compare(owner))["recorded"]
     assert not (await compare(stranger, user_id=user_id))["recorded"]
-    assert len(await door(owner.conversation("t").comparisons)) == 1
-    assert await door(stranger.conversation("t", user_id=user_id).comparisons) == []
+    assert len(await door(owner.rollout.comparisons, "t")) == 1
+    assert await door(stranger.rollout.comparisons, "t", user_id=user_id) == []
     assert (await door(stranger.rollout.report)).stages == ()
     assert (await door(stranger.rollout.report, user_id=user_id)).stages == ()
     assert (await door(owner.rollout.report)).stages[0].comparisons == 1

@@ -199,7 +199,7 @@ async def test_a_summary_that_is_written_within_a_run_is_in_no_stream(
         talk(memory)
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
         streamed = await parts(made, color, subgraphs=True, stream_mode=["messages", "updates", "custom"])
-        assert memory.conversation("t").summaries()[-1].content == OURS
+        assert memory.conversation("t").summaries.list()[-1].content == OURS
     assert shown([part for _, mode, part in streamed if mode == "messages"]) == "The answer"
     assert {name for _, mode, part in streamed if mode == "updates" for name in part} == {"load", "answer", "save"}
 
@@ -214,7 +214,7 @@ async def test_events_have_no_tokens_of_a_summary(conn_string: str, user_id: str
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
         given = {"messages": [HumanMessage("What next?")]}
         events = [each async for each in made.astream_events(given, config(), version="v2")]
-        assert memory.conversation("t").summaries()[-1].content == OURS
+        assert memory.conversation("t").summaries.list()[-1].content == OURS
     tokens = [str(each["data"]["chunk"].text) for each in events if each["event"] == "on_chat_model_stream"]
     assert "".join(tokens) == "The answer"
     assert len([each for each in events if each["event"] == "on_chat_model_end"]) == 1
@@ -257,7 +257,7 @@ async def test_a_handler_of_the_application_counts_calls_and_gets_no_tokens(
             made.invoke(given, settings)
         else:
             await made.ainvoke(given, settings)
-        assert memory.conversation("t").summaries()[-1].content == OURS
+        assert memory.conversation("t").summaries.list()[-1].content == OURS
     assert "harbour" not in "".join(handler.tokens)
     assert handler.starts >= 2  # what it costs is counted
 

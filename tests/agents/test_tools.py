@@ -123,7 +123,7 @@ async def test_it_finds_what_was_just_said_and_says_when_and_who_and_where(memor
     at = datetime(2026, 5, 3, 18, 30, tzinfo=UTC)
     said = [HumanMessage("My kiln shows E-47", name="Maya"), AIMessage("That is the thermocouple.")]
     memory.conversation("t").append(said, created_at=at)
-    assert memory.conversation("t").chunks() == []  # nothing is indexed yet
+    assert memory.conversation("t").chunks.list() == []  # nothing is indexed yet
     search = search_conversation_history_tool(memory, thread_id="t", time_zone="Asia/Manila")
     found = await ask(color, search, query="kiln", limit=1)
     assert (
@@ -193,7 +193,7 @@ async def test_the_question_that_is_being_answered_is_not_found(memory: Supabase
     (found,) = results(await run(color, agent, {"messages": [question]}, config()))
     assert "E-47" in found.text
     assert "What did my kiln show?" not in found.text
-    (stored,) = [each for each in memory.conversation("t").chunks() if question.id in each.message_ids]
+    (stored,) = [each for each in memory.conversation("t").chunks.list() if question.id in each.message_ids]
     assert stored.content == question.text  # it is indexed, and later it is found
     later = await ask(color, search_conversation_history_tool(memory, thread_id="t"), query="What did my kiln show?")
     assert "What did my kiln show?" in later
@@ -429,7 +429,7 @@ async def test_a_result_is_bounded_and_says_what_is_left_out(
     ) as memory:
         for n in range(12):
             memory.conversation("t").append([HumanMessage(f"{n} {long}"), AIMessage(f"{n} yes {long}")])
-        memory.conversation("t").summarize(policy=SummaryPolicy(keep_messages=4, max_characters=3000))
+        memory.conversation("t").summaries.make(policy=SummaryPolicy(keep_messages=4, max_characters=3000))
         made = tools(memory, thread_id="t", characters=characters)
         asked = {**ARGUMENTS, "search_conversation_history": {"query": "kiln", "limit": 20}}
         for name, arguments in asked.items():
@@ -485,9 +485,9 @@ async def test_the_newest_summary_with_its_range_and_date(conn_string: str, user
         for n in range(4):
             conversation.append([HumanMessage(f"q{n}"), AIMessage(f"a{n}")])
         assert "There is no summary yet. There are 8 messages; the newest is number 7." in await ask(color, tool)
-        conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+        conversation.summaries.make(policy=SummaryPolicy(keep_messages=4))
         conversation.append([HumanMessage("q5"), AIMessage("a5")])
-        conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+        conversation.summaries.make(policy=SummaryPolicy(keep_messages=4))
         shown = await ask(color, tool)
         assert re.search(r'<summary messages="0-5" made_at="\d{4}-\d\d-\d\d \d\d:\d\d\+08:00">', shown)
         assert "and it was repaired." in shown
@@ -592,10 +592,10 @@ async def test_what_the_board_has_comes_first_and_what_is_newer_after_it(spoken:
         ],
     )
     conversation = spoken.conversation("t")
-    items = {each.text: each for each in conversation.board().items}
-    conversation.pin_board_item(items["Anna is in Manila"], actor="maya")
-    conversation.edit_board_item(items["Which clay did Anna Santos buy?"], state="answered", actor="maya")
-    conversation.add_board_item("question", "Who pays?", actor="maya")
+    items = {each.text: each for each in conversation.board.read().items}
+    conversation.board.pin(items["Anna is in Manila"], actor="maya")
+    conversation.board.edit(items["Which clay did Anna Santos buy?"], state="answered", actor="maya")
+    conversation.board.add("question", "Who pays?", actor="maya")
     tool = recall_context_tool(spoken, thread_id="t")
     facts = await ask(color, tool, context_type="facts")
     listed = re.findall(r'<fact messages="(\d+)" at="[^"]+"(?: pinned="yes")?>\n(.+)\n', facts)
@@ -695,7 +695,7 @@ async def test_a_clipped_and_a_summarized_passage_are_expanded_by_an_agent(
     ) as memory:
         for n in range(6):
             memory.conversation("t").append([HumanMessage(f"question {n}"), AIMessage(f"answer {n}: cobalt-{n}")])
-        memory.conversation("t").summarize()
+        memory.conversation("t").summaries.make()
         memory.conversation("t").append([HumanMessage("Look at my log"), AIMessage(log)])
         wanted: list[AIMessage | str] = []
 
@@ -779,7 +779,7 @@ async def test_nothing_recalled_is_indexed_again(memory: SupabaseMemory, color: 
     stored = [each.message for each in conversation.read() if each.message]
     assert len(results(stored)) == 6
     conversation.index()
-    chunks = conversation.chunks()
+    chunks = conversation.chunks.list()
     assert [each.content for each in chunks if "needs zirconium" in each.content] == ["The kiln needs zirconium"]
     assert not any("conversation_memory" in each.content or "number from 1" in each.content for each in chunks)
     found = await ask(color, search_conversation_history_tool(memory, thread_id="t"), query="kiln zirconium")

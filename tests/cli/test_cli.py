@@ -381,14 +381,14 @@ def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, m
             memory.conversation("canary-31 [bold]trip").add_turn(f"Flight {number} is on May {number + 1}.", "Noted.")
         assert "due" in run("status", *door, *mine)[1]
         assert run("worker", *door, "--drain", "--user", f"not {user_id}")[0] == 0
-        assert memory.conversation("canary-31 [bold]trip").board().is_empty, "it works for somebody else"
+        assert memory.conversation("canary-31 [bold]trip").board.read().is_empty, "it works for somebody else"
         code, output = run("worker", *door, "--drain", "--metrics-port", "0", "--archive-after", "1000")
         assert code == 0
         assert "boards" in output
-        row = memory.conversation("canary-31 [bold]trip").status()
+        row = memory.conversation("canary-31 [bold]trip").work.status()
         assert row is not None
         assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
-        assert memory.conversation("canary-31 [bold]trip").board().model == "extractive"
+        assert memory.conversation("canary-31 [bold]trip").board.read().model == "extractive"
     code, output = run("status", *door, *mine)
     assert code == 0
     assert "canary-31 [bold]trip" in output
@@ -411,12 +411,12 @@ def test_a_worker_of_an_application(
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         conversation = memory.conversation("t")
         conversation.add_turn("I am Maya.", "Hello Maya.")
-        conversation.request_summary()
+        conversation.summaries.request()
         assert run("worker", "--app", "my_memory:made", "--drain")[0] == 0
-        assert conversation.board().through_sequence == 1
+        assert conversation.board.read().through_sequence == 1
         conversation.add_turn("I am from Cebu.", "Noted.")
         assert run("worker", "--app", "my_memory:memory", "--drain", "--seconds", "60")[0] == 0
-        status = conversation.status()
+        status = conversation.work.status()
         assert status is not None
         assert status.indexed_through == 3
 

@@ -83,8 +83,8 @@ def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: st
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage(f"I have {number} kilns. " * 50) for number in range(30)])
-        conversation.summarize()
-        made = len(conversation.summaries())
+        conversation.summaries.make()
+        made = len(conversation.summaries.list())
         assert made
         old = "update memory.conversation_summaries set created_at = created_at - interval '91 days' where user_id = %s"
         with psycopg.connect(conn_string) as connection:
@@ -92,9 +92,9 @@ def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: st
         arguments = ("cleanup", *door, "--user", user_id, "--max-messages", "1000")
         summaries = f"{made} {'summary' if made == 1 else 'summaries'}"
         assert run(*arguments, "--dry-run") == (0, f"{summaries} would go, of the user {user_id}.\n")
-        assert len(conversation.summaries()) == made
+        assert len(conversation.summaries.list()) == made
         assert run(*arguments, "--yes") == (0, f"{summaries} removed, of the user {user_id}.\n")
-        assert conversation.summaries() == []
+        assert conversation.summaries.list() == []
 
 
 def test_cleanup_says_that_all_users_are_meant(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
@@ -186,7 +186,7 @@ def test_a_whole_user_is_named_before_it_goes(conn_string: str, user_id: str, do
     shown = name.replace("\u202e\u200b", r"\u202e\u200b")
     with SupabaseMemory.from_conn_string(conn_string, user_id=name) as memory:
         memory.conversation("t").append([HumanMessage("hello")])
-        memory.opt_out("divorce", actor="Maya")
+        memory.privacy.opt_out("divorce", actor="Maya")
         with Terminal("forget", *door, "--user", name, columns=200) as terminal:
             terminal.until("Type the user's id, .*, to do so: ")
             assert shown in terminal.text
@@ -199,20 +199,20 @@ def test_a_whole_user_is_named_before_it_goes(conn_string: str, user_id: str, do
             terminal.type(f"{shown}\n")
             assert terminal.end() == 0
             assert "1 conversation and 1 message deleted" in terminal.text
-        assert memory.opt_outs() == []
-        assert memory.conversation("t").status() is None
+        assert memory.privacy.opt_outs() == []
+        assert memory.conversation("t").work.status() is None
 
 
 def test_of_a_user_whose_conversations_are_gone_the_rest_goes_too(
     conn_string: str, user_id: str, door: tuple[str, str]
 ) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        memory.opt_out("divorce", actor="Maya")
+        memory.privacy.opt_out("divorce", actor="Maya")
         with Terminal("forget", *door, "--user", user_id) as terminal:
             terminal.until("to do so: ")
             terminal.type(f"{user_id}\n")
             assert terminal.end() == 0
-        assert memory.opt_outs() == []
+        assert memory.privacy.opt_outs() == []
     with Terminal("forget", *door, "--user", user_id) as terminal:
         assert terminal.end() == 0
         assert f"Nothing is stored, of the user {user_id}." in terminal.text

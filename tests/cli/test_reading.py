@@ -244,13 +244,13 @@ def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str
         conversation.append([HumanMessage("Hello")])
         assert "The board is empty." in run(*mine)[1]
         conversation.append([HumanMessage("My kiln is a Rohde. I must buy clay by Friday.")])
-        conversation.revise_board()
-        conversation.edit_board_summary("A potter\x1b[2J", actor="ana")
-        item = conversation.add_board_item("fact", "Works in Cebu", actor="ana")
-        conversation.pin_board_item(item, actor="ana")
-        conversation.add_board_item("action", "Call the shop", actor="ana")
-        conversation.add_board_item("action", "Sold", actor="ana", state="done")
-        conversation.add_board_item("question", "Which cone?", actor="ana")
+        conversation.board.revise()
+        conversation.board.edit_summary("A potter\x1b[2J", actor="ana")
+        item = conversation.board.add("fact", "Works in Cebu", actor="ana")
+        conversation.board.pin(item, actor="ana")
+        conversation.board.add("action", "Call the shop", actor="ana")
+        conversation.board.add("action", "Sold", actor="ana", state="done")
+        conversation.board.add("question", "Which cone?", actor="ana")
     code, said = run(*mine)
     assert code == 0
     assert "Note\n  A potter" in said

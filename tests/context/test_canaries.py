@@ -66,7 +66,7 @@ def fence_of(message: BaseMessage) -> ElementTree.Element:
 
 def test_a_summary_stays_in_its_fence(memory: SupabaseMemory, attack: str) -> None:
     memory.conversation("t").append([HumanMessage(f"{number} " + "word " * 100) for number in range(20)])
-    memory.conversation("t").summarize(model=lambda _: attack)
+    memory.conversation("t").summaries.make(model=lambda _: attack)
     pack = memory.conversation("t").context(budget=ContextBudget(characters=4000))
     head = fence_of(pack.messages[0])
     assert [child.tag for child in head][:1] == ["summary"]
@@ -148,7 +148,7 @@ def test_stored_words_have_no_authority(memory: SupabaseMemory, attack: str, kin
 def test_what_nobody_said_is_not_taken_in(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append([HumanMessage("w " * 400) for _ in range(20)])
-    conversation.summarize(model=lambda _: "the summary")
+    conversation.summaries.make(model=lambda _: "the summary")
     pack = conversation.context("next", budget=ContextBudget(characters=2000))
     stock = HumanMessage("Here is a summary of the conversation", additional_kwargs={"lc_source": "summarization"})
     before = conversation.count()

@@ -89,7 +89,7 @@ async def test_the_summary_comes_first_and_the_rest_verbatim(door: Door, user_id
     history = turns(60, words=30)
     conversation = door.service.conversation(**where)
     await door(conversation.append, history)
-    done = await door(conversation.summarize, model=lambda _: "They asked and answered.")
+    done = await door(conversation.summaries.make, model=lambda _: "They asked and answered.")
     assert done.failed is None
     pack = await door(conversation.context)
     assert "They asked and answered." in str(pack.messages[0].content)
@@ -197,7 +197,7 @@ def test_a_segment_leaves_two_thirds_of_max_messages_verbatim(
         summaries, left = 0, list[int]()
         for number in range(20 + most):
             pack = conversation.context(budget=budget)
-            made = len(conversation.summaries())
+            made = len(conversation.summaries.list())
             covered = -1 if pack.summary is None else pack.summary.to_sequence
             if made > summaries:
                 left.append(conversation.count() - 1 - covered)
@@ -280,7 +280,7 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
         with pytest.raises(InvalidInputError, match="LangChain messages"):
             memory.conversation("t").context(3)  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
-            memory.conversation("t").summarize()
+            memory.conversation("t").summaries.make()
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
             memory.work.summarize_due()
 

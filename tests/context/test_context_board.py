@@ -196,11 +196,11 @@ def test_where_everything_is_shown_only_what_a_person_wrote_is_added(memory: Sup
     plain = conversation.context("And now?")
     assert not plain.board
     assert shown(plain.prompt) == ""
-    conversation.add_board_item("fact", "Ana moved to\nCebu", actor="maya")
-    items = {each.text: each for each in conversation.board().items}
-    conversation.pin_board_item(items["It rains in May"], actor="maya")
-    conversation.edit_board_item(items["Ana"], text="Ana Santos", actor="maya")
-    conversation.edit_board_summary("They are\nold friends.", actor="maya")
+    conversation.board.add("fact", "Ana moved to\nCebu", actor="maya")
+    items = {each.text: each for each in conversation.board.read().items}
+    conversation.board.pin(items["It rains in May"], actor="maya")
+    conversation.board.edit(items["Ana"], text="Ana Santos", actor="maya")
+    conversation.board.edit_summary("They are\nold friends.", actor="maya")
     pack = conversation.context("And now?")
     assert [each.splitlines()[0] for each in shown(pack.prompt).split("\n- ")[1:]] == [
         "written by a person: They are",
@@ -217,11 +217,11 @@ def test_what_does_not_hold_any_more_is_not_there(memory: SupabaseMemory) -> Non
     conversation = memory.conversation("t")
     conversation.append(talk())
     write(memory, ITEMS)
-    items = {each.text: each for each in conversation.board().items}
+    items = {each.text: each for each in conversation.board.read().items}
     conversation.append(talk(1, start=60))
     write(memory, [new("fact", "Ana can eat cashews", 120, replaces=items["Ana is allergic to cashews"].id)])
-    conversation.delete_board_item(items["It rains in May"], actor="maya")
-    conversation.edit_board_item(items["Book the boat to Siquijor"], state="done", actor="maya")
+    conversation.board.delete(items["It rains in May"], actor="maya")
+    conversation.board.edit(items["Book the boat to Siquijor"], state="done", actor="maya")
     conversation.forget_message("h3")  # message 6
     conversation.append(talk(start=61))
     said = shown(conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND).prompt)
@@ -235,8 +235,8 @@ def test_what_has_no_room_is_left_out_by_weight_and_counted(memory: SupabaseMemo
     conversation.append(talk())
     facts = [new("fact", f"Fact {n:02} is this and that", n, importance=n / 100) for n in range(20)]
     write(memory, [*(new("topic", f"topic {n}") for n in range(9)), *facts, *ITEMS[-2:]])
-    pinned = next(each for each in conversation.board().items if "topic 4" in each.text)
-    conversation.pin_board_item(pinned, actor="maya")
+    pinned = next(each for each in conversation.board.read().items if "topic 4" in each.text)
+    conversation.board.pin(pinned, actor="maya")
     pack = conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND)
     texts = [each.text for each in pack.board.items]
     assert texts[:5] == [
@@ -253,7 +253,7 @@ def test_what_has_no_room_is_left_out_by_weight_and_counted(memory: SupabaseMemo
     assert report.board_left_out == pack.board.left_out
     assert f"{pack.board.left_out} items of the board left out" in str(report)
     # One that is long does not keep out those that come after it.
-    conversation.add_board_item("action", "very " * 99 + "long", actor="maya")
+    conversation.board.add("action", "very " * 99 + "long", actor="maya")
     again = conversation.context("And now?", budget=replace(MIDDLE, board=0.08), policy=BACKGROUND)
     assert "very" not in shown(again.prompt)
     assert "When does the boat leave?" in shown(again.prompt)
@@ -277,7 +277,7 @@ NASTY = [
 def test_it_is_data_and_does_not_break_out(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(talk())
     write(memory, [new("fact", text, n, importance=0.9) for n, text in enumerate(NASTY)], notes=NASTY[2])
-    memory.conversation("t").edit_board_summary("\n".join(NASTY[:3]), actor="maya")
+    memory.conversation("t").board.edit_summary("\n".join(NASTY[:3]), actor="maya")
     budget = ContextBudget(characters=8_000, board=0.3)
     pack = memory.conversation("t").context("And now?", budget=budget, policy=BACKGROUND)
     said = shown(pack.prompt)
@@ -345,10 +345,10 @@ def test_a_pack_is_within_its_budget_valid_and_accounts_for_every_message(
         conversation.index()
         if summarized:
             policy = SummaryPolicy(keep_messages=10, characters=10, input_characters=2_000)
-            conversation.summarize(policy=policy, model=says("They spoke of turns and of weather."))
+            conversation.summaries.make(policy=policy, model=says("They spoke of turns and of weather."))
         long = [new("fact", f"A fact {'that goes on and on ' * (n % 20)}{n}", n) for n in range(40)]
         write(memory, [*ITEMS, *long, *(new("fact", text, n) for n, text in enumerate(NASTY))], notes="Briefly. " * 9)
-        conversation.edit_board_summary("\n".join(NASTY) * 3, actor="maya")
+        conversation.board.edit_summary("\n".join(NASTY) * 3, actor="maya")
     sizes: dict[str, Any] = {"tokens": max(20, characters // 4)} if tokens else {"characters": characters}
     named: dict[str, Any] = {"query": "boat" if query else None, "policy": BACKGROUND}
     asked = [HumanMessage("word " * words + "where is my boat?", id="now")] if asks else []
@@ -385,7 +385,7 @@ def test_no_message_is_left_out_because_of_it(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(40))
     for n in range(9):
-        conversation.add_board_item("fact", f"Fact {n} that a person wrote about turn {n}", actor="maya")
+        conversation.board.add("fact", f"Fact {n} that a person wrote about turn {n}", actor="maya")
     whole = conversation.context("And?", budget=ContextBudget(characters=20_000, board=0)).report().used
     for spare in (0, 150, 450, 1_000):
         budget = ContextBudget(characters=whole + spare, board=0.3)
@@ -430,10 +430,10 @@ def test_the_beginning_stays_the_same_while_the_board_changes(memory: SupabaseMe
     conversation.append(talk(100))
     budget = ContextBudget(characters=16_000)
     model = says("They spoke of the weather at some length, and of turns, many of them.")
-    conversation.summarize(policy=SummaryPolicy(keep_characters=1_500), model=model)
+    conversation.summaries.make(policy=SummaryPolicy(keep_characters=1_500), model=model)
     before: list[BaseMessage] = []
     for n in range(8):
-        conversation.add_board_item("fact", f"Fact {n}, of the weather", actor="maya")
+        conversation.board.add("fact", f"Fact {n}, of the weather", actor="maya")
         prompt = conversation.context("And?", budget=budget, policy=BACKGROUND, query="turn 7").prompt
         changing = next(place for place, each in enumerate(prompt) if each.id in (MESSAGE_ID, RECALLED))
         assert prompt[: len(before)] == before
@@ -477,7 +477,7 @@ async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(door: Door,
         await door(door.service.conversation(**where).append, talk())
         flow = writing(ConversationKey("t", owner, "default"), [new("fact", f"Of {owner}")])
         await (door.service.arun(flow) if door.color == "async" else _awaited(door.service.run(flow)))
-        await door(door.service.conversation(**where).add_board_item, "fact", f"Own of {owner}", by="maya")
+        await door(door.service.conversation(**where).board.add, "fact", f"Own of {owner}", by="maya")
     bearer = door.as_token(token(user_id=user_id))
     pack = await door(bearer.conversation("t").context, "And?", budget=MIDDLE, policy=BACKGROUND)
     assert [each.text for each in pack.board.items] == [f"Own of {user_id}", f"Of {user_id}"]
@@ -515,9 +515,9 @@ async def test_an_event_says_who_summarizes(memory: SupabaseMemory, user_id: str
     (lease,) = memory.run(work.claim("w", limit=9, lease_seconds=60, debounce_seconds=0, user_id=user_id))
     assert await events("And?", policy=BACKGROUND, model=model) == [{**about, "by": "worker", "state": "running"}]
     assert not model.shown
-    assert memory.conversation("t").summaries() == []
+    assert memory.conversation("t").summaries.list() == []
     assert await events("And?", policy=SummaryPolicy(), model=model) == [{**about, "by": "self"}]
-    assert memory.conversation("t").summaries()
+    assert memory.conversation("t").summaries.list()
     memory.run(work.release([lease]))
     assert await events("And?", policy=SummaryPolicy(), model=model) == [], "there is nothing to do"
 
@@ -616,8 +616,8 @@ def test_what_can_be_read_in_the_pack_takes_no_place_on_its_board(memory: Supaba
     assert [each.text for each in pack.board.items] == ([] if 2 in recalled else ["They spoke of turn 1"])
     assert pack.board.left_out == 0
     # A person's item stays, wherever else it can be read.
-    items = {each.text: each for each in conversation.board().items}
-    conversation.pin_board_item(items["Antipolo has cashews"], actor="maya")
+    items = {each.text: each for each in conversation.board.read().items}
+    conversation.board.pin(items["Antipolo has cashews"], actor="maya")
     held = conversation.context("And?", query="cashews", **asked)
     assert "Antipolo has cashews" in [each.text for each in held.board.items]
     assert "Ana must not eat cashews" not in [each.text for each in held.board.items]
@@ -627,7 +627,7 @@ def test_an_item_of_which_another_part_is_recalled_stays(memory: SupabaseMemory)
     conversation = memory.conversation("t")
     conversation.append(talk(4))
     write(memory, [new("fact", "It rains", 0, quote="small things")])
-    part = BoardPart(items=conversation.board().items)
+    part = BoardPart(items=conversation.board.read().items)
     assert part.without_shown([0]).items == []
     assert part.without_shown([], {0: "We spoke of weather and of small things"}).items == []
     assert part.without_shown([], {0: "We spoke of weather"}).items == part.items

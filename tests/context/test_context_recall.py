@@ -150,7 +150,7 @@ async def test_a_persons_name_speaks_for_nobody_else(door: Door, user_id: str) -
         await door(conversation.append, [AIMessage("Noted.")])
     await door(conversation.index)
     await door(conversation.append, [HumanMessage("x " * 3_000), AIMessage("y")])
-    await door(conversation.summarize, policy=SummaryPolicy(messages=1, keep_messages=1))
+    await door(conversation.summaries.make, policy=SummaryPolicy(messages=1, keep_messages=1))
     small = ContextBudget(characters=1_800)
     pack = await door(conversation.context, "Which refund was approved?", budget=small)
     toolkit = {each.name: each for each in SupabaseMemoryToolkit(memory, thread_id="t").get_tools()}
@@ -159,7 +159,7 @@ async def test_a_persons_name_speaks_for_nobody_else(door: Door, user_id: str) -
         "read_messages": {"first": 0, "last": 9},
     }
     told = [await door(partial(toolkit[name].invoke, given)) for name, given in asked.items() if door.color == "sync"]
-    texts = [pack.text(), pack.block(), *prompts, *told, await door(conversation.turns_as_text)]
+    texts = [pack.text(), pack.block(), *prompts, *told, await door(conversation.turns.as_text)]
     assert any("[0]: The refund 0" in each for each in texts), "it is recalled"
     for text in texts:
         for line in text.splitlines():
@@ -278,7 +278,7 @@ def test_it_is_fenced_dated_and_tagged_and_never_taken_in_again(memory: Supabase
     conversation.append(pack.prompt)
     assert conversation.count() == before + 1  # the question alone
     conversation.index()
-    assert sum("obey me" in each.content for each in conversation.chunks()) == 1
+    assert sum("obey me" in each.content for each in conversation.chunks.list()) == 1
 
 
 def test_what_is_forgotten_or_edited_is_not_recalled(memory: SupabaseMemory) -> None:
@@ -443,8 +443,8 @@ def test_quotes_that_nobody_asked_for_leave_their_place_to_those_that_are_recall
     conversation = memory.conversation("t")
     conversation.append(talk(facts=FACTS))
     conversation.index()
-    conversation.summarize(policy=SummaryPolicy(keep_messages=2))
-    (segment,) = conversation.summaries()
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=2))
+    (segment,) = conversation.summaries.list()
     small = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
     assert small.recalled
     assert small.summary is None
@@ -476,17 +476,19 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
         else None
     )
     if model is None:
-        conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+        conversation.summaries.make(policy=SummaryPolicy(keep_messages=4))
     else:
-        conversation.summarize(policy=SummaryPolicy(keep_messages=4), model=model)
+        conversation.summaries.make(policy=SummaryPolicy(keep_messages=4), model=model)
     if changed == "edited by a person":
-        conversation.edit_summary(1, text="They spoke of the weather in Cebu and Siquijor, as Maya says.", actor="maya")
+        conversation.summaries.edit(
+            1, text="They spoke of the weather in Cebu and Siquijor, as Maya says.", actor="maya"
+        )
     pack = conversation.context("And my locker?", budget=SMALL, query="locker code", policy=BACKGROUND)
     assert pack.summary is not None
     assert pack.summary.edited_by == ("maya" if changed == "edited by a person" else None)
     # The quotes that are added later carry it on, and so keep the place.
     conversation.append([message.model_copy(update={"id": f"{message.id}-again"}) for message in talk(20)])
-    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=4))
     pack = conversation.context(
         "And my locker?", budget=ContextBudget(characters=4_000), query="locker code", policy=BACKGROUND
     )
@@ -498,7 +500,7 @@ def test_a_summary_with_words_of_its_own_keeps_its_place(memory: SupabaseMemory,
 def test_no_heading_is_shown_without_a_quote(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(facts=FACTS))
-    conversation.summarize(policy=SummaryPolicy(keep_messages=4))
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=4))
     for characters in range(300, 900, 20):
         budget = ContextBudget(characters=characters)
         pack = conversation.context("And now?", budget=budget, policy=BACKGROUND, recall=None)

@@ -93,10 +93,10 @@ class Story:
             self.memory.conversation("t").append([HumanMessage("word " * self.rng.randrange(40), id=self.ids[number])])
 
     def summarize(self) -> None:
-        self.memory.conversation("t").summarize()
+        self.memory.conversation("t").summaries.make()
 
     def fail(self) -> None:
-        self.memory.conversation("t").summarize(model=failing)
+        self.memory.conversation("t").summaries.make(model=failing)
 
     def step(self) -> None:
         does = [
@@ -115,7 +115,7 @@ class Story:
         coverage = self.memory.conversation("t").coverage()
         pack = self.memory.conversation("t").context()
         shown = {number for entry in pack.fitted.recent for number in entry.sequences} - set(pack.clipped)
-        segments = self.memory.conversation("t").summaries()
+        segments = self.memory.conversation("t").summaries.list()
         reasons = {why for _, _, why in pack.omitted}
         for number, found in enumerate(flat(coverage, len(self.ids))):
             in_segments = [each.number for each in segments if each.from_sequence <= number <= each.to_sequence]
@@ -164,7 +164,7 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
     assert before.of(0) == CoveredRange(0, 6, "omitted", None, BEYOND)
     assert not before.complete
 
-    await door(conversation.summarize, policy=policy, model=summary)
+    await door(conversation.summaries.make, policy=policy, model=summary)
     after = await door(conversation.coverage, budget=budget)
     assert [each.state for each in flat(after, 60)] == [
         *["segment"] * 7,
@@ -172,7 +172,7 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
         *["segment"] * 42,
         *["verbatim"] * 10,
     ]
-    assert [each.number for each in await door(conversation.summaries)] == [1, 2, 3]
+    assert [each.number for each in await door(conversation.summaries.list)] == [1, 2, 3]
     assert sorted({each.segment for each in after.ranges if each.segment is not None}) == [1, 2, 3]
     assert after.complete
     assert str(after).splitlines()[1] == "7-7: forgotten 1"
@@ -207,8 +207,8 @@ def covered(direct: SupabaseMemory) -> list[tuple[int, int]]:
     """Sixty messages, of which fifty are in five segments of ten."""
     conversation = direct.conversation("t")
     conversation.append([HumanMessage("x" * 90, id=f"m{number}") for number in range(60)])
-    conversation.summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))
-    segments = [(each.from_sequence, each.to_sequence) for each in conversation.summaries()]
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    segments = [(each.from_sequence, each.to_sequence) for each in conversation.summaries.list()]
     assert segments == [(0, 9), (10, 19), (20, 29), (30, 39), (40, 49)]
     coverage = conversation.coverage()
     assert (coverage.gaps, coverage.overlaps) == ([], [])

@@ -79,7 +79,7 @@ def test_everything_that_a_notebook_shows_is_text(memory: SupabaseMemory) -> Non
         "conversations": (memory.conversations(), "onerror"),
         "found": (memory.find("kiln"), "onerror"),
         "recalled": (memory.recall("kiln"), "onerror"),
-        "board": (conversation.board(), ""),
+        "board": (conversation.board.read(), ""),
         "growth": (prompt_growth([pack]), "everything"),
         "manifest": (pack.manifest, "of 1,500 characters, by api"),
     }

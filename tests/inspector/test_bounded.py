@@ -49,9 +49,9 @@ def conn_string(cluster: Cluster) -> str:
             asked = HumanMessage(f"Which kiln is number {turn}?", id=f"q{turn}")
             pack = long.context(asked)
             long.append([asked, AIMessage(f"The blue one, number {turn}.", id=f"a{turn}")], pack=pack)
-        long.summarize()
+        long.summaries.make()
         long.index()
-        long.revise_board()
+        long.board.revise()
     return address
 
 

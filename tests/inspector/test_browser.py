@@ -49,11 +49,13 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     with memory_of(conn_string, user_id, **settings) as made:
         studio = made.conversation("studio")
         studio.append([HumanMessage("My kiln stopped at 840 degrees and shows E-47.", id="first"), *talk(80)])
-        studio.summarize(policy=SummaryPolicy(messages=20, keep_messages=10))
-        studio.edit_summary(studio.summaries()[-1].number, "About a kiln that stopped at 840 degrees.", actor="maya")
+        studio.summaries.make(policy=SummaryPolicy(messages=20, keep_messages=10))
+        studio.summaries.edit(
+            studio.summaries.list()[-1].number, "About a kiln that stopped at 840 degrees.", actor="maya"
+        )
         studio.index()
-        studio.revise_board()
-        studio.add_board_item("fact", "The hotel wants 64 bowls.", actor="maya")
+        studio.board.revise()
+        studio.board.add("fact", "The hotel wants 64 bowls.", actor="maya")
         for number in range(2):
             asked = HumanMessage(f"What did the kiln show, {number}?", id=f"asked{number}")
             studio.append([asked, AIMessage("E-47, at 840 degrees.", id=f"told{number}")], pack=studio.context(asked))
@@ -63,7 +65,7 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 @pytest.fixture
 def inspector(memory: SupabaseMemory, chromium: Browser) -> Iterator[Served]:
     """It, with the right to write, and nothing on the console at the end."""
-    with served(memory, chromium, write=True, by="ana") as made:
+    with served(memory, chromium, write=True, actor="ana") as made:
         yield made
     assert [each for each in made.said if "404" not in each] == []
 
@@ -275,7 +277,7 @@ def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory:
     page.locator(item).get_by_label("State").select_option("done")
     page.locator(item).get_by_role("button", name="Save").click()
     page.wait_for_load_state()
-    (stored,) = [each for each in memory.conversation("studio").board(history=True).items if each.kind == "action"]
+    (stored,) = [each for each in memory.conversation("studio").board.read(history=True).items if each.kind == "action"]
     assert (stored.text, stored.state, stored.pinned, stored.edited_by) == ("Order white clay", "done", True, "ana")
     page.locator(f"{item} a[data-opens]").click()  # among what is done, which has opened for it
     page.locator(item).get_by_text("Delete …").click()
@@ -294,12 +296,12 @@ def test_summaries_are_edited_and_regenerated(inspector: Served, memory: Supabas
     page.get_by_text("Regenerate …").click()
     page.get_by_role("button", name="Regenerate the summaries").click()
     page.wait_for_url("**/conversation?*")
-    assert studio.summaries()[0].content == "About a kiln."
+    assert studio.summaries.list()[0].content == "About a kiln."
     page.goto(inspector.address + PAGES["Summaries"])
     page.locator("#segment-1").get_by_text("Delete …").click()
     page.locator("#segment-1").get_by_role("button", name="Take it back").click()
     page.wait_for_load_state()
-    assert [each for each in studio.summaries() if each.edited_by] == []
+    assert [each for each in studio.summaries.list() if each.edited_by] == []
 
 
 def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
@@ -311,7 +313,7 @@ def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: Supabas
     page.get_by_text("Regenerate …").click()
     page.get_by_role("button", name="Regenerate the board").click()
     page.wait_for_load_state()
-    board = memory.conversation("studio").board()
+    board = memory.conversation("studio").board.read()
     assert board.edited_summary == "Maya makes bowls."
     assert "The hotel wants 64 bowls." in [each.text for each in board.items]
 
@@ -323,7 +325,7 @@ def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Serve
     page.get_by_text("Do not remember …").click()
     page.get_by_role("button", name="Do not remember it").click()
     page.get_by_text("opted out: nothing is derived").wait_for()
-    assert memory.conversation("studio").opt_outs()
+    assert memory.conversation("studio").privacy.opt_outs()
     page.get_by_role("button", name="Undo “Do not remember”").click()
     page.get_by_text("opted out: nothing is derived").wait_for(state="detached")
 
@@ -370,7 +372,7 @@ def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: Supaba
 
 
 def test_the_running_state_is_seen_as_it_changes(inspector: Served, memory: SupabaseMemory, conn_string: str) -> None:
-    memory.conversation("studio").request_summary()
+    memory.conversation("studio").summaries.request()
     page, queue, listed = (inspector.open(path) for path in (PAGES["Time line"], "/queue", "/"))
     ran = "update memory_private.work set {} where user_id = %s"
     with psycopg.connect(conn_string, autocommit=True) as connection:
@@ -421,12 +423,12 @@ def seen(page: Page, is_seen: bool) -> None:
 
 def test_what_has_the_focus_or_is_open_stays_so(inspector: Served, memory: SupabaseMemory) -> None:
     studio = memory.conversation("studio")
-    done = studio.add_board_item("action", "Order clay", actor="maya")
-    studio.edit_board_item(done, actor="maya", state="done")
+    done = studio.board.add("action", "Order clay", actor="maya")
+    studio.board.edit(done, actor="maya", state="done")
     page = inspector.open(PAGES["Board"])
     page.get_by_text("Done, answered, superseded").click()
     page.get_by_role("link", name="history").focus()
-    studio.add_board_item("fact", "Somebody else wrote this.", actor="ben")
+    studio.board.add("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("Somebody else wrote this.").first.wait_for()
     assert page.evaluate("document.activeElement.textContent") == "history"
     assert page.locator("details[open]").count() == 1
@@ -460,7 +462,7 @@ def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: Supa
     page = inspector.open(PAGES["Board"])
     page.get_by_text("Write an item").click()
     page.get_by_label("What it says", exact=True).fill("half a sentence")
-    memory.conversation("studio").add_board_item("fact", "Somebody else wrote this.", actor="ben")
+    memory.conversation("studio").board.add("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("This has changed meanwhile").wait_for()
     assert page.get_by_label("What it says", exact=True).input_value() == "half a sentence"
 
@@ -497,7 +499,7 @@ def test_hostile_words_stay_words(chromium: Browser, conn_string: str, user_id: 
         said = memory.conversation(HOSTILE, user_id=user_id, agent_id=HOSTILE)
         said.append([HumanMessage(HOSTILE, id=HOSTILE), AIMessage("שלום " + HOSTILE + "\u202e 🦎", id="answer")])
         said.update(title=HOSTILE)
-        item = said.add_board_item("fact", HOSTILE, actor=HOSTILE)
+        item = said.board.add("fact", HOSTILE, actor=HOSTILE)
         with served(memory, chromium, write=True, by=HOSTILE) as inspector:
             page = inspector.open(f"/?user={user_id}")
             dialogs: list[str] = []
@@ -589,7 +591,7 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
     tab_to("Save")
     page.keyboard.press("Enter")
     page.get_by_text("Written without a mouse.").first.wait_for()
-    assert "Written without a mouse." in [each.text for each in memory.conversation("studio").board().items]
+    assert "Written without a mouse." in [each.text for each in memory.conversation("studio").board.read().items]
 
 
 def test_everything_can_be_read_without_scripts(inspector: Served) -> None:

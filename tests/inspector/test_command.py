@@ -94,7 +94,7 @@ def test_as_a_user_and_with_a_name(memory: SupabaseMemory, conn_string: str) -> 
         board = f"{base}/conversation/board?thread=t"
         form = {"mark": Reader(http.get(board).text).mark, "kind": "fact", "text": "A fact."}
         http.post(board.replace("board?", "board/add?"), data=form, headers={"origin": base})
-    (item,) = memory.conversation("t").board().items
+    (item,) = memory.conversation("t").board.read().items
     assert item.author == memory.user_id
 
 

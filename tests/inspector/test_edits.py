@@ -21,28 +21,28 @@ ASKED: Any = {"thread": "t"}
 async def test_an_item_is_written_pinned_edited_and_deleted(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
-    async with Person(memory, write=True, by="ana") as person:
+    async with Person(memory, write=True, actor="ana") as person:
         form = {"kind": "action", "text": "Order clay", "type": "person"}
         done = await person.post("/conversation/board/add", form, **ASKED)
         assert done.status_code == 303
-        (item,) = (await said.aboard()).items
+        (item,) = (await said.board.aread()).items
         assert done.headers["location"].endswith(f"#item-{item.id}")
         assert (item.text, item.kind, item.author) == ("Order clay", "action", "ana")
 
         await person.post("/conversation/board/pin", {"pin": item.id}, **ASKED)
-        assert [each.pinned for each in (await said.aboard()).items] == [True]
+        assert [each.pinned for each in (await said.board.aread()).items] == [True]
         await person.post("/conversation/board/pin", {"unpin": item.id}, **ASKED)
-        assert [each.pinned for each in (await said.aboard()).items] == [False]
+        assert [each.pinned for each in (await said.board.aread()).items] == [False]
 
         edited = {"item": item.id, "text": "Order white clay", "was": item.text, "state": "done", "was_state": "open"}
         await person.post("/conversation/board/edit", edited, **ASKED)
-        (changed,) = (await said.aboard(history=True)).items
+        (changed,) = (await said.board.aread(history=True)).items
         assert (changed.text, changed.state, changed.edited_by) == ("Order white clay", "done", "ana")
 
         page = await person.page("/conversation/board/history", thread="t")
         assert "Order clay" in page.text
         await person.post("/conversation/board/edit", {"item": item.id, "delete": "1"}, **ASKED)
-        assert (await said.aboard()).items == []
+        assert (await said.board.aread()).items == []
 
 
 async def test_an_entity_has_a_type(memory: SupabaseMemory) -> None:
@@ -50,7 +50,7 @@ async def test_an_entity_has_a_type(memory: SupabaseMemory) -> None:
     await said.aadd_turn("hello", "hi")
     async with Person(memory, write=True) as person:
         await person.post("/conversation/board/add", {"kind": "entity", "text": "Cebu", "type": "place"}, **ASKED)
-    assert [each.type for each in (await said.aboard()).items] == ["place"]
+    assert [each.type for each in (await said.board.aread()).items] == ["place"]
 
 
 async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseMemory) -> None:
@@ -71,47 +71,47 @@ async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseM
             answer = await person.post(path, form, **ASKED)
             _, _, shown = Reader(answer.text).text.partition("To the content")
             assert (answer.status_code, said in shown) == (status, True), (path, form, shown)
-    assert (await memory.conversation("t").aboard()).is_empty
+    assert (await memory.conversation("t").board.aread()).is_empty
 
 
 async def test_the_boards_summary_is_written_and_taken_back(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
-    async with Person(memory, write=True, by="ana") as person:
+    async with Person(memory, write=True, actor="ana") as person:
         await person.post("/conversation/board/summary", {"text": "About clay."}, **ASKED)
-        board = await said.aboard()
+        board = await said.board.aread()
         assert (board.edited_summary, board.edited_by) == ("About clay.", "ana")
         await person.post("/conversation/board/summary", {"text": ""}, **ASKED)
-        assert (await said.aboard()).edited_summary is None
+        assert (await said.board.aread()).edited_summary is None
 
 
 async def test_segments_are_edited_deleted_and_regenerated(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aappend(talk(60))
-    await said.asummarize(policy=SummaryPolicy(messages=10, keep_messages=6))
-    first = (await said.asummaries())[0]
-    async with Person(memory, write=True, by="ana") as person:
+    await said.summaries.amake(policy=SummaryPolicy(messages=10, keep_messages=6))
+    first = (await said.summaries.alist())[0]
+    async with Person(memory, write=True, actor="ana") as person:
         assert first.content.splitlines()[0] in (await person.answer("/conversation/summaries", **ASKED)).text
         await person.post(
             "/conversation/segment", {"number": str(first.number), "text": "It was about a kiln."}, **ASKED
         )
-        edited = (await said.asummaries())[0]
+        edited = (await said.summaries.alist())[0]
         assert (edited.content, edited.edited_by) == ("It was about a kiln.", "ana")
         await person.post("/conversation/regenerate", {"what": "summaries"}, **ASKED)
-        assert (await said.asummaries())[0].content == "It was about a kiln.", "what a person wrote stays"
+        assert (await said.summaries.alist())[0].content == "It was about a kiln.", "what a person wrote stays"
         await person.post("/conversation/segment", {"number": str(first.number), "delete": "1"}, **ASKED)
-        assert [each for each in await said.asummaries() if each.edited_by] == []
-    assert {each.changed_by for each in await said.achanges()} == {"ana"}
+        assert [each for each in await said.summaries.alist() if each.edited_by] == []
+    assert {each.changed_by for each in await said.privacy.achanges()} == {"ana"}
 
 
 async def test_a_board_is_regenerated_and_keeps_what_a_person_wrote(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aappend([HumanMessage("My kiln stopped at 840 degrees.", id="m0")])
-    async with Person(memory, write=True, by="ana") as person:
+    async with Person(memory, write=True, actor="ana") as person:
         await person.post("/conversation/board/add", {"kind": "fact", "text": "A person wrote this."}, **ASKED)
         done = await person.post("/conversation/regenerate", {"what": "board"}, **ASKED)
     assert done.status_code == 303
-    board = await said.aboard()
+    board = await said.board.aread()
     assert "A person wrote this." in [each.text for each in board.items]
     assert board.through_sequence == 0
 
@@ -119,22 +119,22 @@ async def test_a_board_is_regenerated_and_keeps_what_a_person_wrote(memory: Supa
 async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
-    async with Person(memory, write=True, by="ana") as person:
+    async with Person(memory, write=True, actor="ana") as person:
         assert (await person.post("/conversation/remember", {"do": "opt_out"}, **ASKED)).status_code == 400
-        assert await said.aopt_outs() == [], "it is asked first"
+        assert await said.privacy.aopt_outs() == [], "it is asked first"
         await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, **ASKED)
-        assert [each.actor for each in await said.aopt_outs()] == ["ana"]
+        assert [each.actor for each in await said.privacy.aopt_outs()] == ["ana"]
         page = await person.page("/conversation", thread="t")
         assert "opted out: nothing is derived" in page.text
         assert "Undo “Do not remember”" in page.text
-        info, status = await said.ainfo(), await said.astatus()
+        info, status = await said.ainfo(), await said.work.astatus()
         assert info is not None
         assert status is not None
         assert info.opted_out_at is not None
         later = replace(info, opted_out_at=info.opted_out_at - timedelta(seconds=61))
         assert [ConversationHeader(each, status, "").can_undo for each in (info, later)] == [True, False]
         await person.post("/conversation/remember", {"do": "opt_in"}, **ASKED)
-        assert await said.aopt_outs() == []
+        assert await said.privacy.aopt_outs() == []
 
 
 async def test_a_summary_is_asked_for(memory: SupabaseMemory) -> None:
@@ -142,7 +142,7 @@ async def test_a_summary_is_asked_for(memory: SupabaseMemory) -> None:
     await said.aadd_turn("hello", "hi")
     async with Person(memory, write=True) as person:
         assert (await person.post("/conversation/summarize", {}, **ASKED)).status_code == 303
-    status = await said.astatus()
+    status = await said.work.astatus()
     assert status is not None
     assert status.state == "due"
 

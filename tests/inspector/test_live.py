@@ -134,10 +134,10 @@ async def test_a_beat_that_fails_goes_on(caplog: pytest.LogCaptureFixture) -> No
 async def test_a_newest_segment_that_is_edited_reaches_open_pages(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aappend([*talk(40), HumanMessage("And now?", id="now")])
-    await said.asummarize(policy=SummaryPolicy(messages=10, keep_messages=6))
-    newest = (await said.asummaries())[-1]
+    await said.summaries.amake(policy=SummaryPolicy(messages=10, keep_messages=6))
+    newest = (await said.summaries.alist())[-1]
     async with Person(memory) as person:
         (body,) = (await person.page("/conversation/summaries", thread="t")).all("body")
-        await said.aedit_summary(newest.number, "About a kiln.", actor="maya")
+        await said.summaries.aedit(newest.number, "About a kiln.", actor="maya")
         told = await person.http.get(str(body["data-events"]))
     assert "event: changed" in told.text

@@ -120,7 +120,7 @@ async def test_everybodys_list_marks_what_is_not_remembered(server: SupabaseMemo
     for thread in ("kept", "out"):
         await server.conversation(thread, user_id=user_id, agent_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
     await server.conversation("out", user_id=user_id, agent_id=user_id).aopt_out(actor="maya")
-    await server.aopt_out("a topic", actor="maya", user_id=user_id)
+    await server.privacy.aopt_out("a topic", actor="maya", user_id=user_id)
     async with Person(server) as person:
         rows = (await person.answer("/", agent=user_id)).text.split("<tr")[2:]
         assert [("opted out" in row) for row in rows] == ["thread=out" in row for row in rows]
@@ -167,7 +167,7 @@ async def test_ten_thousand_messages_are_read_page_by_page(memory: SupabaseMemor
 async def test_each_message_is_in_the_state_that_coverage_says(memory: SupabaseMemory) -> None:
     said = memory.conversation("t")
     await said.aappend(talk(60))
-    await said.asummarize(policy=SummaryPolicy(messages=10, keep_messages=6))
+    await said.summaries.amake(policy=SummaryPolicy(messages=10, keep_messages=6))
     await said.aappend(
         [
             HumanMessage("look it up", id="q"),
@@ -230,7 +230,7 @@ async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: s
         said = memory.conversation("t")
         await said.aappend([*talk(100), HumanMessage("The code is E-47.", id="code"), *talk(300)[100:]])
         await Worker(memory, user_id=user_id).drain()
-        await said.aadd_board_item("fact", "The kiln is blue.", actor="maya")
+        await said.board.aadd("fact", "The kiln is blue.", actor="maya")
         question = "What was the code?"
         pack = await said.acontext(question)
         async with Person(memory) as person:
@@ -276,7 +276,7 @@ async def test_a_look_makes_nothing(conn_string: str, user_id: str) -> None:
             assert stored() == before
         # The verb itself would have.
         await memory.conversation("t").acontext("Which kiln?")
-        assert await memory.conversation("t").asummaries()
+        assert await memory.conversation("t").summaries.alist()
 
 
 @pytest.mark.parametrize("asked", [{"budget": "x"}, {"budget": "9" * 30}, {"unit": "x"}, {"recall": "x"}])
@@ -318,7 +318,7 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
         said = memory.conversation("t")
         await said.aappend(talk(60))
         await Worker(memory, user_id=user_id).drain()
-        await said.aadd_board_item("fact", "Maya wants a blue glaze.", actor="maya")
+        await said.board.aadd("fact", "Maya wants a blue glaze.", actor="maya")
         for number in range(2):
             question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")
             pack = await said.acontext(question)
@@ -346,10 +346,10 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
             assert not [each for each in never.all("a") if "/prompts/turn" in str(each["href"])]
             # The items of the board by what they say, and each part's messages a click away.
             assert [each["hx-get"] for each in shown.all("a") if "first=" in str(each.get("hx-get"))]
-            known = [item for item in (await said.aboard()).items if item.id[:8] in newest.items]
+            known = [item for item in (await said.board.aread()).items if item.id[:8] in newest.items]
             assert known
             assert all(item.text in shown.text for item in known)
-            await said.adelete_board_item(known[0].id, actor="maya")
+            await said.board.adelete(known[0].id, actor="maya")
             left = Reader((await person.http.get(links[0])).text).text
             assert "1 item is not on the board any more" in left
             assert known[0].text not in left.partition("Of the board")[2].partition("Not sent")[0]
@@ -368,7 +368,7 @@ async def test_a_board_of_five_hundred_items_is_one_page(memory: SupabaseMemory)
     said = memory.conversation("t")
     await said.aadd_turn("hello", "hi")
     for number in range(500):
-        await said.aadd_board_item("fact", f"Fact number {number}.", actor="maya")
+        await said.board.aadd("fact", f"Fact number {number}.", actor="maya")
     async with Person(memory, write=True) as person:
         answer = await person.answer("/conversation/board", thread="t")
         page = Reader(answer.text)
@@ -382,8 +382,8 @@ async def test_evidence_shows_the_quote_in_its_message(memory: SupabaseMemory) -
     await said.aappend(
         [HumanMessage("So. My kiln stopped at 840 degrees. Bye.", id="m0"), AIMessage("Noted.", id="m1")]
     )
-    await said.arevise_board()
-    board = await said.aboard()
+    await said.board.arevise()
+    board = await said.board.aread()
     item = next(each for each in board.items if each.quote and "840" in each.quote)
     async with Person(memory, write=True) as person:
         part = await person.answer("/conversation/board/item", part=True, thread="t", item=item.id)
@@ -392,7 +392,7 @@ async def test_evidence_shows_the_quote_in_its_message(memory: SupabaseMemory) -
         assert (await person.page("/conversation/board/item", thread="t", item=item.id)).all("textarea", name="text")
         await person.page("/conversation/board/item", 404, thread="t", item="no such")
         await said.aforget_message("m0")
-        left = [each for each in (await said.aboard()).items if each.id == item.id]
+        left = [each for each in (await said.board.aread()).items if each.id == item.id]
         assert left == []
         await person.page("/conversation/board/item", 404, thread="t", item=item.id)
 

@@ -141,8 +141,8 @@ async def test_nothing_is_changed_without_write(memory: SupabaseMemory, path: st
         assert "--write" in Reader(answer.text).text
         for page in PAGES:
             assert not Reader((await person.http.get(page)).text).all("form", method="post")
-    assert await memory.conversation("t").aopt_outs() == []
-    assert (await memory.conversation("t").aboard()).is_empty
+    assert await memory.conversation("t").privacy.aopt_outs() == []
+    assert (await memory.conversation("t").board.aread()).is_empty
 
 
 @pytest.mark.parametrize("path", WRITES)
@@ -160,8 +160,8 @@ async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory,
         answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": mark})
         assert answer.status_code == 403
         assert "not of your session" in Reader(answer.text).text
-        assert await memory.conversation("t").aopt_outs() == []
-        assert (await memory.conversation("t").aboard()).is_empty
+        assert await memory.conversation("t").privacy.aopt_outs() == []
+        assert (await memory.conversation("t").board.aread()).is_empty
         answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": own})
         assert answer.status_code != 403, "with its own it would have been done"
 
@@ -262,15 +262,15 @@ async def test_what_was_said_is_never_more_than_words(
         )
         await said.aindex()
         await said.aupdate(title=HOSTILE)
-        items = [await said.aadd_board_item(kind, f"{HOSTILE} {kind}", actor=HOSTILE) for kind in ("fact", "action")]
-        await said.aedit_board_item(items[0], actor=HOSTILE, text=HOSTILE + " edited")
-        await said.aedit_board_summary(HOSTILE, actor=HOSTILE)
-        await memory.aopt_out("kangaroo" + HOSTILE, actor=HOSTILE, user_id=owner)
+        items = [await said.board.aadd(kind, f"{HOSTILE} {kind}", actor=HOSTILE) for kind in ("fact", "action")]
+        await said.board.aedit(items[0], actor=HOSTILE, text=HOSTILE + " edited")
+        await said.board.aedit_summary(HOSTILE, actor=HOSTILE)
+        await memory.privacy.aopt_out("kangaroo" + HOSTILE, actor=HOSTILE, user_id=owner)
         pack = await said.acontext(HOSTILE)
         await said.aappend([HumanMessage(HOSTILE, id="asked"), AIMessage(HOSTILE, id="told")], pack=pack)
-        await said.asummarize(policy=SummaryPolicy(messages=2, keep_messages=1))
-        (segment, *_) = await said.asummaries()
-        await said.aedit_summary(segment.number, f"{HOSTILE} in short", actor=HOSTILE)
+        await said.summaries.amake(policy=SummaryPolicy(messages=2, keep_messages=1))
+        (segment, *_) = await said.summaries.alist()
+        await said.summaries.aedit(segment.number, f"{HOSTILE} in short", actor=HOSTILE)
         await _with_hostile_names(conn_string, owner)
         asked: dict[str, Any] = {"user": owner, "agent": HOSTILE, "thread": HOSTILE}
         async with Person(memory, write=True, by=HOSTILE) as person:
@@ -338,7 +338,7 @@ async def test_as_a_user_nobody_elses_rows_are_there(
         await server.conversation("mine", user_id=user_id).aadd_turn("my words", "yes")
         theirs = server.conversation("theirs", user_id=f"{user_id}-other")
         await theirs.aadd_turn("a secret of another", "yes")
-        item = await theirs.aadd_board_item("fact", "a secret fact", actor="them")
+        item = await theirs.board.aadd("fact", "a secret fact", actor="them")
         kept = [HumanMessage("a secret question", id="q"), AIMessage("a secret answer", id="a")]
         await theirs.aappend(kept, pack=await theirs.acontext("a secret question"))
         mine = server.as_user({"sub": user_id, "role": "authenticated"})
@@ -369,7 +369,7 @@ async def test_as_a_user_nobody_elses_rows_are_there(
                 status = (await person.post(path, form, thread="theirs", user=f"{user_id}-other")).status_code
                 assert status == 404, path
             assert (await person.post("/queue/retry", {})).status_code == 403, "which needs a server's rights"
-        assert [each.pinned for each in (await theirs.aboard()).items] == [False]
+        assert [each.pinned for each in (await theirs.board.aread()).items] == [False]
 
 
 async def test_what_needs_a_servers_rights_is_not_there_as_a_user(conn_string: str, user_id: str) -> None:
@@ -399,14 +399,14 @@ async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_i
         said = server.conversation("t", user_id=user_id)
         await said.aadd_turn("a", "b")
         mine = server.as_user({"sub": user_id, "role": "authenticated"})
-        async with Person(mine, write=True, by="somebody else") as person:
+        async with Person(mine, write=True, actor="somebody else") as person:
             await person.post("/conversation/board/add", {"kind": "fact", "text": "A fact."}, thread="t")
             await person.post("/conversation/board/summary", {"text": "In short."}, thread="t")
-            board = await said.aboard()
+            board = await said.board.aread()
             assert [item.author for item in board.items] == [user_id]
             assert board.edited_by == user_id
             await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, thread="t")
-        assert [out.actor for out in await said.aopt_outs()] == [user_id]
+        assert [out.actor for out in await said.privacy.aopt_outs()] == [user_id]
 
 
 async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_page_says_so(
@@ -493,7 +493,7 @@ async def test_an_application_mounts_it_for_whoever_is_signed_in(server: Supabas
         assert done.status_code == 303
         other = await http.get("/memory/conversation", params={"thread": "t"}, headers={"x-user": "somebody"})
         assert other.status_code == 404
-    assert [each.thread_id for each in await server.aopt_outs(user_id=user_id)] == ["t"]
+    assert [each.thread_id for each in await server.privacy.aopt_outs(user_id=user_id)] == ["t"]
 
 
 def test_what_is_no_memory_is_refused(conn_string: str) -> None:

@@ -208,7 +208,7 @@ async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(door: Door, 
     stored = await door(conversation.read)
     assert stored[0].message.content == said, "what is stored stays as it is"
     await door(conversation.index)
-    chunks = await door(conversation.chunks)
+    chunks = await door(conversation.chunks.list)
     assert len(chunks) <= 5
     assert not any(CODED[:60] in each.content for each in chunks)
     assert any("[data: 90 KB of image/png]" in each.content and "what is wrong" in each.content for each in chunks)

@@ -647,9 +647,9 @@ async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str,
     acting.redactor = memory.redactor
     await door(acting.as_user(token("authenticated", user_id) if door.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).conversation("t").append,
                [HumanMessage(f"as a user: {secret}")])  # fmt: skip
-    assert (await door(conversation.summarize, policy=SummaryPolicy(keep_messages=1))).segments
+    assert (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
     assert (await door(conversation.index)).chunks >= 5
-    assert await door(conversation.index_summaries) >= 1
+    assert await door(conversation.summaries.index) >= 1
     pack = await door(conversation.context, query=f"the key {secret}")
     assert secret not in str(pack.messages)
     dumped = stored(conn_string)
@@ -671,15 +671,15 @@ async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
     secret = canary()
     conversation = memory.conversation("t")
     await door(conversation.append, [HumanMessage("One."), AIMessage("Two."), HumanMessage("Three.")])
-    added = await door(conversation.add_board_item, "fact", f"The key is {secret}.", by="ana")
-    await door(conversation.edit_board_item, added, by="ana", text=f"The key was {secret}.")
-    await door(conversation.edit_board_summary, f"About the key {secret}.", by="ana")
-    (segment,) = (await door(conversation.summarize, policy=SummaryPolicy(keep_messages=1))).segments
-    await door(conversation.edit_summary, segment, f"They speak of {secret}.", by="ana")
+    added = await door(conversation.board.add, "fact", f"The key is {secret}.", by="ana")
+    await door(conversation.board.edit, added, by="ana", text=f"The key was {secret}.")
+    await door(conversation.board.edit_summary, f"About the key {secret}.", by="ana")
+    (segment,) = (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
+    await door(conversation.summaries.edit, segment, f"They speak of {secret}.", by="ana")
     store = SupabaseStore(memory)
     value = {"text": f"my key: {secret}", "password": "hunter2", "count": 3, "tags": [secret]}
     await door(store.put, ("notes",), "k", value)
-    board = await door(conversation.board)
+    board = await door(conversation.board.read)
     assert [each.text for each in board.facts] == ["The key was [redacted: api key]."]
     assert (await door(store.get, ("notes",), "k")).value == {
         "text": "my key: [redacted: api key]",
@@ -755,7 +755,7 @@ async def test_an_agent_keeps_its_words_and_the_tables_do_not(
     conversation = memory.conversation("t")
     assert conversation.count() == 8
     assert texts(memory)[0] == "0: my key is [redacted: api key], use it"
-    conversation.summarize()
+    conversation.summaries.make()
     conversation.index()
     dumped = stored(conn_string)
     for each in (secret, "maya@studio.org,", "tool-hunter2"):

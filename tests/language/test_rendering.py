@@ -552,7 +552,7 @@ async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: 
     where = {"thread_id": "t", "user_id": user_id}
     conversation = door.service.conversation(**where)
     await door(conversation.append, [asked, answer])
-    (turn,) = await door(conversation.turns)
+    (turn,) = await door(conversation.turns.list)
     (stored, _) = await door(conversation.read)
     pack = await door(conversation.context)
     prompts: list[str] = []
@@ -562,10 +562,10 @@ async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: 
         return "A summary."
 
     await door(conversation.index)
-    chunks = await door(conversation.chunks)
+    chunks = await door(conversation.chunks.list)
     await door(conversation.append, [HumanMessage("And now?")])
     policy = SummaryPolicy(keep_messages=1, keep_characters=1)
-    await door(conversation.summarize, model=write, policy=policy)
+    await door(conversation.summaries.make, model=write, policy=policy)
     shown = {
         "turn": turn.user_query + turn.ai_response,
         "pack": pack.text(),

@@ -139,14 +139,14 @@ async def test_thoughts_are_in_nothing_that_is_derived(door: Door, user_id: str)
     asked = HumanMessage("Why does it write <think>hm</think> in the log?")
     await door(conversation.append, [asked, answer, HumanMessage("And now?"), AIMessage("Now it is warm.")])
     await door(conversation.index)
-    await door(conversation.summarize, model=ExtractiveSummarizer(), policy=SummaryPolicy(keep_messages=1))
+    await door(conversation.summaries.make, model=ExtractiveSummarizer(), policy=SummaryPolicy(keep_messages=1))
     found = await door(conversation.recall, secret)
     derived = "\n".join(
         [
             *(each.content for each in found.chunks),
-            *(each.content for each in await door(conversation.chunks)),
-            *(each.content for each in await door(conversation.summaries)),
-            *(turn.ai_response for turn in await door(conversation.turns)),
+            *(each.content for each in await door(conversation.chunks.list)),
+            *(each.content for each in await door(conversation.summaries.list)),
+            *(turn.ai_response for turn in await door(conversation.turns.list)),
             (await door(conversation.context)).text(),
         ]
     )
@@ -174,8 +174,8 @@ async def test_a_summary_is_what_its_writer_says(door: Door, user_id: str, name:
     policy = SummaryPolicy(messages=1, keep_messages=1, attempts=2)
     # Thoughts alone are no answer, and it is asked again.
     model = WRITERS[writer](ALONE["cut off"], ANSWERS[name])
-    await door(conversation.summarize, model=model, policy=policy)
-    assert [each.content for each in await door(conversation.summaries)] == [SAID]
+    await door(conversation.summaries.make, model=model, policy=policy)
+    assert [each.content for each in await door(conversation.summaries.list)] == [SAID]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -185,10 +185,12 @@ async def test_thoughts_alone_are_no_summary(door: Door, user_id: str, name: str
     for turn in range(3):
         await door(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
     made = await door(
-        conversation.summarize, model=WRITERS[writer](ALONE[name]), policy=SummaryPolicy(messages=1, keep_messages=1)
+        conversation.summaries.make,
+        model=WRITERS[writer](ALONE[name]),
+        policy=SummaryPolicy(messages=1, keep_messages=1),
     )
     assert made.failed == "empty"
-    assert await door(conversation.summaries) == []
+    assert await door(conversation.summaries.list) == []
 
 
 async def test_a_board_and_further_questions_are_what_is_said(conn_string: str, user_id: str) -> None:
@@ -206,8 +208,8 @@ async def test_a_board_and_further_questions_are_what_is_said(conn_string: str, 
     ) as memory:
         conversation = memory.conversation("t")
         conversation.add_turn("The kiln shows E-47 again", "That is the thermocouple.")
-        conversation.revise_board()
-        assert conversation.board().summary == SAID
+        conversation.board.revise()
+        assert conversation.board.read().summary == SAID
         assert memory.expander is not None
         assert memory.expander.answer(Expand("What is wrong?")) == ["kiln error code", "broken thermocouple"]
     of_a_function = ExpandModel(lambda _: f"<think>{THOUGHT}</think>\nkiln error code")

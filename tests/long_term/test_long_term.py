@@ -890,7 +890,7 @@ def test_what_expires_stays_until_it_is_named(direct: SupabaseMemory, user_id: s
     conversation = direct.conversation("t")
     direct.forget_expired(retention=Retention(max_messages=1))
     assert conversation.count() == 1
-    assert conversation.chunks() == [each for each in conversation.chunks() if "Nothing" in each.content]
+    assert conversation.chunks.list() == [each for each in conversation.chunks.list() if "Nothing" in each.content]
     assert forget_source(direct, long_term) == Revoked()
     assert long_term.all() == FACTS, "that is what it is for"
     assert len(forget_source(direct, long_term, message_ids=[ids[0]], thread_id="t").memories) == 1
@@ -934,7 +934,7 @@ def fact(text: str, sequence: int = 0, importance: float = 0.9, **more: Any) -> 
 
 
 def item(memory: SupabaseMemory, text: str) -> str:
-    (found,) = [each.id for each in memory.conversation("t").board().items if each.text == text]
+    (found,) = [each.id for each in memory.conversation("t").board.read().items if each.text == text]
     return found
 
 
@@ -943,8 +943,8 @@ def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, us
     say(direct, "The code is 7!", thread_id="other")
     facts = [fact("Ana's home is Cebu"), fact("Ana likes tea", 2, 0.2), fact("It may rain", 1, 0.1)]
     write(direct, [*facts, new("action", "Call Ana", 0, importance=1.0), new("entity", "Ana", 0, importance=1.0)])
-    direct.conversation("t").pin_board_item(item(direct, "Ana likes tea"), actor="maya")
-    direct.conversation("t").add_board_item("fact", "Ana is a potter", actor="maya")
+    direct.conversation("t").board.pin(item(direct, "Ana likes tea"), actor="maya")
+    direct.conversation("t").board.add("fact", "Ana is a potter", actor="maya")
     long_term = Recording(user_id)
     assert len(promote(direct, long_term).moved) == 4
     assert long_term.all() == ["Ana is a potter", "Ana likes tea", "Ana's home is Cebu", "The code is 7!"]
@@ -987,11 +987,11 @@ async def test_what_the_board_takes_back_is_withdrawn(
     long_term = Recording(user_id)
     assert len((await moved(door, memory, long_term)).moved) == 2
     assert await gone(door, memory, long_term) == Revoked(), "nothing has gone yet"
-    board = await door(conversation.board)
+    board = await door(conversation.board.read)
     (ana,) = [each for each in board.items if "Ana" in each.text]
     now: list[str] = []
     if how == "deleted":
-        await door(conversation.delete_board_item, ana, by="maya")
+        await door(conversation.board.delete, ana, by="maya")
     elif how == "superseded":
         await door(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
         await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
@@ -1001,7 +1001,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
     elif how == "edited message":
         await door(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
     elif how == "edited item":
-        await door(conversation.edit_board_item, ana, text="Ana's home is Iloilo", by="maya")
+        await door(conversation.board.edit, ana, text="Ana's home is Iloilo", by="maya")
         now = ["Ana's home is Iloilo"]
     else:
         sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])

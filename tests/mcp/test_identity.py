@@ -80,17 +80,19 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
     async with SupabaseMemory.from_conn_string(conn_string, claims=claims, model=None) as memory:
         conversation = memory.conversation(f"{SECRET}-thread")
         await conversation.aadd_turn(f"My kiln's code is {SECRET}", f"Noted: {SECRET}", idempotency_key="1")
-        await conversation.asummarize(policy=SummaryPolicy(messages=1, keep_messages=1), model=ExtractiveSummarizer())
+        await conversation.summaries.amake(
+            policy=SummaryPolicy(messages=1, keep_messages=1), model=ExtractiveSummarizer()
+        )
         await conversation.aindex()
-        await conversation.aadd_board_item("fact", f"The code is {SECRET}.", actor="victim")
-        await conversation.aadd_board_item("action", f"Ask whether the code is {SECRET}.", actor="victim")
+        await conversation.board.aadd("fact", f"The code is {SECRET}.", actor="victim")
+        await conversation.board.aadd("action", f"Ask whether the code is {SECRET}.", actor="victim")
         (first, _) = await conversation.aread()
         assert first.message is not None
         assert first.message.id is not None
         yield Victim(owner, conversation.key.thread_id, first.message.id, memory)
         # Whatever was tried, nothing of theirs is gone or has come.
         assert await conversation.acount() == 2
-        board = await conversation.aboard()
+        board = await conversation.board.aread()
         assert [each.text for each in (*board.facts, *board.action_items)] == [
             f"The code is {SECRET}.",
             f"Ask whether the code is {SECRET}.",

@@ -195,7 +195,7 @@ async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMem
         board = (await made.read_resource("memory://conversations/studio/board")).contents[0]
         assert "Likes clay." in board.text  # type: ignore[union-attr]
     assert await memory.conversation("studio").acount() == 2
-    (item,) = (await memory.conversation("studio").aboard()).facts
+    (item,) = (await memory.conversation("studio").board.aread()).facts
     assert (item.author, item.author_kind, item.edited_by) == ("assistant (MCP)", "model", None)
     await memory.aclose()
 
@@ -240,7 +240,7 @@ async def test_reading_stores_nothing(memory: SupabaseMemory, mode: str) -> None
         for name, arguments in READING.items():
             told(await made.call_tool(name, arguments))
         await made.get_prompt("what_is_open")
-    assert await memory.conversation("studio").achunks() == []
+    assert await memory.conversation("studio").chunks.alist() == []
     await memory.aclose()
 
 
@@ -313,7 +313,7 @@ async def test_what_the_person_is_asked_is_bounded_and_everything_of_it_is_seen(
 async def test_resources_and_prompts(studio: SupabaseMemory, mode: str) -> None:
     conversation = studio.conversation("a/b ../ü")
     await conversation.aadd_turn("What is the price of clay?", "I do not know.", idempotency_key="1")
-    await conversation.aadd_board_item("action", "Buy clay.", actor="maya")
+    await conversation.board.aadd("action", "Buy clay.", actor="maya")
     async with client(studio, mode) as made:
         assert [each.uri for each in (await made.list_resources()).resources] == ["memory://conversations"]
         templates = {each.name for each in (await made.list_resource_templates()).resource_templates}

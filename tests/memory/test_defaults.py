@@ -84,7 +84,7 @@ async def test_none_means_none(door: Door, user_id: str) -> None:
     assert left_out(pack)
     assert pack.summary is None
     assert pack.recalled == []
-    assert await door(conversation.chunks) == []
+    assert await door(conversation.chunks.list) == []
     again = await door(conversation.context, "What was the code of my locker?", recall="conversation")
     assert CODE in "".join(each.content for each in again.recalled), "a call may say otherwise"
     quoting = SupabaseMemory(door.service.transport, user_id=user_id)

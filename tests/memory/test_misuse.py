@@ -455,13 +455,13 @@ def test_a_number_of_rows_is_a_whole_number(given: Any) -> None:
     memory = SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
     thread = memory.conversation("t")
     calls: list[Callable[[], object]] = [
-        lambda: thread.comparisons(last=given),
+        lambda: memory.rollout.comparisons("t", last=given),
         lambda: memory.rollout.history(last=given),
     ]
     if given is not None:
         calls += [
             lambda: thread.read(last=given),
-            lambda: thread.turns(last=given),
+            lambda: thread.turns.list(last=given),
             lambda: memory.work.status(limit=given),
             lambda: memory.work.unreadable(limit=given),
         ]
@@ -581,8 +581,8 @@ if TYPE_CHECKING:
     def _refused(memory: SupabaseMemory) -> None:
         conversation = memory.conversation("t")
         conversation.read(lats=5)  # type: ignore[call-arg]
-        conversation.turns(lats=5)  # type: ignore[call-arg]
-        conversation.turns_as_text(lats=5)  # type: ignore[call-arg]
+        conversation.turns.list(lats=5)  # type: ignore[call-arg]
+        conversation.turns.as_text(lats=5)  # type: ignore[call-arg]
         memory.recall("q", limits=5)  # type: ignore[call-arg]
         conversation.context("q", time_rang="week")  # type: ignore[call-arg]
         package.LoadContextNode(memory, on_eror="log")  # type: ignore[call-arg]

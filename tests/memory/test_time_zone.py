@@ -160,7 +160,7 @@ def test_the_boards_writer_reads_when_it_was_said_in_the_time_zone(conn_string: 
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=model, time_zone="Asia/Manila") as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("I fire the kiln tomorrow.")], created_at=TIME)
-        conversation.revise_board()
+        conversation.board.revise()
     assert f'at="{here("Asia/Manila")}T06:00"' in str(model.shown[0][-1].text)
 
 

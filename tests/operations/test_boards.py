@@ -218,9 +218,9 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
         memory.conversation(**WHERE).append,
         [HumanMessage("Hi, I am Ada", id="a"), HumanMessage("order clay in Riga", id="b")],
     )
-    result = await door(memory.conversation(**WHERE).revise_board)
+    result = await door(memory.conversation(**WHERE).board.revise)
     assert (result.through_sequence, result.added, result.refused, result.failed) == (1, 4, 3, None)
-    board = await door(memory.conversation(**WHERE).board)
+    board = await door(memory.conversation(**WHERE).board.read)
     (ada,) = board.facts
     assert (ada.text, ada.quote, ada.message_ids, ada.sequences) == ("The user is Ada.", "I am Ada", ["a"], [0])
     assert ada.first_seen_at == ada.last_seen_at
@@ -230,7 +230,7 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
     assert "Order clay" in board._repr_html_()
     # Another one has none of it.
     other = SupabaseMemory(door.service.transport, user_id=f"{user_id}-other")
-    assert (await door(other.conversation(**WHERE).board)).is_empty
+    assert (await door(other.conversation(**WHERE).board.read)).is_empty
 
 
 # --- What changes
@@ -247,9 +247,9 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
     conversation = moving.conversation(**WHERE)
     for number, text in enumerate(lives):
         say(moving, text, first=number)
-        conversation.revise_board()
-        assert facts(conversation.board()) == [text]
-    board = conversation.board(history=True)
+        conversation.board.revise()
+        assert facts(conversation.board.read()) == [text]
+    board = conversation.board.read(history=True)
     old = [each for each in board.items if each.superseded_at is not None]
     assert sorted(each.text for each in old) == ["I live in Oslo", "I live in Riga"]
     by_id = {each.id: each for each in board.items}
@@ -261,9 +261,9 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
     ]  # fmt: skip
     # What replaced it is forgotten: what was said last before holds again, and that alone.
     conversation.forget_message("m2")
-    assert facts(conversation.board()) == ["I live in Oslo"]
+    assert facts(conversation.board.read()) == ["I live in Oslo"]
     conversation.forget_message("m1")
-    assert facts(conversation.board()) == ["I live in Riga"]
+    assert facts(conversation.board.read()) == ["I live in Riga"]
 
 
 def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: SupabaseMemory) -> None:
@@ -273,9 +273,9 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
     }))  # fmt: skip
     for number, text in enumerate(lives):
         say(moving, text, first=number)
-        moving.conversation(**WHERE).revise_board()
+        moving.conversation(**WHERE).board.revise()
     moving.conversation(**WHERE).forget_message("m1")
-    board = moving.conversation(**WHERE).board(history=True)
+    board = moving.conversation(**WHERE).board.read(history=True)
     assert facts(board) == ["I live in Rome"]
     (old,) = [each for each in board.items if each.superseded_at is not None]
     assert (old.text, old.superseded_by) == ("I live in Riga", board.facts[0].id)
@@ -284,12 +284,12 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
 def test_an_exact_repeat_changes_nothing_but_when_it_was_seen(memory: SupabaseMemory) -> None:
     say(memory, "I like tea.", "ok")
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
-    before = {each.text: each for each in conversation.board().items}["I like tea."]
+    conversation.board.revise()
+    before = {each.text: each for each in conversation.board.read().items}["I like tea."]
     say(memory, "i LIKE  tea", first=2)
-    result = conversation.revise_board()
+    result = conversation.board.revise()
     assert (result.added, result.changed) == (0, 0)
-    after = {each.text: each for each in conversation.board().items}["I like tea."]
+    after = {each.text: each for each in conversation.board.read().items}["I like tea."]
     assert after.last_seen_at > before.last_seen_at
     assert (after.id, after.version, after.first_seen_at, after.quote) == (
         before.id,
@@ -313,7 +313,7 @@ def test_an_exact_repeat_changes_nothing_but_when_it_was_seen(memory: SupabaseMe
 )
 def test_what_differs_in_any_script_is_not_taken_for_a_repeat(memory: SupabaseMemory, one: str, other: str) -> None:
     say(memory, one, other)
-    assert memory.conversation(**WHERE).revise_board().added == 2
+    assert memory.conversation(**WHERE).board.revise().added == 2
 
 
 def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: SupabaseMemory) -> None:
@@ -326,15 +326,15 @@ def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: Supabase
     conversation = shopping.conversation(**WHERE)
     for number, state in enumerate(("open", "done", "open")):
         say(shopping, "milk", first=number)
-        conversation.revise_board()
-        (item,) = conversation.board().of_kind("action", open_only=False)
+        conversation.board.revise()
+        (item,) = conversation.board.read().of_kind("action", open_only=False)
         assert item.state == state
     # What a message had done is undone with it.
     conversation.forget_message("m2")
-    (item,) = conversation.board().of_kind("action", open_only=False)
+    (item,) = conversation.board.read().of_kind("action", open_only=False)
     assert (item.state, item.message_ids) == ("done", ["m0", "m1"])
     conversation.append([HumanMessage("no milk", id="m1")])
-    (item,) = conversation.board().of_kind("action", open_only=False)
+    (item,) = conversation.board.read().of_kind("action", open_only=False)
     assert (item.state, item.message_ids) == ("open", ["m0"])
 
 
@@ -357,11 +357,11 @@ def test_what_is_done_and_answered_is_closed_with_its_evidence(memory: SupabaseM
 
     closing = told(memory, script)
     say(closing, "call Ada", "When is lunch?")
-    closing.conversation(**WHERE).revise_board()
+    closing.conversation(**WHERE).board.revise()
     say(closing, "Called. Lunch is at noon.", first=2)
-    result = closing.conversation(**WHERE).revise_board()
+    result = closing.conversation(**WHERE).board.revise()
     assert (result.changed, result.refused) == (2, 4)
-    board = closing.conversation(**WHERE).board(history=True)
+    board = closing.conversation(**WHERE).board.read(history=True)
     assert (board.action_items, board.pending_questions) == ([], [])
     assert {each.state for each in board.items} == {"done", "answered"}
     assert [(each.action, each.before) for each in board.changes][:2] == [("answered", "open"), ("done", "open")]
@@ -378,21 +378,21 @@ def test_pieces_of_one_long_message_build_on_one_another(memory: SupabaseMemory)
 
     reading = told(memory, script, input_characters=20_000)
     say(reading, "word " * 200_000)
-    result = reading.conversation(**WHERE).revise_board()
+    result = reading.conversation(**WHERE).board.revise()
     assert result.model_calls == len(seen) >= 50
     assert seen[2][-1] == "piece 2"
-    assert facts(reading.conversation(**WHERE).board()) == [f"piece {len(seen)}"]
-    assert reading.conversation(**WHERE).board().summary == f"piece {len(seen)}"
+    assert facts(reading.conversation(**WHERE).board.read()) == [f"piece {len(seen)}"]
+    assert reading.conversation(**WHERE).board.read().summary == f"piece {len(seen)}"
 
 
 def test_five_thousand_messages_are_all_read_once(memory: SupabaseMemory) -> None:
     reading = told(memory, lambda m: noted(summary=f"up to {m.lines[-1].number}"))
     for start in range(0, 5000, 1000):
         say(reading, *[f"message {start + n}" for n in range(1000)], first=start)
-    result = reading.conversation(**WHERE).revise_board()
+    result = reading.conversation(**WHERE).board.revise()
     assert (result.through_sequence, result.failed) == (4999, None)
     assert [line.number for m in reading.model._writer.__self__.shown for line in m.lines] == list(range(5000))  # type: ignore[union-attr]
-    assert reading.conversation(**WHERE).board().summary == "up to 4999"
+    assert reading.conversation(**WHERE).board.read().summary == "up to 4999"
 
 
 def test_what_was_recalled_is_not_read_in_again(memory: SupabaseMemory) -> None:
@@ -407,19 +407,19 @@ def test_what_was_recalled_is_not_read_in_again(memory: SupabaseMemory) -> None:
         ]
     )
     conversation = memory.conversation(**WHERE)
-    assert conversation.revise_board().failed is None
-    assert "Eve" not in str(conversation.board())
-    assert not [each for each in conversation.board().items if "somebody" in each.text or "Eve" in each.text]
-    assert "Done." in facts(conversation.board())
+    assert conversation.board.revise().failed is None
+    assert "Eve" not in str(conversation.board.read())
+    assert not [each for each in conversation.board.read().items if "somebody" in each.text or "Eve" in each.text]
+    assert "Done." in facts(conversation.board.read())
 
 
 def test_only_what_was_recalled_asks_nobody(memory: SupabaseMemory) -> None:
     say(memory, "hello")
-    memory.conversation(**WHERE).revise_board()
+    memory.conversation(**WHERE).board.revise()
     memory.conversation("t").append([ToolMessage("<conversation_memory>x</conversation_memory>", tool_call_id="c")])
-    result = memory.conversation(**WHERE).revise_board()
+    result = memory.conversation(**WHERE).board.revise()
     assert (result.model_calls, result.through_sequence) == (0, 1)
-    assert memory.conversation(**WHERE).board().summary == "What was said."
+    assert memory.conversation(**WHERE).board.read().summary == "What was said."
 
 
 @pytest.mark.parametrize(
@@ -433,8 +433,8 @@ def test_only_what_was_recalled_asks_nobody(memory: SupabaseMemory) -> None:
 def test_the_extractive_writer_keeps_the_language(memory: SupabaseMemory, texts: list[str]) -> None:
     quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, *texts)
-    assert quoting.conversation(**WHERE).revise_board().failed is None
-    board = quoting.conversation(**WHERE).board()
+    assert quoting.conversation(**WHERE).board.revise().failed is None
+    board = quoting.conversation(**WHERE).board.read()
     assert any(text.rstrip(".") in board.summary for text in texts)
     assert board.items
     for item in board.items:
@@ -501,8 +501,8 @@ BAD: list[Any] = [
 def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: SupabaseMemory, bad: Any) -> None:
     say(memory, "I am Ada", "I am old")
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
-    before = conversation.board(history=True)
+    conversation.board.revise()
+    before = conversation.board.read(history=True)
     say(memory, "Ada here", first=2)
     asked = 0
 
@@ -514,10 +514,10 @@ def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: 
         return bad
 
     failing = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-    result = failing.conversation(**WHERE).revise_board()
+    result = failing.conversation(**WHERE).board.revise()
     assert result.failed
     assert asked == result.model_calls == 2
-    after = conversation.board(history=True)
+    after = conversation.board.read(history=True)
     assert (after.items, after.changes, after.summary, after.version) == (
         before.items, before.changes, before.summary, before.version,
     )  # fmt: skip
@@ -530,15 +530,15 @@ def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: 
         return answer
 
     better = SupabaseMemory(memory.transport, user_id=memory.user_id, model=recovering)
-    assert better.conversation(**WHERE).revise_board().through_sequence == 2
-    assert conversation.board().summary == "better"
+    assert better.conversation(**WHERE).board.revise().through_sequence == 2
+    assert conversation.board.read().summary == "better"
 
 
 def test_marks_that_postgres_cannot_hold_do_not_stop_a_revision(memory: SupabaseMemory) -> None:
     strange = told(memory, lambda m: json.dumps(noted(fact("a\0b\ud800", 0, "one\0two"), summary="s\0\udfff")))
     memory.conversation("t").append([HumanMessage("one\0two \ud800", id="m0")])
-    assert strange.conversation(**WHERE).revise_board().added == 1
-    (item,) = memory.conversation(**WHERE).board().facts
+    assert strange.conversation(**WHERE).board.revise().added == 1
+    (item,) = memory.conversation(**WHERE).board.read().facts
     stored = memory.conversation(**WHERE).read()[0].message
     assert stored is not None
     assert item.quote
@@ -560,9 +560,9 @@ def test_a_model_with_structured_output_is_asked_for_it(memory: SupabaseMemory) 
     answer = calls("revise_board", summary="The user is Ada.", facts=[fact("Ada", 0, "I am Ada")], closed=[])
     model = Structured(script=lambda _: answer)
     structured = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-    assert structured.conversation(**WHERE).revise_board().added == 1
+    assert structured.conversation(**WHERE).board.revise().added == 1
     assert len(model.shown) == 1
-    (item,) = memory.conversation(**WHERE).board().facts
+    (item,) = memory.conversation(**WHERE).board.read().facts
     assert item.quote == "I am Ada"
 
 
@@ -581,15 +581,15 @@ def test_a_model_that_will_not_hold_to_a_schema_is_asked_without(memory: Supabas
         say(memory, "Ada once more", first=number + 1)
         model = kind(script=lambda _: GOOD.replace('"source": 0', '"source": 9'))
         plain = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-        result = plain.conversation(**WHERE).revise_board()
+        result = plain.conversation(**WHERE).board.revise()
         assert (result.failed, result.model_calls) == (None, 1 + number)
 
 
 @pytest.mark.parametrize("text", ["word " * 5000, "一个很长的摘要。" * 2000, "x" * 9000, "a🎉" * 3000])
 def test_a_summary_has_at_most_five_hundred_tokens(memory: SupabaseMemory, text: str) -> None:
     say(memory, "hello")
-    assert told(memory, lambda _: noted(summary=text)).conversation(**WHERE).revise_board().failed is None
-    board = memory.conversation(**WHERE).board()
+    assert told(memory, lambda _: noted(summary=text)).conversation(**WHERE).board.revise().failed is None
+    board = memory.conversation(**WHERE).board.read()
     assert 100 < count_tokens(board.summary) == board.tokens <= 500
 
 
@@ -661,23 +661,23 @@ async def test_two_revisers_at_once_make_one_revision(door: Door, user_id: str) 
     inner = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
 
     def meanwhile(material: Material) -> dict[str, Any]:
-        inner.conversation(**WHERE).revise_board()
+        inner.conversation(**WHERE).board.revise()
         return noted(fact("late", 0, "Ada"), summary="late")
 
     outer = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(meanwhile))
-    result = await door(outer.conversation(**WHERE).revise_board)
+    result = await door(outer.conversation(**WHERE).board.revise)
     assert result.overtaken
-    board = await door(memory.conversation(**WHERE).board)
+    board = await door(memory.conversation(**WHERE).board.read)
     assert (facts(board), board.summary, board.version) == (["I am Ada"], "What was said.", 1)
 
 
 def test_many_revisers_at_once_lose_nothing(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(30)])
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda _: memory.conversation(**WHERE).revise_board(), range(8)))
+        results = list(threads.map(lambda _: memory.conversation(**WHERE).board.revise(), range(8)))
     assert {each.through_sequence for each in results} == {29}
-    assert len(memory.conversation(**WHERE).board().facts) == 30
-    assert memory.conversation(**WHERE).board().version == 1
+    assert len(memory.conversation(**WHERE).board.read().facts) == 30
+    assert memory.conversation(**WHERE).board.read().version == 1
 
 
 @pytest.mark.parametrize("change", ["edit", "forget", "forget all"])
@@ -696,11 +696,11 @@ def test_what_changes_while_the_model_thinks_is_not_read_as_it_was(memory: Supab
             say(memory, "anew", "and anew")
         return quoting(material)
 
-    result = told(memory, meanwhile).conversation(**WHERE).revise_board()
+    result = told(memory, meanwhile).conversation(**WHERE).board.revise()
     assert result.conflict
-    assert conversation.board().items == []
-    assert conversation.revise_board().failed is None
-    assert "I am Ada" not in facts(conversation.board())
+    assert conversation.board.read().items == []
+    assert conversation.board.revise().failed is None
+    assert "I am Ada" not in facts(conversation.board.read())
 
 
 def test_what_is_said_meanwhile_is_read_next(memory: SupabaseMemory) -> None:
@@ -710,9 +710,9 @@ def test_what_is_said_meanwhile_is_read_next(memory: SupabaseMemory) -> None:
         say(memory, "two", first=1)
         return quoting(material)
 
-    assert told(memory, meanwhile).conversation(**WHERE).revise_board().through_sequence == 0
-    assert memory.conversation(**WHERE).revise_board().through_sequence == 1
-    assert facts(memory.conversation(**WHERE).board()) == ["one", "two"]
+    assert told(memory, meanwhile).conversation(**WHERE).board.revise().through_sequence == 0
+    assert memory.conversation(**WHERE).board.revise().through_sequence == 1
+    assert facts(memory.conversation(**WHERE).board.read()) == ["one", "two"]
 
 
 def test_a_commit_whose_answer_was_lost_is_made_once(memory: SupabaseMemory) -> None:
@@ -724,7 +724,7 @@ def test_a_commit_whose_answer_was_lost_is_made_once(memory: SupabaseMemory) -> 
     first = memory.transport.perform(commit)
     again = memory.transport.perform(commit)
     assert (first["added"], again["committed"], again["version"]) == (1, True, first["version"])
-    assert len(memory.conversation(**WHERE).board(history=True).changes) == 1
+    assert len(memory.conversation(**WHERE).board.read(history=True).changes) == 1
 
 
 # --- What is forgotten
@@ -744,14 +744,14 @@ def full(memory: SupabaseMemory) -> None:
                   topics=[fact(CANARY, 1)], action_items=[fact(f"Keep {CANARY}", 1, CANARY, state="open")])
         ),
     )  # fmt: skip
-    assert repeating.conversation(**WHERE).revise_board().added == 3
+    assert repeating.conversation(**WHERE).board.revise().added == 3
     conversation = memory.conversation(**WHERE)
-    item = conversation.board().facts[0]
-    conversation.edit_board_item(item, text=f"It surely is {CANARY}", actor="ana")
-    conversation.edit_board_summary(f"I say {CANARY}", actor="ana")
-    conversation.edit_board_summary(f"I say again {CANARY}", actor="ana")
-    assert repeating.conversation(**WHERE).complete_summary().failed is None
-    assert repeating.conversation(**WHERE).summarize().failed is None
+    item = conversation.board.read().facts[0]
+    conversation.board.edit(item, text=f"It surely is {CANARY}", actor="ana")
+    conversation.board.edit_summary(f"I say {CANARY}", actor="ana")
+    conversation.board.edit_summary(f"I say again {CANARY}", actor="ana")
+    assert repeating.conversation(**WHERE).summaries.complete().failed is None
+    assert repeating.conversation(**WHERE).summaries.make().failed is None
 
 
 @pytest.mark.parametrize("way", ["message", "conversation", "user", "expired message", "everything expired"])
@@ -778,11 +778,11 @@ def test_a_summary_of_what_expired_is_taken_back_though_nothing_else_names_it(
     memory: SupabaseMemory, conn_string: str
 ) -> None:
     say(memory, f"My secret is {CANARY}", *["more"] * 6)
-    told(memory, lambda _: noted(summary=CANARY)).conversation(**WHERE).revise_board()
+    told(memory, lambda _: noted(summary=CANARY)).conversation(**WHERE).board.revise()
     conversation = memory.conversation(**WHERE)
     memory.forget_expired(retention=Retention(max_messages=3))
     conversation.forget_message("nobody")
-    assert conversation.board().summary == CANARY
+    assert conversation.board.read().summary == CANARY
     conversation.forget_message("m0")
     assert CANARY not in everything(conn_string, memory.user_id)
 
@@ -790,20 +790,20 @@ def test_a_summary_of_what_expired_is_taken_back_though_nothing_else_names_it(
 def test_an_edit_takes_back_what_was_read_from_each_message_that_changed(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(8)])
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
+    conversation.board.revise()
     conversation.append([HumanMessage("new 2", id="m2"), HumanMessage("new 6", id="m6")])
-    board = conversation.board()
+    board = conversation.board.read()
     assert facts(board) == [f"fact {n}" for n in (0, 1, 3, 4, 5, 7)]
     assert (board.summary, board.through_sequence) == ("", -1)
-    conversation.revise_board()
-    assert facts(conversation.board()) == sorted([f"fact {n}" for n in (0, 1, 3, 4, 5, 7)] + ["new 2", "new 6"])
+    conversation.board.revise()
+    assert facts(conversation.board.read()) == sorted([f"fact {n}" for n in (0, 1, 3, 4, 5, 7)] + ["new 2", "new 6"])
 
 
 def test_what_was_only_repeated_in_a_forgotten_message_stays(memory: SupabaseMemory) -> None:
     say(memory, "I like tea", "ok", "I like tea")
-    memory.conversation(**WHERE).revise_board()
+    memory.conversation(**WHERE).board.revise()
     memory.conversation(**WHERE).forget_message("m2")
-    (tea,) = [each for each in memory.conversation(**WHERE).board().facts if each.text == "I like tea"]
+    (tea,) = [each for each in memory.conversation(**WHERE).board.read().facts if each.text == "I like tea"]
     assert (tea.message_ids, tea.sequences) == (["m0"], [0])
 
 
@@ -811,7 +811,7 @@ def test_what_was_only_repeated_in_a_forgotten_message_stays(memory: SupabaseMem
 
 
 def one(memory: SupabaseMemory, text: str) -> BoardItem:
-    (item,) = [each for each in memory.conversation(**WHERE).board(history=True).items if each.text == text]
+    (item,) = [each for each in memory.conversation(**WHERE).board.read(history=True).items if each.text == text]
     return item
 
 
@@ -819,17 +819,17 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(5)])
-    await door(conversation.revise_board)
-    items = {each.text: each for each in (await door(conversation.board)).items}
-    added = await door(conversation.add_board_item, "action", "Call  Ada", by="ana")
-    assert await door(conversation.add_board_item, "action", "call ada", by="ben") == added
-    await door(conversation.edit_board_item, items["fact 0"], text="fact nought", by="ana")
-    await door(conversation.pin_board_item, items["fact 1"], by="ben")
-    await door(conversation.delete_board_item, items["fact 2"], by="ana")
-    await door(conversation.edit_board_summary, "In my own words.", by="ana")
-    result = await door(conversation.regenerate_board, by="cem")
+    await door(conversation.board.revise)
+    items = {each.text: each for each in (await door(conversation.board.read)).items}
+    added = await door(conversation.board.add, "action", "Call  Ada", by="ana")
+    assert await door(conversation.board.add, "action", "call ada", by="ben") == added
+    await door(conversation.board.edit, items["fact 0"], text="fact nought", by="ana")
+    await door(conversation.board.pin, items["fact 1"], by="ben")
+    await door(conversation.board.delete, items["fact 2"], by="ana")
+    await door(conversation.board.edit_summary, "In my own words.", by="ana")
+    result = await door(conversation.board.regenerate, by="cem")
     assert result.failed is None
-    board = await door(conversation.board, history=True)
+    board = await door(conversation.board.read, history=True)
     assert facts(board) == ["fact 1", "fact 3", "fact 4", "fact nought"], "neither the old wording nor what was deleted"
     assert [each.text for each in board.action_items] == ["Call Ada"]
     assert (board.edited_summary, board.edited_by) == ("In my own words.", "ana")
@@ -847,13 +847,13 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
-    await door(conversation.revise_board)
-    add = conversation.add_board_item
+    await door(conversation.board.revise)
+    add = conversation.board.add
     await door(add, "topic", "of a person", by="ana")
     await door(add, "topic", "of the application", by="billing", author_kind="application")
     await door(add, "topic", "of a model", by="helper", author_kind="model")
-    await door(conversation.edit_board_summary, "A summary.", by="billing", author_kind="application")
-    board = await door(conversation.board)
+    await door(conversation.board.edit_summary, "A summary.", by="billing", author_kind="application")
+    board = await door(conversation.board.read)
     kinds = {each.text: (each.author, each.author_kind, each.edited_by, each.editor_kind) for each in board.items}
     assert kinds == {
         "fact 0": ("told", "model", None, None),
@@ -871,11 +871,11 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     assert "helper</span> (model)" in board._repr_html_()
     extractive = SupabaseMemory(memory.transport, user_id=user_id, model=ExtractiveSummarizer()).conversation("rule")
     await door(extractive.append, [HumanMessage("My name is Ada Lovelace.")])
-    await door(extractive.revise_board)
-    assert {each.author_kind for each in (await door(extractive.board)).items} == {"rule"}
+    await door(extractive.board.revise)
+    assert {each.author_kind for each in (await door(extractive.board.read)).items} == {"rule"}
     new = memory.conversation("new")
-    assert await door(new.add_board_item, "fact", "Begins it", begin=True, by="helper", author_kind="model")
-    assert facts(await door(new.board)) == ["Begins it"]
+    assert await door(new.board.add, "fact", "Begins it", begin=True, by="helper", author_kind="model")
+    assert facts(await door(new.board.read)) == ["Begins it"]
     with pytest.raises(ConfigurationError, match="author_kind"):
         await door(add, "topic", "x", by="ana", author_kind="rule")
 
@@ -885,10 +885,10 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage("fact 0", id="m0")])
     as_model: Any = {"by": "helper", "author_kind": "model"}
-    note = await door(conversation.add_board_item, "fact", "Lives in Riga", **as_model)
-    other = await door(conversation.add_board_item, "action", "Call Ada", **as_model)
+    note = await door(conversation.board.add, "fact", "Lives in Riga", **as_model)
+    other = await door(conversation.board.add, "action", "Call Ada", **as_model)
     # A writer closes and contradicts it, as it does what a writer wrote.
-    items = {each.id: each for each in (await door(conversation.board)).items}
+    items = {each.id: each for each in (await door(conversation.board.read)).items}
     assert {items[note].edited_at, items[other].edited_at} == {None}
     await door(conversation.append, [HumanMessage("I live in Oslo. Ada is called.", id="m1")])
     model = Told(
@@ -898,24 +898,24 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
         }
     )
     writing = SupabaseMemory(memory.transport, user_id=user_id, model=model).conversation(**WHERE)
-    await door(writing.revise_board)
-    board = await door(conversation.board)
+    await door(writing.board.revise)
+    board = await door(conversation.board.read)
     assert facts(board) == ["Lives in Oslo"]
     assert [each.state for each in board.items if each.id == other] == ["done"]
     # A model changes its own, and nothing that a person or the application wrote, changed, pinned or deleted.
-    await door(conversation.edit_board_item, other, text="Call Ada again", state="open", **as_model)
+    await door(conversation.board.edit, other, text="Call Ada again", state="open", **as_model)
     for by, kind in (("ana", "person"), ("billing", "application")):
-        held = await door(conversation.add_board_item, "fact", f"of {by}", by=by, author_kind=kind)
+        held = await door(conversation.board.add, "fact", f"of {by}", by=by, author_kind=kind)
         with pytest.raises(InvalidInputError, match="no model changes it"):
-            await door(conversation.edit_board_item, held, text="mine", **as_model)
-    await door(conversation.pin_board_item, other, by="ana")
+            await door(conversation.board.edit, held, text="mine", **as_model)
+    await door(conversation.board.pin, other, by="ana")
     with pytest.raises(InvalidInputError, match="no model changes it"):
-        await door(conversation.edit_board_item, other, state="done", **as_model)
+        await door(conversation.board.edit, other, state="done", **as_model)
     with pytest.raises(InvalidInputError, match="A model adds and edits"):
-        await door(conversation.edit_board_summary, "mine", **as_model)
-    await door(conversation.delete_board_item, other, by="ana")
+        await door(conversation.board.edit_summary, "mine", **as_model)
+    await door(conversation.board.delete, other, by="ana")
     with pytest.raises(InvalidInputError, match="deleted"):
-        await door(conversation.add_board_item, "action", "Call Ada again", **as_model)
+        await door(conversation.board.add, "action", "Call Ada again", **as_model)
     for action in ("pin", "unpin", "delete", "summary", "regenerate"):
         call = Call("memory_edit_board", {
             "p_thread_id": "t", "p_user_id": user_id, "p_agent_id": memory.agent_id,
@@ -934,13 +934,13 @@ def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
     quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, "My name is Ada Lovelace.", "I live in Riga.", "I work at Brill.", "Please call Maria tomorrow.")
     conversation = quoting.conversation(**WHERE)
-    conversation.revise_board()
-    items = conversation.board().items
+    conversation.board.revise()
+    items = conversation.board.read().items
     assert len(items) >= 3
-    conversation.delete_board_item(items[0], actor="ana")
-    conversation.edit_board_item(items[1], text="As I say it", actor="ana")
-    conversation.regenerate_board(actor="ana")
-    texts = [(each.kind, each.text) for each in conversation.board().items]
+    conversation.board.delete(items[0], actor="ana")
+    conversation.board.edit(items[1], text="As I say it", actor="ana")
+    conversation.board.regenerate(actor="ana")
+    texts = [(each.kind, each.text) for each in conversation.board.read().items]
     assert (items[0].kind, items[0].text) not in texts
     assert (items[1].kind, items[1].text) not in texts
     assert (items[1].kind, "As I say it") in texts
@@ -951,7 +951,7 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
     pad = " and so on" * 100
     say(memory, f"I live in Riga.{pad}")
     policy: dict[str, Any] = {"input_characters": 1000, "update_frequency": 1}
-    told(memory, lambda _: noted(summary="Lives on Mars."), **policy).conversation(**WHERE).revise_board()
+    told(memory, lambda _: noted(summary="Lives on Mars."), **policy).conversation(**WHERE).board.revise()
     say(memory, f"I have a cat.{pad}", first=1)
 
     def meanwhile(_: Material) -> dict[str, Any]:
@@ -960,8 +960,8 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
         assert run.run(revise_board(run.key("t"), run.settings.board_policy, max_revisions=1)).through_sequence == 0
         return noted(summary="Lives on Mars, with a cat.")
 
-    assert told(memory, meanwhile, **policy).conversation(**WHERE).revise_board().conflict
-    assert memory.conversation(**WHERE).board().summary == "Lives in Riga."
+    assert told(memory, meanwhile, **policy).conversation(**WHERE).board.revise().conflict
+    assert memory.conversation(**WHERE).board.read().summary == "Lives in Riga."
 
 
 def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: SupabaseMemory) -> None:
@@ -972,7 +972,7 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
         say(memory, "Book the hall.")
         told(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])).conversation(
             **WHERE
-        ).revise_board()
+        ).board.revise()
         for number in (1, 2, 3):
             say(memory, f"Now it is {states[number]}.", first=number)
 
@@ -980,12 +980,12 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
                 return noted(closed=[{"id": material.items[0]["id"], "state": states[at], "source": at}])
 
             sure = {1: closing, 2: closing, 3: lambda _: noted(action_items=[fact("Book the hall.", 3, "Now it is open", state="open")])}  # fmt: skip
-            told(memory, sure[number]).conversation(**WHERE).revise_board()
+            told(memory, sure[number]).conversation(**WHERE).board.revise()
         left = [0, 1, 2, 3]
         for number in order:
             left.remove(number)
             memory.conversation(**WHERE).forget_message(f"m{number}")
-            (item,) = memory.conversation(**WHERE).board().of_kind("action", open_only=False)
+            (item,) = memory.conversation(**WHERE).board.read().of_kind("action", open_only=False)
             assert item.state == states[left[-1]], (order, left)
             assert item.message_ids == [f"m{at}" for at in left]
 
@@ -997,7 +997,7 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
     told(
         memory,
         lambda _: noted(fact("I live in Berlin.", 0), action_items=[fact("Call Ada.", 1, state="open")]),
-    ).conversation(**WHERE).revise_board()
+    ).conversation(**WHERE).board.revise()
     say(memory, f"As I said: I live in Berlin. Call Ada.{pad}", f"I live in Rome now, and called her.{pad}", first=2)
 
     def piece(material: Material) -> dict[str, Any]:
@@ -1010,8 +1010,8 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
             closed=[{"id": last["Call Ada."], "state": "done", "source": 3}],
         )
 
-    told(memory, piece, input_characters=1100).conversation(**WHERE).revise_board()
-    board = memory.conversation(**WHERE).board()
+    told(memory, piece, input_characters=1100).conversation(**WHERE).board.revise()
+    board = memory.conversation(**WHERE).board.read()
     assert facts(board) == ["I live in Rome."]
     assert [each.state for each in board.of_kind("action", open_only=False)] == ["done"]
 
@@ -1036,40 +1036,40 @@ def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, w
     said = [f"My name is Ada Lovelace. {SEATS} Call me at noon.", "Our budget is 3,500 euros.", "I live in Riga."]
     say(them, *said)
     conversation = them.conversation(**WHERE)
-    conversation.revise_board()
-    (item,) = [each for each in conversation.board().facts if "window" in each.text]
-    assert "window" in conversation.board().summary
+    conversation.board.revise()
+    (item,) = [each for each in conversation.board.read().facts if "window" in each.text]
+    assert "window" in conversation.board.read().summary
     quoted = item.quote
     assert quoted is not None
-    conversation.delete_board_item(item, actor="ana")
-    board = conversation.board()
+    conversation.board.delete(item, actor="ana")
+    board = conversation.board.read()
     assert "window" not in f"{board.summary} {board.context_notes}"
     assert "Riga" in board.summary, "nothing else goes"
     shown.clear()
-    assert conversation.regenerate_board(actor="ana").failed is None
-    board = conversation.board()
+    assert conversation.board.regenerate(actor="ana").failed is None
+    board = conversation.board.read()
     assert "window" not in f"{board.summary} {[each.text for each in board.items]}"
     assert "Riga" in board.summary
     assert quoted not in "".join(shown)
     # A person who writes it anew takes that back.
-    them.conversation("t").add_board_item("fact", item.text, actor="ana")
-    conversation.regenerate_board(actor="ana")
-    assert "window" in conversation.board().summary
+    them.conversation("t").board.add("fact", item.text, actor="ana")
+    conversation.board.regenerate(actor="ana")
+    assert "window" in conversation.board.read().summary
     # The message itself stays as it was said.
     assert [each.text for each in them.conversation("t").read(columns=["text"])] == said
 
 
 def test_what_was_deleted_while_a_model_wrote_is_cut_from_its_summary(memory: SupabaseMemory) -> None:
     say(memory, SEATS, "tea")
-    memory.conversation(**WHERE).revise_board()
+    memory.conversation(**WHERE).board.revise()
     say(memory, "I live in Oslo", first=2)
 
     def meanwhile(material: Material) -> dict[str, Any]:
-        memory.conversation(**WHERE).delete_board_item(one(memory, SEATS), actor="ana")
+        memory.conversation(**WHERE).board.delete(one(memory, SEATS), actor="ana")
         return noted(fact("I live in Oslo", 2), summary=f"They speak. {SEATS} They live in Oslo.")
 
-    assert told(memory, meanwhile).conversation(**WHERE).revise_board().failed is None
-    assert memory.conversation(**WHERE).board().summary == "They speak. They live in Oslo."
+    assert told(memory, meanwhile).conversation(**WHERE).board.revise().failed is None
+    assert memory.conversation(**WHERE).board.read().summary == "They speak. They live in Oslo."
 
 
 def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) -> None:
@@ -1078,31 +1078,31 @@ def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) 
     told(
         memory,
         lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
-    ).conversation(**WHERE).revise_board()
-    (item,) = memory.conversation(**WHERE).board().entities
-    memory.conversation(**WHERE).delete_board_item(item, actor="ana")
-    assert memory.conversation(**WHERE).board().summary == "Ada lives in Riga."
+    ).conversation(**WHERE).board.revise()
+    (item,) = memory.conversation(**WHERE).board.read().entities
+    memory.conversation(**WHERE).board.delete(item, actor="ana")
+    assert memory.conversation(**WHERE).board.read().summary == "Ada lives in Riga."
 
 
 def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None:
     say(memory, "I live in Riga", "tea", "soup")
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
+    conversation.board.revise()
     say(memory, "I live in Oslo", first=3)
 
     def meanwhile(material: Material) -> dict[str, Any]:
         ids = {each["text"]: each["id"] for each in material.items}
-        conversation.edit_board_item(one(memory, "I live in Riga"), text="I live in Rome", actor="ana")
-        conversation.pin_board_item(one(memory, "tea"), actor="ana")
-        conversation.delete_board_item(one(memory, "soup"), actor="ana")
+        conversation.board.edit(one(memory, "I live in Riga"), text="I live in Rome", actor="ana")
+        conversation.board.pin(one(memory, "tea"), actor="ana")
+        conversation.board.delete(one(memory, "soup"), actor="ana")
         return noted(
             fact("I live in Oslo", 3, replaces=ids["I live in Riga"]),
             fact("coffee", 3, "Oslo", replaces=ids["tea"]),
             fact("soup", 3, "Oslo"),
         )
 
-    assert told(memory, meanwhile).conversation(**WHERE).revise_board().failed is None
-    board = conversation.board()
+    assert told(memory, meanwhile).conversation(**WHERE).board.revise().failed is None
+    board = conversation.board.read()
     assert {"I live in Rome", "tea"} <= set(facts(board))
     assert "soup" not in facts(board)
 
@@ -1110,15 +1110,15 @@ def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None
 def test_an_edit_may_be_taken_back_and_what_was_deleted_written_anew(memory: SupabaseMemory) -> None:
     say(memory, "old words", "other")
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
-    conversation.edit_board_item(one(memory, "old words"), text="new words", actor="ana")
-    conversation.edit_board_item(one(memory, "new words"), text="old words", actor="ana")
+    conversation.board.revise()
+    conversation.board.edit(one(memory, "old words"), text="new words", actor="ana")
+    conversation.board.edit(one(memory, "new words"), text="old words", actor="ana")
     with pytest.raises(InvalidInputError, match="already"):
-        conversation.edit_board_item(one(memory, "old words"), text="Other!", actor="ana")
+        conversation.board.edit(one(memory, "old words"), text="Other!", actor="ana")
     item = one(memory, "other")
-    conversation.delete_board_item(item, actor="ana")
-    assert memory.conversation("t").add_board_item("fact", "other", actor="ana") == item.id
-    assert facts(conversation.board()) == ["old words", "other"]
+    conversation.board.delete(item, actor="ana")
+    assert memory.conversation("t").board.add("fact", "other", actor="ana") == item.id
+    assert facts(conversation.board.read()) == ["old words", "other"]
 
 
 @pytest.mark.parametrize(("kind", "summary"), [("decision", ""), ("entity", SOLD)])
@@ -1133,13 +1133,13 @@ def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_nam
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id=user_id, model=writer) as memory:
         say(memory, SOLD)
         conversation = memory.conversation(**WHERE)
-        conversation.revise_board()
+        conversation.board.revise()
         text = SOLD if kind == "decision" else "Jomar Reyes of Riga"
         arguments = {"p_thread_id": "t", "p_user_id": user_id, "p_action": "add", "p_kind": kind, "p_text": text}
         by = {"p_by": "ana", "p_state": "current"}
         added = memory.transport.perform(Call("memory_edit_board", {**arguments, **by}))
-        conversation.delete_board_item(added["item_id"], actor="ana")
-        assert conversation.board().summary == summary
+        conversation.board.delete(added["item_id"], actor="ana")
+        assert conversation.board.read().summary == summary
 
 
 def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
@@ -1148,71 +1148,71 @@ def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
     )
     for number, text in enumerate(("Riga", "Oslo")):
         say(moving, text, first=number)
-        moving.conversation(**WHERE).revise_board()
-    memory.conversation(**WHERE).delete_board_item(one(memory, "Riga"), actor="ana")
+        moving.conversation(**WHERE).board.revise()
+    memory.conversation(**WHERE).board.delete(one(memory, "Riga"), actor="ana")
     say(moving, "Riga", first=2)
-    moving.conversation(**WHERE).revise_board()
-    assert facts(memory.conversation(**WHERE).board()) == ["Oslo"]
+    moving.conversation(**WHERE).board.revise()
+    assert facts(memory.conversation(**WHERE).board.read()) == ["Oslo"]
 
 
 def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(8)])
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
-    conversation.summarize(model=lambda _: "The rolling one.")
+    conversation.board.revise()
+    conversation.summaries.make(model=lambda _: "The rolling one.")
     memory.forget_expired(retention=Retention(max_messages=3))
-    conversation.regenerate_board(actor="ana")
-    assert facts(conversation.board()) == [f"fact {n}" for n in range(8)]
+    conversation.board.regenerate(actor="ana")
+    assert facts(conversation.board.read()) == [f"fact {n}" for n in range(8)]
 
 
 @pytest.mark.parametrize("wrong", ["00000000-0000-0000-0000-000000000000", "no uuid", ""])
 async def test_a_wrong_id_is_an_error_and_changes_nothing(door: Door, user_id: str, wrong: str) -> None:
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     with pytest.raises(NotFoundError):
-        await door(memory.conversation("nowhere").add_board_item, "fact", "x", by="ana")
+        await door(memory.conversation("nowhere").board.add, "fact", "x", by="ana")
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage("x")])
     for verb in (
-        partial(conversation.edit_board_item, text="y"), conversation.pin_board_item, conversation.delete_board_item,
+        partial(conversation.board.edit, text="y"), conversation.board.pin, conversation.board.delete,
     ):  # fmt: skip
         with pytest.raises((NotFoundError, InvalidInputError)):
             await door(verb, wrong, by="ana")
-    assert (await door(conversation.board)).version == 0
+    assert (await door(conversation.board.read)).version == 0
 
 
 def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
     say(memory, "fact")
     conversation = memory.conversation(**WHERE)
-    conversation.revise_board()
+    conversation.board.revise()
     item = one(memory, "fact")
     for wrong in (
-        lambda: conversation.edit_board_item(item, state="done", actor="ana"),
-        lambda: conversation.edit_board_item(item, actor="ana"),
-        lambda: conversation.edit_board_item(item, text=" ", actor="ana"),
-        lambda: conversation.add_board_item("fact", "x" * 501, actor="ana"),
-        lambda: conversation.add_board_item("fact", "x", actor=" "),
-        lambda: conversation.add_board_item("nothing", "x", actor="ana"),  # type: ignore[arg-type]
-        lambda: conversation.add_board_item("action", "x", state="answered", actor="ana"),
+        lambda: conversation.board.edit(item, state="done", actor="ana"),
+        lambda: conversation.board.edit(item, actor="ana"),
+        lambda: conversation.board.edit(item, text=" ", actor="ana"),
+        lambda: conversation.board.add("fact", "x" * 501, actor="ana"),
+        lambda: conversation.board.add("fact", "x", actor=" "),
+        lambda: conversation.board.add("nothing", "x", actor="ana"),  # type: ignore[arg-type]
+        lambda: conversation.board.add("action", "x", state="answered", actor="ana"),
     ):
         with pytest.raises(InvalidInputError):
             wrong()
-    assert conversation.board().facts == [item]
+    assert conversation.board.read().facts == [item]
 
 
 async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
     owner = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     owned = owner.conversation(**WHERE)
     await door(owned.append, [HumanMessage("secret", id="m0")])
-    await door(owned.revise_board)
-    before = await door(owned.board, history=True)
+    await door(owned.board.revise)
+    before = await door(owned.board.read, history=True)
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
     named = {**WHERE, "user_id": user_id}
     theirs, item = stranger.conversation(**named), before.items[0]
-    assert (await door(theirs.board)).is_empty
+    assert (await door(theirs.board.read)).is_empty
     for verb in (
-        partial(theirs.add_board_item, "fact", "x"), partial(theirs.edit_board_item, item, text="y"),
-        partial(theirs.pin_board_item, item), partial(theirs.delete_board_item, item),
-        partial(theirs.edit_board_summary, "x"),
+        partial(theirs.board.add, "fact", "x"), partial(theirs.board.edit, item, text="y"),
+        partial(theirs.board.pin, item), partial(theirs.board.delete, item),
+        partial(theirs.board.edit_summary, "x"),
     ):  # fmt: skip
         with pytest.raises(NotFoundError):
             await door(verb, by="eve")
@@ -1220,10 +1220,10 @@ async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
     own = stranger.conversation(**WHERE)
     await door(own.append, [HumanMessage("mine")])
     with pytest.raises(NotFoundError):
-        await door(own.delete_board_item, item, by="eve")
-    assert await door(owned.board, history=True) == before
+        await door(own.board.delete, item, by="eve")
+    assert await door(owned.board.read, history=True) == before
     with pytest.raises(PermissionDeniedError):
-        await door(door.as_token(token("anon")).conversation(**named).board)
+        await door(door.as_token(token("anon")).conversation(**named).board.read)
 
 
 # --- How much is listed
@@ -1232,10 +1232,10 @@ async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
 def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     with_many = told(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
     say(with_many, "hello")
-    with_many.conversation(**WHERE).revise_board()
+    with_many.conversation(**WHERE).board.revise()
     board = memory.run(boards.read_board(memory.key("t"), limit=100))
     assert (len(board.items), board.unlisted) == (100, 50)
-    assert memory.conversation(**WHERE).board().unlisted == 0
+    assert memory.conversation(**WHERE).board.read().unlisted == 0
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 2, 5])

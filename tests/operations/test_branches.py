@@ -618,14 +618,14 @@ async def test_what_was_made_from_a_branch_goes_and_comes_with_it(memory: Supaba
 
     def derived() -> dict[str, str]:
         return {
-            "summary": str([each.content for each in conversation.summaries()]),
+            "summary": str([each.content for each in conversation.summaries.list()]),
             "chunks": str([each.content for each in conversation.recall("Do I live in Bruno or Other?").chunks]),
-            "board": str([each.text for each in conversation.board().facts]),
+            "board": str([each.text for each in conversation.board.read().facts]),
         }
 
     def made() -> dict[str, str]:
-        quoting.conversation("t").summarize(policy=policy)
-        quoting.conversation("t").revise_board()
+        quoting.conversation("t").summaries.make(policy=policy)
+        quoting.conversation("t").board.revise()
         conversation.index()
         assert conversation.coverage().complete
         return derived()
@@ -669,22 +669,22 @@ async def test_what_is_superseded_is_listed_and_brought_back(memory: SupabaseMem
     await subject.talks("one", "two", "three")
     await subject("other", subject.checkpoint(2))
     conversation = memory.conversation("t")
-    left = conversation.read(superseded=True)
+    left = conversation.superseded.list()
     assert texts([each.message for each in left if each.message]) == ["two", "re two", "three", "re three"]
-    assert [each.sequence for each in conversation.read(superseded=True, last=2)] == [4, 5]
+    assert [each.sequence for each in conversation.superseded.list()][-2:] == [4, 5]
     ids = [each.message.id for each in left[:2] if each.message]
-    assert conversation.reinstate([str(each) for each in ids] + ["unknown"]) == [2, 3]
-    assert await conversation.areinstate(["unknown"]) == []
+    assert conversation.superseded.reinstate([str(each) for each in ids] + ["unknown"]) == [2, 3]
+    assert await conversation.superseded.areinstate(["unknown"]) == []
     sums()
     expected = ["one", "re one", "two", "re two", "other", "re other"]
     assert texts([each.message for each in conversation.read() if each.message]) == expected
     await subject("on")  # who brought them back wants them to stay
     assert texts(content.conversation_messages(subject.chat.shown[-1])) == [*expected, "on"]
-    assert texts([each.message for each in await conversation.aread(superseded=True) if each.message]) == [
+    assert texts([each.message for each in await conversation.superseded.alist() if each.message]) == [
         "three", "re three",
     ]  # fmt: skip
     with pytest.raises(InvalidInputError, match="list of ids"):
-        conversation.reinstate("one")
+        conversation.superseded.reinstate("one")
 
 
 async def test_what_is_superseded_ages(memory: SupabaseMemory, conn_string: str) -> None:
@@ -791,7 +791,9 @@ class Story:
         await self.subject(None, self.rng.choice(before))
 
     async def summarize(self) -> None:
-        self.memory.conversation("t").summarize(model=lambda _: "Something.", policy=SummaryPolicy(keep_messages=2))
+        self.memory.conversation("t").summaries.make(
+            model=lambda _: "Something.", policy=SummaryPolicy(keep_messages=2)
+        )
         self.memory.conversation("t").index()
 
     async def wipe(self) -> None:

@@ -292,7 +292,7 @@ async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, us
     )
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage(f"message {n:03}", id=f"m{n}") for n in range(40)])
-    result = await door(conversation.complete_summary)
+    result = await door(conversation.summaries.complete)
     assert result.summary is not None
     assert (result.failed, result.embedded, result.levels) == (None, True, result.summary.level)
     assert (result.summary.from_sequence, result.summary.to_sequence) == (0, 39)
@@ -305,13 +305,13 @@ async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, us
     assert found.content == result.summary.content
     assert found.similarity is not None
     # A fact that a person deletes goes from there as well.
-    item = next(each for each in (await door(conversation.board)).facts if each.text == "message 007")
-    await door(conversation.delete_board_item, item, by="ana")
-    top = (await door(conversation.complete_summary)).summary
+    item = next(each for each in (await door(conversation.board.read)).facts if each.text == "message 007")
+    await door(conversation.board.delete, item, by="ana")
+    top = (await door(conversation.summaries.complete)).summary
     assert top is not None
     assert "message 007" not in str(top.key_facts)
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    assert await door(stranger.conversation(user_id=user_id, **WHERE).summaries) == []
+    assert await door(stranger.conversation(user_id=user_id, **WHERE).summaries.list) == []
 
 
 def test_facts_of_what_a_summary_does_not_cover_are_none_of_its_own(memory: SupabaseMemory, conn_string: str) -> None:
@@ -322,10 +322,10 @@ def test_facts_of_what_a_summary_does_not_cover_are_none_of_its_own(memory: Supa
             memory.conversation("t").append([HumanMessage("canary", id="late")])
             SupabaseMemory(memory.transport, user_id=memory.user_id, model=Counting()).conversation(
                 **WHERE
-            ).revise_board()
+            ).board.revise()
 
     policy = SummaryPolicy(input_characters=1000, max_characters=60)
-    summary = memory.conversation(**WHERE).complete_summary(model=Counting(meanwhile=going_on), policy=policy).summary
+    summary = memory.conversation(**WHERE).summaries.complete(model=Counting(meanwhile=going_on), policy=policy).summary
     assert summary is not None
     assert summary.to_sequence == 9
     assert "canary" not in str(summary.key_facts)
@@ -352,27 +352,27 @@ def test_a_fact_forgotten_between_reading_and_writing_is_not_written(memory: Sup
 
 def test_old_summaries_of_every_level_go(memory: SupabaseMemory) -> None:
     say(memory, 60)
-    assert memory.conversation(**WHERE).complete_summary(model=Counting(), policy=POLICY).failed is None
+    assert memory.conversation(**WHERE).summaries.complete(model=Counting(), policy=POLICY).failed is None
     assert levels(memory)
     memory.forget_expired(retention=Retention(max_summary_age=timedelta(microseconds=1)))
     assert levels(memory) == []
-    assert memory.conversation(**WHERE).board().is_empty
+    assert memory.conversation(**WHERE).board.read().is_empty
     assert memory.conversation(**WHERE).count() == 60
 
 
 def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) -> None:
     say(memory, 60)
     conversation = memory.conversation(**WHERE)
-    rolling = conversation.summarize(model=Counting(), policy=SUMMARY)
-    before = conversation.summaries()
+    rolling = conversation.summaries.make(model=Counting(), policy=SUMMARY)
+    before = conversation.summaries.list()
     assert before
     make(memory, Counting())
-    assert conversation.summaries() == before
+    assert conversation.summaries.list() == before
     assert conversation.coverage().gaps == []
     tops = sound(memory, 59)
     # A rolling summary that failed has to wait, whatever becomes of the complete one.
     say(memory, 60, 60)
-    failing = conversation.summarize(model=Counting(fail_at=1), policy=SUMMARY)
+    failing = conversation.summaries.make(model=Counting(fail_at=1), policy=SUMMARY)
     assert failing.failed
     assert failing.through_sequence == rolling.through_sequence
     assert make(memory, Counting()).failed is None
@@ -382,7 +382,7 @@ def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) 
         Call("memory_pending", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_until": 99})
     )
     assert pending["waiting"]
-    assert conversation.summarize(model=Counting(), policy=SUMMARY).failed is None
+    assert conversation.summaries.make(model=Counting(), policy=SUMMARY).failed is None
     assert sound(memory, 119)[0][: len(tops[0]) - 1] == tops[0][:-1]
 
 
@@ -409,12 +409,12 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
     poorly = SupabaseMemory(memory.transport, user_id=memory.user_id, budget=budget, **within)  # type: ignore[arg-type]
     conversation = poorly.conversation(**WHERE)
     conversation.append(talk(0, 20))
-    assert conversation.summarize().failed is None
-    quality = conversation.summaries()[-1].quality
+    assert conversation.summaries.make().failed is None
+    quality = conversation.summaries.list()[-1].quality
     assert quality is not None
     assert (quality < 0.15) is poor
     conversation.append(talk(20, 50))
-    through = conversation.summarize().through_sequence
+    through = conversation.summaries.make().through_sequence
     stored = conversation.read(columns=["characters"])
     kept = sum(each.characters or 0 for each in stored if each.sequence > through)
     assert (kept > 2000) is poor
@@ -427,6 +427,6 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
 def test_a_poor_summary_never_keeps_less(memory: SupabaseMemory) -> None:
     say(memory, 40)
     policy = SummaryPolicy(keep_messages=10, keep_when_poor=20, max_characters=100, min_quality=1.0)
-    memory.conversation(**WHERE).summarize(model=lambda _: "Nothing.", policy=policy)
+    memory.conversation(**WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy)
     say(memory, 20, 40)
-    assert memory.conversation(**WHERE).summarize(model=lambda _: "Nothing.", policy=policy).through_sequence == 49
+    assert memory.conversation(**WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy).through_sequence == 49

@@ -108,23 +108,23 @@ def derive(memory: SupabaseMemory, thread_id: str = "t") -> None:
     """Everything that can be made of a conversation."""
     conversation = memory.conversation(thread_id)
     assert conversation.index().failed is None
-    assert conversation.summarize().failed is None
-    assert conversation.complete_summary().failed is None
-    assert conversation.revise_board().failed is None
+    assert conversation.summaries.make().failed is None
+    assert conversation.summaries.complete().failed is None
+    assert conversation.board.revise().failed is None
 
 
 def derived(memory: SupabaseMemory, thread_id: str = "t") -> str:
     """All the words that are derived from a conversation, by the verbs."""
     conversation = memory.conversation(thread_id)
-    board = conversation.board(history=True)
+    board = conversation.board.read(history=True)
     pack = conversation.context("What of the porcelain?", query="porcelain")
     texts = [
-        *(each.content for each in conversation.chunks()),
-        *(each.content for each in conversation.summaries()),
+        *(each.content for each in conversation.chunks.list()),
+        *(each.content for each in conversation.summaries.list()),
         *(each.content for each in memory.recall_summaries("")),
         *(f"{each.text} {each.quote}" for each in board.items),
         *(str(each.before) for each in board.changes),
-        *(str(each.before) for each in conversation.changes()),
+        *(str(each.before) for each in conversation.privacy.changes()),
         board.summary,
         board.context_notes,
         *(each.content for each in pack.recalled),
@@ -139,14 +139,14 @@ def write(memory: SupabaseMemory, secret: str) -> tuple[BoardItem, BoardItem]:
     conversation.append([HumanMessage(f"My name is {secret}. I live in Cebu. I work at Brill.", id="m0")])
     conversation.append(talk("The wheel squeaks."))
     derive(memory)
-    named, pinned, gone = [each for each in conversation.board().items if each.kind == "fact"][:3]
-    conversation.edit_board_item(named, text="As I say it", actor=BY)
-    conversation.pin_board_item(pinned, actor=BY)
-    conversation.delete_board_item(gone, actor=BY)
-    conversation.edit_board_summary("A person's summary", actor=BY)
-    conversation.edit_summary(1, f"What I make of {secret}.", actor=BY)
-    (chunk,) = [each for each in conversation.chunks() if "squeaks" in each.content][:1]
-    memory.rate(chunk, importance=0.95, actor=BY)
+    named, pinned, gone = [each for each in conversation.board.read().items if each.kind == "fact"][:3]
+    conversation.board.edit(named, text="As I say it", actor=BY)
+    conversation.board.pin(pinned, actor=BY)
+    conversation.board.delete(gone, actor=BY)
+    conversation.board.edit_summary("A person's summary", actor=BY)
+    conversation.summaries.edit(1, f"What I make of {secret}.", actor=BY)
+    (chunk,) = [each for each in conversation.chunks.list() if "squeaks" in each.content][:1]
+    memory.privacy.rate(chunk, importance=0.95, actor=BY)
     for number in range(3):
         asked = HumanMessage(f"What of the porcelain, {number}?", id=f"asked{number}")
         conversation.append([asked, AIMessage("It is fired.", id=f"told{number}")], pack=conversation.context(asked))
@@ -165,19 +165,19 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     memory.conversation("other").append(talk("The neighbor's tea is green."))
     for thread_id in ("t", "other"):
         derive(memory, thread_id)
-    conversation.edit_summary(1, f"The secret is {canary}.", actor=BY)
-    conversation.edit_summary(1, f"It is {canary}, I said.", actor=BY)
-    (chunk,) = [each for each in conversation.chunks() if canary in each.content]
-    memory.rate(chunk, importance=0.95, actor=BY)
+    conversation.summaries.edit(1, f"The secret is {canary}.", actor=BY)
+    conversation.summaries.edit(1, f"It is {canary}, I said.", actor=BY)
+    (chunk,) = [each for each in conversation.chunks.list() if canary in each.content]
+    memory.privacy.rate(chunk, importance=0.95, actor=BY)
     assert dump(cluster, own).count(canary) > 4, "there is something to remove"
     before = [each.message for each in conversation.read()]
 
     assert conversation.opt_out(actor=BY)
     assert canary not in dump(cluster, own)
     assert [each.message for each in conversation.read()] == before
-    assert conversation.chunks() == []
-    assert conversation.summaries() == []
-    assert conversation.board().is_empty
+    assert conversation.chunks.list() == []
+    assert conversation.summaries.list() == []
+    assert conversation.board.read().is_empty
     assert conversation.recall("secret porcelain").chunks == []
     assert {each.thread_id for each in memory.recall("porcelain").chunks} == {"other"}
     assert {each.thread_id for each in memory.recall_summaries("porcelain")} == {"other"}
@@ -186,19 +186,19 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     # Nothing makes it anew, and each says why.
     conversation.append([HumanMessage(f"Once more: {canary}.", id="again")])
     assert conversation.index().opted_out
-    assert conversation.summarize().opted_out
-    assert conversation.revise_board().opted_out
-    assert conversation.complete_summary().summary is None
+    assert conversation.summaries.make().opted_out
+    assert conversation.board.revise().opted_out
+    assert conversation.summaries.complete().summary is None
     key = memory.key("t")
     assert key not in memory.work.summarize_due(policy=SummaryPolicy(messages=1))
     assert key not in memory.work.index_due()
-    assert conversation.regenerate_board(actor=BY).opted_out
+    assert conversation.board.regenerate(actor=BY).opted_out
     with pytest.raises(InvalidInputError):
-        conversation.add_board_item("fact", "A fact of mine.", actor=BY)
+        conversation.board.add("fact", "A fact of mine.", actor=BY)
     with pytest.raises(InvalidInputError):
-        conversation.edit_board_summary("A summary of mine.", actor=BY)
+        conversation.board.edit_summary("A summary of mine.", actor=BY)
     with pytest.raises(NotFoundError):
-        conversation.edit_summary(1, "A summary of mine.", actor=BY)
+        conversation.summaries.edit(1, "A summary of mine.", actor=BY)
     assert canary not in dump(cluster, own)
 
     # A pack shows what is recent, never waits for a summary, and says why the rest is left out.
@@ -219,14 +219,14 @@ def test_what_people_wrote_stays_when_a_conversation_is_opted_out(
 ) -> None:
     conversation = memory.conversation("t")
     pinned, gone = write(memory, canary)
-    conversation.add_board_item("fact", "Written by a person", actor=BY)
-    conversation.add_board_item("fact", "Noted by the application", actor="app", author_kind="application")
-    conversation.add_board_item("fact", f"Noted by a model: {canary}", actor="helper", author_kind="model")
+    conversation.board.add("fact", "Written by a person", actor=BY)
+    conversation.board.add("fact", "Noted by the application", actor="app", author_kind="application")
+    conversation.board.add("fact", f"Noted by a model: {canary}", actor="helper", author_kind="model")
     conversation.update(title="A person's title")
     written = {"As I say it", pinned.text, "Written by a person", "Noted by the application"}
 
     assert conversation.opt_out(actor=BY)
-    board = conversation.board(history=True)
+    board = conversation.board.read(history=True)
     assert {each.text for each in board.items} == written
     assert {each.quote for each in board.items} == {None}
     assert {each.before for each in board.changes if each.item_id} == {None}
@@ -240,37 +240,39 @@ def test_what_people_wrote_stays_when_a_conversation_is_opted_out(
     assert info.title == "A person's title"
     # Who wrote it deletes it, also now.
     (own_item,) = [each for each in board.items if each.text == "Noted by the application"]
-    conversation.delete_board_item(own_item, actor=BY)
-    assert {each.text for each in conversation.board().items} == written - {"Noted by the application"}
+    conversation.board.delete(own_item, actor=BY)
+    assert {each.text for each in conversation.board.read().items} == written - {"Noted by the application"}
 
     assert conversation.opt_in(actor=BY)
     derive(memory)
-    again = conversation.board()
+    again = conversation.board.read()
     assert again.edited_summary == "A person's summary"
     assert {each.text for each in again.items} >= written - {"Noted by the application"}
     assert gone.text not in {each.text for each in again.items}, "what was deleted stays so"
     assert [each.text for each in again.items if each.pinned] == [pinned.text]
-    assert max(each.importance for each in conversation.chunks() if "squeaks" in each.content) == pytest.approx(0.95)
+    assert max(each.importance for each in conversation.chunks.list() if "squeaks" in each.content) == pytest.approx(
+        0.95
+    )
 
 
 def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk("The wheel squeaks."))
     derive(memory)
-    before = [(each.id, each.content) for each in conversation.chunks()]
+    before = [(each.id, each.content) for each in conversation.chunks.list()]
     assert conversation.opt_out(actor=BY)
     assert not conversation.opt_out(actor="ben"), "the first one stays"
-    assert [(each.actor, each.topic, each.thread_id) for each in memory.opt_outs()] == [(BY, None, "t")]
+    assert [(each.actor, each.topic, each.thread_id) for each in memory.privacy.opt_outs()] == [(BY, None, "t")]
     assert conversation.opt_in(actor="ben")
     assert not conversation.opt_in(actor="ben")
-    assert memory.opt_outs() == []
+    assert memory.privacy.opt_outs() == []
     assert memory.key("t") in memory.work.index_due()
     assert memory.key("t") in memory.work.summarize_due()
-    assert [(each.id, each.content) for each in conversation.chunks()] == before
+    assert [(each.id, each.content) for each in conversation.chunks.list()] == before
     derive(memory)
     assert "wheel squeaks" in derived(memory)
     assert conversation.coverage().complete
-    named = [(each.action, each.changed_by) for each in conversation.changes()]
+    named = [(each.action, each.changed_by) for each in conversation.privacy.changes()]
     assert named == [("opt_in", "ben"), ("opt_out", BY)]
 
 
@@ -283,11 +285,11 @@ def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
     info = conversation.info()
     assert info is not None
     return {
-        "summaries": conversation.summaries(),
-        "board": replace(conversation.board(history=True), revision=0, version=0),
+        "summaries": conversation.summaries.list(),
+        "board": replace(conversation.board.read(history=True), revision=0, version=0),
         "info": replace(info, updated_at=info.created_at),
         "manifests": conversation.manifests(),
-        "before": {each.before for each in conversation.changes()} - {None},
+        "before": {each.before for each in conversation.privacy.changes()} - {None},
     }
 
 
@@ -297,13 +299,13 @@ def test_an_opt_out_is_undone_within_a_minute(memory: SupabaseMemory, topic: str
     conversation = memory.conversation("t")
     before = undone(memory)
     assert len(before["manifests"].manifests) == 3
-    chunks = {(each.content, each.importance) for each in conversation.chunks()}
+    chunks = {(each.content, each.importance) for each in conversation.chunks.list()}
     assert conversation.opt_out(topic, actor=BY)
     assert undone(memory) != before
     assert conversation.opt_in(topic, actor=BY)
     assert undone(memory) == before
     assert conversation.index().failed is None
-    assert {(each.content, each.importance) for each in conversation.chunks()} == chunks
+    assert {(each.content, each.importance) for each in conversation.chunks.list()} == chunks
     assert conversation.coverage().complete
 
 
@@ -312,9 +314,9 @@ def test_a_topic_is_taken_back_in_every_conversation(memory: SupabaseMemory) -> 
     memory.conversation("other").append(talk("We spoke of canaryname."))
     derive(memory, "other")
     before = {thread_id: undone(memory, thread_id) for thread_id in ("t", "other")}
-    assert memory.opt_out("canaryname", actor=BY)
-    assert not any("canaryname" in each.content for each in memory.conversation("other").summaries())
-    assert memory.opt_in("canaryname", actor=BY)
+    assert memory.privacy.opt_out("canaryname", actor=BY)
+    assert not any("canaryname" in each.content for each in memory.conversation("other").summaries.list())
+    assert memory.privacy.opt_in("canaryname", actor=BY)
     assert {thread_id: undone(memory, thread_id) for thread_id in ("t", "other")} == before
 
 
@@ -328,9 +330,9 @@ def test_after_a_minute_nothing_is_left_to_undo_with(
     expire = "update memory.opt_out_undos set expires_at = %s where user_id = %s"
     assert sql.execute(expire, [datetime.now(UTC), user_id]).rowcount == 1
     assert conversation.opt_in(topic, actor=BY)
-    assert not any("canaryname" in each.content for each in conversation.summaries())
-    assert not any("canaryname" in each.text for each in conversation.board(history=True).items)
-    assert not any("canaryname" in str(each.before) for each in conversation.changes())
+    assert not any("canaryname" in each.content for each in conversation.summaries.list())
+    assert not any("canaryname" in each.text for each in conversation.board.read(history=True).items)
+    assert not any("canaryname" in str(each.before) for each in conversation.privacy.changes())
 
 
 def test_a_worker_removes_what_is_kept_for_an_undo(
@@ -362,15 +364,15 @@ def test_a_message_that_is_forgotten_is_not_brought_back_by_an_undo(
 def test_an_undo_keeps_what_people_did_meanwhile(memory: SupabaseMemory) -> None:
     write(memory, "canaryname")
     conversation = memory.conversation("t")
-    before = conversation.board()
+    before = conversation.board.read()
     assert conversation.opt_out(actor=BY)
-    (item,) = [each for each in conversation.board().items if each.text == "As I say it"]
-    conversation.delete_board_item(item, actor=BY)
+    (item,) = [each for each in conversation.board.read().items if each.text == "As I say it"]
+    conversation.board.delete(item, actor=BY)
     assert conversation.opt_in(actor=BY)
-    after = conversation.board()
+    after = conversation.board.read()
     assert {each.text for each in after.items} == {each.text for each in before.items} - {"As I say it"}
     assert after.edited_summary == before.edited_summary
-    assert next(each.content for each in conversation.summaries()) == "What I make of canaryname."
+    assert next(each.content for each in conversation.summaries.list()) == "What I make of canaryname."
 
 
 def test_a_conversation_can_be_opted_out_before_its_first_word(memory: SupabaseMemory) -> None:
@@ -378,7 +380,7 @@ def test_a_conversation_can_be_opted_out_before_its_first_word(memory: SupabaseM
     assert conversation.opt_out(actor=BY)
     conversation.append(talk())
     assert conversation.index().opted_out
-    assert conversation.summarize().opted_out
+    assert conversation.summaries.make().opted_out
 
 
 def test_a_model_that_thinks_while_it_is_opted_out_thinks_for_nothing(
@@ -391,9 +393,9 @@ def test_a_model_that_thinks_while_it_is_opted_out_thinks_for_nothing(
         conversation.opt_out(actor=BY)
         return parrot(prompt)
 
-    assert conversation.summarize(model=opting).conflict
+    assert conversation.summaries.make(model=opting).conflict
     conversation.opt_in(actor=BY)
-    assert conversation.complete_summary(model=opting).conflict or not conversation.board().items
+    assert conversation.summaries.complete(model=opting).conflict or not conversation.board.read().items
     conversation.opt_in(actor=BY)
 
     def embedding(texts: list[str]) -> list[list[float]]:
@@ -405,8 +407,8 @@ def test_a_model_that_thinks_while_it_is_opted_out_thinks_for_nothing(
     ) as other:
         assert other.conversation("t").index().conflict
     assert canary not in dump(cluster, own)
-    assert conversation.chunks() == []
-    assert conversation.board().is_empty
+    assert conversation.chunks.list() == []
+    assert conversation.board.read().is_empty
 
 
 def test_a_topic_that_comes_while_a_model_thinks_is_heeded(
@@ -415,10 +417,10 @@ def test_a_topic_that_comes_while_a_model_thinks_is_heeded(
     memory.conversation("t").append(talk(f"My secret is {canary}."))
 
     def opting(prompt: Sequence[BaseMessage]) -> str:
-        memory.opt_out(topic=canary, actor=BY)
+        memory.privacy.opt_out(topic=canary, actor=BY)
         return parrot(prompt)
 
-    assert memory.conversation("t").summarize(model=opting).conflict
+    assert memory.conversation("t").summaries.make(model=opting).conflict
     derive(memory)
     after = dump(cluster, own, without="conversation_messages")
     assert [line for line in after.splitlines() if canary in line and BY not in line] == []
@@ -432,7 +434,7 @@ def test_what_moved_to_long_term_memory_is_withdrawn(memory: SupabaseMemory) -> 
     moved = promote(memory, long_term, min_importance=0.0, types=KINDS)
     assert any("walnuts" in each.text for each in long_term.recall("walnuts", limit=50))
     assert moved.moved
-    memory.opt_out(topic="walnuts", actor=BY)
+    memory.privacy.opt_out(topic="walnuts", actor=BY)
     assert len(forget_source(memory, long_term).memories) == 1
     left = [each.text for each in long_term.recall("", limit=100)]
     assert not any("walnuts" in each for each in left)
@@ -462,14 +464,16 @@ def test_a_topic_is_nowhere_whatever_the_writer_does(
         shown.append("\n".join(str(each.content) for each in prompt))
         return parrot(prompt)
 
-    assert memory.opt_out(topic="Divorce", actor=BY)
+    assert memory.privacy.opt_out(topic="Divorce", actor=BY)
     words = derived(memory, "early")
     assert "divorc" not in words
     assert canary not in words
     derive(memory, "early")
     derive(memory, "late")
     memory.conversation("late").append([HumanMessage(f"They DIVORCED; {canary}.", id="late")])
-    memory.conversation("late").summarize(policy=SummaryPolicy(keep_messages=1, input_characters=400), model=watched)
+    memory.conversation("late").summaries.make(
+        policy=SummaryPolicy(keep_messages=1, input_characters=400), model=watched
+    )
     derive(memory, "late")
     for thread_id in ("early", "late"):
         words = derived(memory, thread_id)
@@ -489,7 +493,7 @@ def test_an_embedder_is_not_shown_it_either(memory: SupabaseMemory, cluster: Clu
     with SupabaseMemory.from_conn_string(
         cluster.conn_string(own), user_id=memory.user_id, embeddings=embedder
     ) as embedding:
-        memory.opt_out(topic="tax return", actor=BY)
+        memory.privacy.opt_out(topic="tax return", actor=BY)
         call = {"name": "look_up", "args": {"for": "the tax returns of May"}, "id": "c"}
         conversation.append(
             [
@@ -502,13 +506,13 @@ def test_an_embedder_is_not_shown_it_either(memory: SupabaseMemory, cluster: Clu
     seen = [text for batch in embedder.calls for text in batch]
     assert any("return tickets" in text for text in seen)
     assert not any("tax return" in text for text in seen)
-    assert not any("tax return" in each.content for each in conversation.chunks())
+    assert not any("tax return" in each.content for each in conversation.chunks.list())
     # Allowed again, it is found: in its place, with the others.
-    assert memory.opt_in(topic="TAX return!", actor=BY)
+    assert memory.privacy.opt_in(topic="TAX return!", actor=BY)
     conversation.index()
-    contents = [each.content for each in conversation.chunks()]
+    contents = [each.content for each in conversation.chunks.list()]
     assert sum("tax return" in each for each in contents) == 2
-    assert len(contents) == len({each.place for each in conversation.chunks()})
+    assert len(contents) == len({each.place for each in conversation.chunks.list()})
     assert conversation.recall("tax returns").chunks[0].content == "My tax returns are late."
 
 
@@ -518,45 +522,45 @@ def test_a_topic_may_be_of_one_conversation(memory: SupabaseMemory) -> None:
         derive(memory, thread_id)
     memory.conversation("a").opt_out(topic="salary", actor=BY)
     derive(memory, "a")
-    assert not any("salary" in each.content for each in memory.conversation("a").chunks())
-    assert any("salary" in each.content for each in memory.conversation("b").chunks())
-    assert [(each.topic, each.thread_id) for each in memory.conversation("a").opt_outs()] == [("salary", "a")]
-    assert memory.conversation("b").opt_outs() == []
+    assert not any("salary" in each.content for each in memory.conversation("a").chunks.list())
+    assert any("salary" in each.content for each in memory.conversation("b").chunks.list())
+    assert [(each.topic, each.thread_id) for each in memory.conversation("a").privacy.opt_outs()] == [("salary", "a")]
+    assert memory.conversation("b").privacy.opt_outs() == []
     # A conversation that is begun later is none of its business; one of all the user's is.
     memory.conversation("c").append(talk("My salary is high."))
     memory.conversation("c").index()
-    assert any("salary" in each.content for each in memory.conversation("c").chunks())
+    assert any("salary" in each.content for each in memory.conversation("c").chunks.list())
 
 
 def test_a_person_cannot_write_it_on_a_board_either(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk())
     derive(memory)
-    item = conversation.add_board_item("fact", "My height is 180.", actor=BY)
-    memory.opt_out(topic="height", actor=BY)
-    assert item not in [each.id for each in conversation.board(history=True).items]
+    item = conversation.board.add("fact", "My height is 180.", actor=BY)
+    memory.privacy.opt_out(topic="height", actor=BY)
+    assert item not in [each.id for each in conversation.board.read(history=True).items]
     with pytest.raises(InvalidInputError):
-        conversation.add_board_item("fact", "Her heights vary.", actor=BY)
-    other = conversation.add_board_item("fact", "My weight is 80.", actor=BY)
+        conversation.board.add("fact", "Her heights vary.", actor=BY)
+    other = conversation.board.add("fact", "My weight is 80.", actor=BY)
     with pytest.raises(InvalidInputError):
-        conversation.edit_board_item(other, text="My height is 180.", actor=BY)
+        conversation.board.edit(other, text="My height is 180.", actor=BY)
     with pytest.raises(InvalidInputError):
-        conversation.edit_board_summary("Height matters.", actor=BY)
+        conversation.board.edit_summary("Height matters.", actor=BY)
     with pytest.raises(InvalidInputError):
-        conversation.edit_summary(1, "Of height.", actor=BY)
+        conversation.summaries.edit(1, "Of height.", actor=BY)
 
 
 def test_what_cannot_be_written_anew_loses_its_sentences(memory: SupabaseMemory) -> None:
     """Segments of messages that have expired, and those that a person wrote."""
     conversation = memory.conversation("t")
     conversation.append(talk("My rent is 900. My sister is Zoe."))
-    conversation.summarize()
-    number = conversation.summaries()[-1].number
-    conversation.edit_summary(number, "Her rent is 900. Her sister is Zoe. Rents rise.", actor=BY)
+    conversation.summaries.make()
+    number = conversation.summaries.list()[-1].number
+    conversation.summaries.edit(number, "Her rent is 900. Her sister is Zoe. Rents rise.", actor=BY)
     memory.forget_expired(retention=Retention(max_messages=3))
-    before = len(conversation.summaries())
-    memory.opt_out(topic="rent", actor=BY)
-    after = conversation.summaries()
+    before = len(conversation.summaries.list())
+    memory.privacy.opt_out(topic="rent", actor=BY)
+    after = conversation.summaries.list()
     assert len(after) == before
     assert after[-1].content == "Her sister is Zoe."
     assert (after[-1].edited_by, after[-1].characters) == (BY, len("Her sister is Zoe."))
@@ -566,12 +570,12 @@ def test_what_cannot_be_written_anew_loses_its_sentences(memory: SupabaseMemory)
 @pytest.mark.parametrize("topic", ["", "  ", "!?…", "x" * 201, 7])
 def test_what_is_no_topic_is_refused(memory: SupabaseMemory, topic: Any) -> None:
     with pytest.raises(InvalidInputError):
-        memory.opt_out(topic=topic, actor=BY)
+        memory.privacy.opt_out(topic=topic, actor=BY)
     with pytest.raises(InvalidInputError):
         memory.conversation("t").opt_out(topic, actor=BY)
     with pytest.raises(InvalidInputError, match="Nobody"):
         memory.conversation("t").opt_out(actor=" ")
-    assert memory.opt_outs() == []
+    assert memory.privacy.opt_outs() == []
 
 
 def test_topics_reach_a_prompt_as_data() -> None:
@@ -705,12 +709,12 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
     await door(conversation.index)
     found = (await door(conversation.recall, "hello")).chunks[0]
     assert found.importance < 0.9
-    assert await door(memory.rate, found, useful=True, by=BY) == pytest.approx(0.9)
+    assert await door(memory.privacy.rate, found, useful=True, by=BY) == pytest.approx(0.9)
     again = (await door(memory.recall, "hello", min_importance=0.85)).chunks
     assert [(each.id, round(each.importance, 4)) for each in again] == [(found.id, 0.9)]
-    assert await door(memory.rate, found.id, importance=0.25, by="ben") == pytest.approx(0.25)
+    assert await door(memory.privacy.rate, found.id, importance=0.25, actor="ben") == pytest.approx(0.25)
     assert (await door(memory.recall, "hello", min_importance=0.85)).chunks == []
-    changes = await door(conversation.changes)
+    changes = await door(conversation.privacy.changes)
     assert [(each.action, each.subject, each.changed_by) for each in changes] == [
         ("rate", found.id, "ben"),
         ("rate", found.id, BY),
@@ -721,42 +725,42 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
     for who in ({}, {"user_id": user_id}):
         with pytest.raises(NotFoundError):
-            await door(stranger.rate, found.id, useful=False, by="eve", **who)
-        assert await door(stranger.changes, **who) == []
+            await door(stranger.privacy.rate, found.id, useful=False, actor="eve", **who)
+        assert await door(stranger.privacy.changes, **who) == []
     for bad in ({}, {"useful": True, "importance": 0.5}, {"importance": 1.5}, {"importance": True}):
         with pytest.raises(InvalidInputError):
-            await door(memory.rate, found, by=BY, **bad)
+            await door(memory.privacy.rate, found, by=BY, **bad)
     with pytest.raises(NotFoundError):
-        await door(memory.rate, str(uuid4()), useful=True, by=BY)
+        await door(memory.privacy.rate, str(uuid4()), useful=True, by=BY)
 
 
 def test_feedback_outlives_an_indexing_anew(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk("The kiln shows E-47."))
     conversation.index()
-    rated = next(each for each in conversation.chunks() if "E-47" in each.content)
-    memory.rate(rated, importance=0.97, actor=BY)
+    rated = next(each for each in conversation.chunks.list() if "E-47" in each.content)
+    memory.privacy.rate(rated, importance=0.97, actor=BY)
     same = HumanMessage("The kiln shows E-47.", id="s0", additional_kwargs={"seen": True})
     assert conversation.append([same]).updated == ["s0"]
-    assert rated.id not in [each.id for each in conversation.chunks()], "it waits to be indexed anew"
+    assert rated.id not in [each.id for each in conversation.chunks.list()], "it waits to be indexed anew"
     conversation.index()
-    again = next(each for each in conversation.chunks() if "E-47" in each.content)
+    again = next(each for each in conversation.chunks.list() if "E-47" in each.content)
     assert again.importance == pytest.approx(0.97)
     assert again.id != rated.id, "what was embedded before is no longer what is there"
     conversation.append([HumanMessage("The kiln shows E-48.", id="s0")])
     conversation.index()
-    assert next(each for each in conversation.chunks() if "E-48" in each.content).importance != pytest.approx(0.97)
+    assert next(each for each in conversation.chunks.list() if "E-48" in each.content).importance != pytest.approx(0.97)
 
 
 def test_feedback_while_it_is_indexed_anew_is_not_lost(memory: SupabaseMemory, cluster: Cluster, own: str) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk("The kiln shows E-47."))
     conversation.index()
-    rated = next(each for each in conversation.chunks() if "E-47" in each.content)
+    rated = next(each for each in conversation.chunks.list() if "E-47" in each.content)
 
     def rating(texts: list[str]) -> list[list[float]]:
         if any("E-47" in text for text in texts):
-            memory.rate(rated, importance=0.93, actor=BY)
+            memory.privacy.rate(rated, importance=0.93, actor=BY)
         return [[1.0] * 24 for _ in texts]
 
     conversation.append([HumanMessage("The kiln shows E-47.", id="s0", additional_kwargs={"n": 1})])
@@ -764,15 +768,15 @@ def test_feedback_while_it_is_indexed_anew_is_not_lost(memory: SupabaseMemory, c
         cluster.conn_string(own), user_id=memory.user_id, embeddings=ScriptedEmbedder(rating, model="words")
     ) as other:
         assert other.conversation("t").index().failed is None
-    rated = next(each for each in conversation.chunks() if "E-47" in each.content)
+    rated = next(each for each in conversation.chunks.list() if "E-47" in each.content)
     assert rated.importance == pytest.approx(0.93)
     # Many at once: each is noted, the last one holds.
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda n: memory.rate(rated, importance=n / 20, actor=f"p{n}"), range(12)))
-    changes = [each for each in conversation.changes() if each.action == "rate"]
+        list(threads.map(lambda n: memory.privacy.rate(rated, importance=n / 20, actor=f"p{n}"), range(12)))
+    changes = [each for each in conversation.privacy.changes() if each.action == "rate"]
     assert sorted(each.changed_by for each in changes) == sorted([BY, *(f"p{n}" for n in range(12))])
     last = int(changes[0].changed_by[1:]) / 20
-    assert next(each for each in conversation.chunks() if each.id == rated.id).importance == pytest.approx(last)
+    assert next(each for each in conversation.chunks.list() if each.id == rated.id).importance == pytest.approx(last)
 
 
 # Summaries
@@ -782,10 +786,10 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
     conversation = memory.conversation("t")
     conversation.append(talk(about=14))
     derive(memory)
-    before = conversation.summaries()
+    before = conversation.summaries.list()
     assert len(before) > 3
-    assert conversation.edit_summary(2, "Maya fires porcelain; the rest is hearsay.", actor=BY) == (len(before) - 2)
-    after = conversation.summaries()
+    assert conversation.summaries.edit(2, "Maya fires porcelain; the rest is hearsay.", actor=BY) == (len(before) - 2)
+    after = conversation.summaries.list()
     assert [each.number for each in after] == [1, 2]
     assert after[0] == before[0]
     assert (after[1].content, after[1].edited_by) == ("Maya fires porcelain; the rest is hearsay.", BY)
@@ -801,13 +805,13 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
         seen.append(str(prompt[-1].content))
         return parrot(prompt)
 
-    result = conversation.summarize(model=watched)
+    result = conversation.summaries.make(model=watched)
     assert result.failed is None
     assert "the rest is hearsay" in seen[0]
     assert "number 1 " not in seen[0], "not what it stood on before"
     coverage = conversation.coverage()
     assert (coverage.gaps, coverage.overlaps, coverage.complete) == ([], [], True)
-    change = conversation.changes()[0]
+    change = conversation.privacy.changes()[0]
     assert (change.action, change.subject, change.before, change.changed_by) == (
         "edit_summary", "2", before[1].content, BY
     )  # fmt: skip
@@ -816,49 +820,49 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
 def test_an_edit_survives_regeneration_unless_all_is_wanted(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(about=14))
-    conversation.summarize()
-    conversation.edit_summary(2, "By hand.", actor=BY)
-    conversation.summarize()
-    ids = [each.id for each in conversation.summaries()]
-    result = conversation.regenerate_summaries(actor="ben")
+    conversation.summaries.make()
+    conversation.summaries.edit(2, "By hand.", actor=BY)
+    conversation.summaries.make()
+    ids = [each.id for each in conversation.summaries.list()]
+    result = conversation.summaries.regenerate(actor="ben")
     assert result.segments[0] == 3
-    after = conversation.summaries()
+    after = conversation.summaries.list()
     assert [each.id for each in after][:2] == ids[:2]
     assert not set(ids[2:]) & {each.id for each in after}
     assert after[1].content == "By hand."
     assert "By hand." in after[-1].content
-    conversation.regenerate_summaries(actor="ben", include_edited=True)
-    assert not any("By hand." in each.content for each in conversation.summaries())
+    conversation.summaries.regenerate(actor="ben", include_edited=True)
+    assert not any("By hand." in each.content for each in conversation.summaries.list())
     assert conversation.coverage().complete
     # Deleting takes back what was built on it.
-    count = len(conversation.summaries())
-    assert conversation.delete_summary(count - 1, actor=BY) == 2
-    assert len(conversation.summaries()) == count - 2
-    conversation.summarize()
+    count = len(conversation.summaries.list())
+    assert conversation.summaries.delete(count - 1, actor=BY) == 2
+    assert len(conversation.summaries.list()) == count - 2
+    conversation.summaries.make()
     assert conversation.coverage().complete
     for number in (0, 99):
         with pytest.raises(NotFoundError):
-            conversation.delete_summary(number, actor=BY)
+            conversation.summaries.delete(number, actor=BY)
         with pytest.raises(NotFoundError):
-            conversation.edit_summary(number, "x", actor=BY)
+            conversation.summaries.edit(number, "x", actor=BY)
     for text in ("", " ", "x" * 10_001):
         with pytest.raises(InvalidInputError):
-            conversation.edit_summary(1, text, actor=BY)
+            conversation.summaries.edit(1, text, actor=BY)
     with pytest.raises(NotFoundError):
-        memory.conversation("nowhere").regenerate_summaries(actor=BY)
+        memory.conversation("nowhere").summaries.regenerate(actor=BY)
 
 
 def test_regeneration_keeps_what_cannot_be_written_anew(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(about=14))
-    conversation.summarize()
+    conversation.summaries.make()
     memory.forget_expired(retention=Retention(max_messages=12))
-    before = conversation.summaries()
+    before = conversation.summaries.list()
     first = conversation.read()[0].sequence
     gone = [each.id for each in before if each.from_sequence < first]
     assert 0 < len(gone) < len(before)
-    conversation.regenerate_summaries(actor=BY, include_edited=True)
-    after = conversation.summaries()
+    conversation.summaries.regenerate(actor=BY, include_edited=True)
+    after = conversation.summaries.list()
     assert [each.id for each in after][: len(gone)] == gone
     coverage = conversation.coverage()
     assert (coverage.gaps, coverage.overlaps) == ([], [])
@@ -867,18 +871,18 @@ def test_regeneration_keeps_what_cannot_be_written_anew(memory: SupabaseMemory) 
 def test_a_summary_under_way_does_not_overwrite_an_edit(memory: SupabaseMemory) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(about=14))
-    conversation.summarize(policy=SummaryPolicy(keep_messages=16, input_characters=400))
-    assert conversation.summaries()
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=16, input_characters=400))
+    assert conversation.summaries.list()
 
     def editing(prompt: Sequence[BaseMessage]) -> str:
-        conversation.edit_summary(1, "By hand, meanwhile.", actor=BY)
+        conversation.summaries.edit(1, "By hand, meanwhile.", actor=BY)
         return parrot(prompt)
 
-    assert conversation.summarize(model=editing).conflict
-    assert [each.content for each in conversation.summaries()] == ["By hand, meanwhile."]
+    assert conversation.summaries.make(model=editing).conflict
+    assert [each.content for each in conversation.summaries.list()] == ["By hand, meanwhile."]
     # Nor where it is the newest, so that the position stays what it was.
-    assert conversation.summarize(model=editing).conflict
-    assert len(conversation.summaries()) == 1
+    assert conversation.summaries.make(model=editing).conflict
+    assert len(conversation.summaries.list()) == 1
 
 
 @pytest.mark.parametrize("forget", ["message", "edit", "user"])
@@ -887,11 +891,11 @@ def test_the_words_before_an_edit_go_with_what_they_came_from(
 ) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk(f"My secret is {canary}."))
-    conversation.summarize()
-    number = next(each.number for each in conversation.summaries() if canary in each.content)
-    conversation.edit_summary(number, "Nothing of note.", actor=BY)
-    memory.opt_out(topic="something else", actor=BY)
-    assert any(canary in str(each.before) for each in memory.changes())
+    conversation.summaries.make()
+    number = next(each.number for each in conversation.summaries.list() if canary in each.content)
+    conversation.summaries.edit(number, "Nothing of note.", actor=BY)
+    memory.privacy.opt_out(topic="something else", actor=BY)
+    assert any(canary in str(each.before) for each in memory.privacy.changes())
     if forget == "message":
         conversation.forget_message("s0")
     elif forget == "edit":
@@ -911,36 +915,36 @@ async def test_controls_are_the_owners_through_every_door(door: Door, user_id: s
     conversation = memory.conversation("t")
     await door(conversation.append, [HumanMessage("My wage is 7.", id="m")])
     await door(conversation.index)
-    assert await door(memory.opt_out, topic="wage", by=BY)
-    assert await door(conversation.chunks) == []
+    assert await door(memory.privacy.opt_out, topic="wage", by=BY)
+    assert await door(conversation.chunks.list) == []
     assert await door(conversation.opt_out, by=BY)
-    listed = await door(memory.opt_outs)
+    listed = await door(memory.privacy.opt_outs)
     assert [(each.topic, each.thread_id, each.agent_id, each.actor) for each in listed] == [
         ("wage", None, None, BY),
         (None, "t", "default", BY),
     ]
-    assert await door(door.service.opt_outs, user_id=user_id) == listed
-    assert await door(stranger.opt_outs) == await door(stranger.opt_outs, user_id=user_id) == []
+    assert await door(door.service.privacy.opt_outs, user_id=user_id) == listed
+    assert await door(stranger.privacy.opt_outs) == await door(stranger.privacy.opt_outs, user_id=user_id) == []
     theirs = stranger.conversation("t", user_id=user_id)
-    assert not await door(stranger.opt_in, "wage", by="eve", user_id=user_id)
-    assert not await door(theirs.opt_in, by="eve")
+    assert not await door(stranger.privacy.opt_in, "wage", actor="eve", user_id=user_id)
+    assert not await door(theirs.opt_in, actor="eve")
     with pytest.raises(PermissionDeniedError):
-        await door(stranger.opt_out, "wage", by="eve", user_id=user_id)
+        await door(stranger.privacy.opt_out, "wage", actor="eve", user_id=user_id)
     with pytest.raises(PermissionDeniedError):
-        await door(theirs.opt_out, by="eve")
+        await door(theirs.opt_out, actor="eve")
     with pytest.raises(NotFoundError):
-        await door(theirs.regenerate_summaries, by="eve")
+        await door(theirs.summaries.regenerate, actor="eve")
     anonymous = door.as_token(token("anon"))
-    for verb in (anonymous.opt_outs, anonymous.changes):
+    for verb in (anonymous.privacy.opt_outs, anonymous.privacy.changes):
         with pytest.raises(PermissionDeniedError):
             await door(verb, user_id=user_id)
-    assert await door(memory.opt_outs) == listed
+    assert await door(memory.privacy.opt_outs) == listed
     # The server may do so for a user.
     assert await door(door.service.conversation("t", user_id=user_id).opt_in, by="support")
-    assert [each.changed_by for each in await door(memory.changes)] == ["support", BY, BY]
+    assert [each.changed_by for each in await door(memory.privacy.changes)] == ["support", BY, BY]
     await door(memory.forget_user)
-    assert await door(memory.opt_outs) == []
-    assert await door(memory.changes) == []
+    assert await door(memory.privacy.opt_outs) == []
+    assert await door(memory.privacy.changes) == []
 
 
 def test_a_conversation_begun_while_a_topic_is_opted_out_slips_nothing_through(memory: SupabaseMemory) -> None:
@@ -958,13 +962,13 @@ def test_a_conversation_begun_while_a_topic_is_opted_out_slips_nothing_through(m
 
     def refuse(_: int) -> None:
         start.wait()
-        memory.opt_out(topic="pension", actor=BY)
+        memory.privacy.opt_out(topic="pension", actor=BY)
 
     with ThreadPoolExecutor(5) as threads:
         list(threads.map(lambda n: begin(n) if n else refuse(n), range(5)))
     for each in memory.conversations():
         memory.conversation(each.thread_id).index()
-        assert memory.conversation(each.thread_id).chunks() == []
+        assert memory.conversation(each.thread_id).chunks.list() == []
 
 
 def test_a_commit_waits_for_an_opt_out_that_is_under_way(memory: SupabaseMemory, cluster: Cluster, own: str) -> None:
@@ -978,7 +982,7 @@ def test_a_commit_waits_for_an_opt_out_that_is_under_way(memory: SupabaseMemory,
         assert not wait([indexing], timeout=1).done
         connection.commit()
         indexing.result(timeout=30)
-    assert memory.conversation("new").chunks() == []
+    assert memory.conversation("new").chunks.list() == []
 
 
 # A command to the memory
@@ -1014,10 +1018,10 @@ def agent(memory: SupabaseMemory, chat: ScriptedModel, *, saver: Any = None, **n
 async def test_summarize_is_answered_by_the_memory(memory: SupabaseMemory, ask: Callable[..., Any], said: Any) -> None:
     conversation = memory.conversation("t")
     conversation.append(talk("When is the exhibition?"))
-    conversation.add_board_item("action", "Order cobalt.", actor=BY)
-    conversation.add_board_item("question", "Who pays?", actor=BY)
-    done = conversation.add_board_item("action", "Sweep the floor.", actor=BY)
-    conversation.edit_board_item(done, state="done", actor=BY)
+    conversation.board.add("action", "Order cobalt.", actor=BY)
+    conversation.board.add("question", "Who pays?", actor=BY)
+    done = conversation.board.add("action", "Sweep the floor.", actor=BY)
+    conversation.board.edit(done, state="done", actor=BY)
     chat = says("model's answer")
     before = conversation.count()
     state, events = await ask(agent(memory, chat), [HumanMessage("We go on."), HumanMessage(said)])
@@ -1033,9 +1037,9 @@ async def test_summarize_is_answered_by_the_memory(memory: SupabaseMemory, ask: 
     assert stored[-1] == "We go on."
     assert len(stored) == before + 1
     assert conversation.coverage().range_of(0).segment is not None
-    assert conversation.board().through_sequence == before
+    assert conversation.board.read().through_sequence == before
     conversation.index()
-    assert not any("/summari" in each.content.lower() for each in conversation.chunks())
+    assert not any("/summari" in each.content.lower() for each in conversation.chunks.list())
 
 
 async def test_a_command_and_its_answer_stay_out_of_all_that_follows(
@@ -1080,7 +1084,7 @@ async def test_a_command_that_fails_says_so_and_loses_nothing(
 
     conversation = memory.conversation("t")
     conversation.append(talk())
-    conversation.add_board_item("action", "Order cobalt.", actor=BY)
+    conversation.board.add("action", "Order cobalt.", actor=BY)
     state, _ = await ask(agent(memory, says("no"), model=broken), [HumanMessage("/summarize")])
     text = state["messages"][-1].text
     assert "ValueError" in text

@@ -363,7 +363,7 @@ def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_mode
         assert "vectors" not in found(memory)
     with SupabaseMemory.from_conn_string(fresh, user_id="u", embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {"vectors": "yellow"}
-        memory.conversation("t").reembed()
+        memory.conversation("t").chunks.reembed()
         assert changed(memory) == {}
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(model="another")) as memory:
         assert changed(memory) == {"vectors": "red"}
@@ -380,12 +380,12 @@ def test_a_writer_that_failed_is_red_until_it_answers_and_none_is_yellow(fresh: 
     with SupabaseMemory.from_conn_string(fresh, user_id="u", model=write) as memory:
         memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(30)])
         assert changed(memory) == {}
-        memory.conversation("t").summarize(policy=SummaryPolicy(messages=4, keep_messages=1))
+        memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {"writer": "red"}
         assert "canary" not in str(found(memory))
         fails = False
         execute(fresh, "update memory.conversations set summary_retry_at = null")
-        memory.conversation("t").summarize(policy=SummaryPolicy(messages=4, keep_messages=1))
+        memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {}
     with SupabaseMemory.from_conn_string(fresh, model=None) as memory:
         assert changed(memory) == {"writer": "yellow"}

@@ -103,12 +103,12 @@ WITH_IT = range(2, 7)
 
 def fill(memory: SupabaseMemory, canary: str) -> None:
     memory.conversation("t").append(conversation(canary))
-    assert memory.conversation("t").summarize().failed is None
-    assert any(canary in each.content for each in memory.conversation("t").summaries())
+    assert memory.conversation("t").summaries.make().failed is None
+    assert any(canary in each.content for each in memory.conversation("t").summaries.list())
     for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
         other = memory.conversation(thread_id, agent_id=agent_id, user_id=user_id)
         other.append([HumanMessage(OTHERS[number]) for _ in range(8)])
-        other.summarize()
+        other.summaries.make()
 
 
 def others(memory: SupabaseMemory) -> list[tuple[str, str, str]]:
@@ -122,7 +122,7 @@ def left(memory: SupabaseMemory, *which: int) -> None:
         other = memory.conversation(thread_id, agent_id=agent_id, user_id=user_id)
         said = [str(each.message and each.message.text) for each in other.read()]
         assert said == [OTHERS[number]] * 8 * (number in which)
-        assert bool(other.summaries()) is (number in which)
+        assert bool(other.summaries.list()) is (number in which)
 
 
 def test_a_conversation_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: str, canary: str) -> None:
@@ -130,7 +130,7 @@ def test_a_conversation_leaves_nothing(memory: SupabaseMemory, cluster: Cluster,
     before = dump(cluster, own)
     assert before.count(canary) >= 8
     talk = memory.conversation("t")
-    segments = len(talk.summaries())
+    segments = len(talk.summaries.list())
     dry = talk.forget(dry_run=True)
     assert dry == Receipt(1, 18, segments, dry_run=True)
     assert dump(cluster, own).count(canary) == before.count(canary)
@@ -145,7 +145,8 @@ def test_a_user_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: st
     fill(memory, canary)
     memory.conversation("one more", agent_id="other").append(conversation(canary), metadata={"seen": canary})
     segments = sum(
-        len(memory.conversation(each.thread_id, agent_id=each.agent_id).summaries()) for each in memory.conversations()
+        len(memory.conversation(each.thread_id, agent_id=each.agent_id).summaries.list())
+        for each in memory.conversations()
     )
     before = dump(cluster, own)
     assert memory.forget_user(dry_run=True) == Receipt(4, 18 + 18 + 16, segments, dry_run=True)
@@ -165,22 +166,22 @@ def test_messages_leave_nothing_and_the_others_stay(
 ) -> None:
     fill(memory, canary)
     talk = memory.conversation("t")
-    segments = talk.summaries()
+    segments = talk.summaries.list()
     for number in WITH_IT:
-        reach = sum(each.to_sequence >= number for each in talk.summaries())
+        reach = sum(each.to_sequence >= number for each in talk.summaries.list())
         assert talk.forget_message(f"m{number}", dry_run=True) == Receipt(0, 1, reach, dry_run=True)
         assert talk.forget_message(f"m{number}") == Receipt(0, 1, reach)
         assert talk.forget_message(f"m{number}") == Receipt()
     left(memory, 0, 1, 2)
     assert talk.count() == 13
-    for each in talk.summaries():
+    for each in talk.summaries.list():
         assert each in segments, "what was not made from it stays"
         assert each.to_sequence < WITH_IT[0]
     remaining = [each.message_id for each in talk.read(columns=["message_id"])]
     assert remaining == ["m0", "m1", *[f"m{number}" for number in range(7, 18)]]
     assert canary not in dump(cluster, own)
     # What is left is summarized anew, and it does not come back.
-    assert talk.summarize().failed is None
+    assert talk.summaries.make().failed is None
     assert talk.coverage().gaps == []
     assert canary not in dump(cluster, own)
 
@@ -207,7 +208,7 @@ def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
     memory.forget_expired(retention=Retention(max_messages=8))
     assert talk.read(columns=["message_id"])[0].message_id == "m10"
     assert canary in dump(cluster, own), "its summary has an age of its own"
-    reach = sum(each.to_sequence >= 2 for each in talk.summaries())
+    reach = sum(each.to_sequence >= 2 for each in talk.summaries.list())
     dry = talk.forget_message("m2", dry_run=True)
     assert dry == Receipt(0, 0, dry.segments, dry_run=True)
     assert dry.segments >= reach
@@ -216,8 +217,8 @@ def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
     assert canary not in dump(cluster, own)
     coverage = talk.coverage()
     assert (coverage.gaps, coverage.overlaps) == ([], [])
-    assert talk.summarize().failed is None
-    assert talk.summaries()[0].from_sequence == 10
+    assert talk.summaries.make().failed is None
+    assert talk.summaries.list()[0].from_sequence == 10
 
 
 def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
@@ -250,15 +251,15 @@ def test_what_is_on_no_branch_leaves_nothing_either(
     settings: Any = {"configurable": {"thread_id": "t"}}
     graph.invoke({"messages": said}, settings)
     talk = memory.conversation("t")
-    talk.summarize()
+    talk.summaries.make()
     talk.index()
-    assert any(canary in each.content for each in talk.summaries())
+    assert any(canary in each.content for each in talk.summaries.list())
     removed: list[BaseMessage] = [RemoveMessage(id=f"m{number}") for number in WITH_IT]
     graph.update_state(settings, {"messages": removed})
     graph.invoke({"messages": [HumanMessage("Go on.")]}, settings)
     held = dump(cluster, own)
     assert held.count(canary) >= 5, "it is kept"
-    assert canary not in str(talk.summaries())
+    assert canary not in str(talk.summaries.list())
     assert [each.state for each in talk.coverage().ranges].count("superseded") == 1
     erase(memory)
     assert canary not in dump(cluster, own)
@@ -287,7 +288,7 @@ def edit_it(memory: SupabaseMemory) -> None:
 
 
 def drop_its_topic(memory: SupabaseMemory) -> None:
-    memory.opt_out(topic="knee", actor="ana")
+    memory.privacy.opt_out(topic="knee", actor="ana")
 
 
 @pytest.mark.parametrize(
@@ -351,7 +352,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
             talk.forget_message(f"m{number}")
         return parrot(prompt)
 
-    talk.summarize(model=forgetting)
+    talk.summaries.make(model=forgetting)
     assert canary not in dump(cluster, own)
 
     def erasing(prompt: Sequence[BaseMessage]) -> str:
@@ -360,7 +361,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
         return parrot(prompt)
 
     talk.append(conversation(canary))
-    talk.summarize(model=erasing)
+    talk.summaries.make(model=erasing)
     assert canary not in dump(cluster, own)
     assert talk.count() == 18
 
@@ -371,8 +372,8 @@ async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
     talk = door.service.conversation(**where)
     await door(talk.append, batch)
     policy = SummaryPolicy(keep_messages=2, input_characters=400)
-    await door(talk.summarize, policy=policy, model=lambda _: "What was said.")
-    segments = await door(talk.summaries)
+    await door(talk.summaries.make, policy=policy, model=lambda _: "What was said.")
+    segments = await door(talk.summaries.list)
     inside = sum(each.to_sequence >= 5 for each in segments)
     assert 0 < inside < len(segments)
     for dry_run in (True, False):
@@ -417,15 +418,15 @@ async def test_a_users_conversations_with_one_agent_go_alone(door: Door, user_id
     for agent_id in ("billing", "support"):
         for thread_id in ("one", "two"):
             await door(memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).append, [HumanMessage("Hi")])
-    await door(memory.opt_out, "divorce", by="Maya", user_id=user_id)
+    await door(memory.privacy.opt_out, "divorce", by="Maya", user_id=user_id)
     tried = await door(memory.forget_user, user_id=user_id, agent_id="billing", dry_run=True)
     assert tried == Receipt(2, 2, dry_run=True)
     assert await door(memory.forget_user, user_id=user_id, agent_id="billing") == Receipt(2, 2)
     left = await door(memory.conversations, user_id=user_id)
     assert [each.agent_id for each in left] == ["support", "support"]
-    assert len(await door(memory.opt_outs, user_id=user_id)) == 1, "what is the user's own stays"
+    assert len(await door(memory.privacy.opt_outs, user_id=user_id)) == 1, "what is the user's own stays"
     assert await door(memory.forget_user, user_id=user_id) == Receipt(2, 2)
-    assert await door(memory.opt_outs, user_id=user_id) == []
+    assert await door(memory.privacy.opt_outs, user_id=user_id) == []
     with pytest.raises(InvalidInputError, match="agent_id"):
         await door(memory.forget_user, user_id=user_id, agent_id="")
 
@@ -437,7 +438,7 @@ def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(me
         talk = memory.conversation("t")
         made = talk.append([said])
         talk.index()
-        [chunk] = talk.chunks()
+        [chunk] = talk.chunks.list()
         found.append((chunk.id, made.conversation_id))
         talk.forget()
     assert len({chunk for chunk, _ in found}) == 2, "another conversation is another place"
@@ -455,7 +456,7 @@ def test_what_people_said_of_a_chunk_goes_with_it(memory: SupabaseMemory, cluste
     talk = memory.conversation("t")
     talk.append([HumanMessage("My PIN is 4711.", id="pin"), HumanMessage("Else.", id="else")])
     talk.index()
-    memory.rate(talk.chunks()[0], importance=0.9, actor="ana")
+    memory.privacy.rate(talk.chunks.list()[0], importance=0.9, actor="ana")
     if how == "forget":
         talk.forget_message("pin")
     elif how == "edit":
@@ -463,7 +464,7 @@ def test_what_people_said_of_a_chunk_goes_with_it(memory: SupabaseMemory, cluste
     elif how == "expire":
         memory.forget_expired(retention=Retention(max_messages=1))
     elif how == "topic":
-        memory.opt_out(actor="ana", topic="PIN")
+        memory.privacy.opt_out(actor="ana", topic="PIN")
     else:
         with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:
             connection.execute(
@@ -479,13 +480,13 @@ def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
     memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
 ) -> None:
     talk = memory.conversation("t")
-    for place in (memory, talk):
+    for place in (memory.privacy, talk):
         talk.append([HumanMessage("Hello")])
         place.opt_out(f"the {canary}", actor="ana")
         assert canary in dump(cluster, own)
         place.opt_in(f"The {canary}!", actor="ana")
         assert canary not in dump(cluster, own)
-    assert [each.action for each in memory.changes()][:2] == ["opt_in", "opt_out"], "who did it stays"
+    assert [each.action for each in memory.privacy.changes()][:2] == ["opt_in", "opt_out"], "who did it stays"
 
 
 def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
@@ -494,9 +495,9 @@ def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
     memory = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     conversation = memory.conversation("t")
     conversation.append([HumanMessage("My kiln needs 3 shelves by May.", id="a"), AIMessage("Noted.", id="b")])
-    conversation.revise_board()
-    for item in conversation.board().items:
-        conversation.delete_board_item(item.id, actor="ana")
+    conversation.board.revise()
+    for item in conversation.board.read().items:
+        conversation.board.delete(item.id, actor="ana")
     conversation.add_turn("Else?", "Nothing.")
     count = "select count(*) from memory.conversation_board_items where user_id = %s and deleted_at is not null"
     with psycopg.connect(cluster.conn_string(own), autocommit=True) as connection:

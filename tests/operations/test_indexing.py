@@ -99,7 +99,7 @@ async def test_through_every_door(door: Door, user_id: str) -> None:
     await door(conversation.append, messages, created_at=START)
     assert await door(conversation.index) == IndexResult(2, 3)
     assert await door(conversation.index) == IndexResult(2, 0)
-    chunks = await door(conversation.chunks)
+    chunks = await door(conversation.chunks.list)
     assert [each.type for each in chunks] == ["question", "answer", "dialogue"]
     assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m2"]]
     assert all(each.expires_at is None for each in chunks)
@@ -158,8 +158,8 @@ def test_chunks_are_the_same_however_messages_came_in(
         memory.conversation(bit_by_bit).append(messages[done : done + step], created_at=times[done : done + step])
         memory.conversation(bit_by_bit).index(chunking=policy)
         done += step
-    chunks = memory.conversation(whole).chunks()
-    assert placed(chunks) == placed(memory.conversation(bit_by_bit).chunks())
+    chunks = memory.conversation(whole).chunks.list()
+    assert placed(chunks) == placed(memory.conversation(bit_by_bit).chunks.list())
     assert len({each.id for each in chunks}) == len(chunks)
     covered = [name for each in chunks for name in each.message_ids if each.part == 1]
     assert len(covered) == len(set(covered))
@@ -174,9 +174,9 @@ def test_a_segment_of_many_short_units_has_its_ceiling_however_they_came_in(memo
     for message in numbered(texts):
         memory.conversation("bit").append([message], created_at=START)
         memory.conversation("bit").index(chunking=policy)
-    chunks = memory.conversation("whole").chunks()
+    chunks = memory.conversation("whole").chunks.list()
     assert len({each.episode for each in chunks}) > 1
-    assert placed(chunks) == placed(memory.conversation("bit").chunks())
+    assert placed(chunks) == placed(memory.conversation("bit").chunks.list())
 
 
 def test_two_indexers_at_once_make_each_chunk_once(
@@ -194,7 +194,7 @@ def test_two_indexers_at_once_make_each_chunk_once(
         results = [each.result() for each in [threads.submit(index) for _ in range(4)]]
     assert any(not each.conflict for each in results) or conversation.index().failed is None
     conversation.index()
-    assert [each.place for each in conversation.chunks()] == list(range(90))
+    assert [each.place for each in conversation.chunks.list()] == list(range(90))
     assert orphans(connection, user_id) == []
 
 
@@ -209,10 +209,10 @@ def test_an_edited_last_message_and_a_new_one(
     conversation.append(numbered(["the first kiln", "the second glaze"]))
     conversation.index()
     conversation.append([AIMessage("the zebra instead", id="m1"), human("a new one", "m2")])
-    assert [each.content for each in conversation.chunks()] == ["the first kiln"]
+    assert [each.content for each in conversation.chunks.list()] == ["the first kiln"]
     assert conversation.recall("glaze").chunks[0].content == "the first kiln"
     assert conversation.index() == IndexResult(2, 2)
-    chunks = conversation.chunks()
+    chunks = conversation.chunks.list()
     assert [(each.place, each.content) for each in chunks] == [
         (0, "the first kiln"),
         (1, "the zebra instead"),
@@ -235,23 +235,23 @@ def test_a_forgotten_message_leaves_no_word_behind(
     conversation = memory.conversation("t")
     conversation.append(batch)
     conversation.index()
-    assert [each.message_ids for each in conversation.chunks()] == [["m0"], ["m1", "m2"], ["m3"]]
+    assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m1", "m2"], ["m3"]]
     dry = conversation.forget_message("m2", dry_run=True)
     assert dry == Receipt(0, 1, 0, dry_run=True, chunks=1)
     assert conversation.forget_message("m2") == Receipt(0, 1, 0, chunks=1)
-    assert [each.message_ids for each in conversation.chunks()] == [["m0"], ["m3"]]
+    assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m3"]]
     left = connection.execute(
         "select lexeme from memory.chunk_postings where user_id = %s and lexeme like any (array['%%canary%%', '%%4711%%'])",
         [user_id],
     ).fetchall()
     assert left == []
     conversation.index()
-    chunks = conversation.chunks()
+    chunks = conversation.chunks.list()
     assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m3"]]
     assert "canary" not in chunks[1].content
     conversation.forget_message("m1")
     assert memory.work.index_due() == {}
-    assert [each.message_ids for each in conversation.chunks()] == [["m0"], ["m3"]]
+    assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m3"]]
     assert orphans(connection, user_id) == []
 
 
@@ -291,7 +291,7 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
     assert (result.conflict, result.chunks) == (True, 0)
     conversation.index()
     left = {"forgotten": [0, 2, 3], "edited": [0, 2, 3], "expired": [2, 3], "begun anew": []}[how]
-    said = [each.content for each in conversation.chunks()]
+    said = [each.content for each in conversation.chunks.list()]
     assert [each for each in said if "canary" in each] == [f"canary {n}" for n in left]
     assert orphans(connection, user_id) == []
 
@@ -303,7 +303,7 @@ def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
     while isinstance(step, Call) and step.function != "memory_commit_chunks":
         step = flow.send(memory.transport.perform(step))
     flow.close()  # the vectors are made, nothing is stored
-    assert memory.conversation("t").chunks() == []
+    assert memory.conversation("t").chunks.list() == []
     assert memory.conversation("t").index() == IndexResult(1, 2)
 
 
@@ -322,7 +322,7 @@ def test_a_commit_whose_answer_was_lost_is_repeated_without_harm(
     assert conversation.index() == IndexResult(1, 2)
     conversation.append([human("edited", "m0")])
     assert conversation.index() == IndexResult(1, 1)
-    assert [each.content for each in conversation.chunks()] == ["edited", "another thing"]
+    assert [each.content for each in conversation.chunks.list()] == ["edited", "another thing"]
     assert orphans(connection, user_id) == []
 
 
@@ -338,10 +338,10 @@ def test_a_call_waits_for_its_results_but_not_for_ever(memory: SupabaseMemory) -
     assert conversation.index().through_sequence == 0
     conversation.append([human("never mind", "m2")])
     assert conversation.index().through_sequence == 3
-    assert [each.message_ids for each in conversation.chunks()] == [["m0"], ["m1", "r0"], ["m2"]]
+    assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m1", "r0"], ["m2"]]
     conversation.append([ToolMessage("late", tool_call_id="c1", id="r1"), human("go on", "m3")])
     conversation.index()
-    assert [each.message_ids for each in conversation.chunks()][3:] == [["r1"], ["m3"]]
+    assert [each.message_ids for each in conversation.chunks.list()][3:] == [["r1"], ["m3"]]
 
 
 def test_five_hundred_results_do_not_block(memory: SupabaseMemory) -> None:
@@ -349,7 +349,7 @@ def test_five_hundred_results_do_not_block(memory: SupabaseMemory) -> None:
     results = [ToolMessage(f"result {n}", tool_call_id=f"c{n}", id=f"r{n}") for n in range(500)]
     memory.conversation("t").append([AIMessage("", tool_calls=calls, id="call"), *results, human("thanks", "last")])
     assert memory.conversation("t").index().through_sequence == 501
-    chunks = memory.conversation("t").chunks()
+    chunks = memory.conversation("t").chunks.list()
     assert {name for each in chunks for name in each.message_ids} == {"call", "last", *(f"r{n}" for n in range(500))}
     assert {each.type for each in chunks[:-1]} == {"action"}
 
@@ -379,7 +379,7 @@ def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, u
     conversation.append([human(text, name) for name, text in STRANGE.items()])
     conversation.append([human("the end", "end")])
     assert conversation.index().through_sequence == len(STRANGE)
-    chunks = conversation.chunks()
+    chunks = conversation.chunks.list()
     assert {name for each in chunks for name in each.message_ids} >= STRANGE.keys() - {"nothing", "space"} | {"end"}
     assert all(each.content.strip() for each in chunks)
     assert orphans(connection, user_id) == []
@@ -554,7 +554,7 @@ def test_what_is_edited_or_forgotten_meanwhile_gets_no_old_vector(
     conversation.index()
     assert orphans(connection, user_id) == []
     assert unembedded(connection, user_id) == []
-    assert [each.content for each in conversation.chunks()] == ["one", "changed"]
+    assert [each.content for each in conversation.chunks.list()] == ["one", "changed"]
 
 
 def test_what_an_embedder_always_refuses_holds_nothing_up(
@@ -576,7 +576,7 @@ def test_what_an_embedder_always_refuses_holds_nothing_up(
     assert picky.conversation("t").recall("poison").chunks[0].message_ids == ["m9"]
     memory.conversation("t").append([human("the new pear", "new")])
     assert picky.conversation("t").index() == IndexResult(19, 1)
-    assert memory.conversation("t").reembed() == 1
+    assert memory.conversation("t").chunks.reembed() == 1
 
 
 def test_another_model_or_width_is_a_clear_error_at_the_first_use(memory: SupabaseMemory) -> None:
@@ -592,8 +592,8 @@ def test_another_model_or_width_is_a_clear_error_at_the_first_use(memory: Supaba
             other.conversation("t").recall("one")
     assert as_it_is(memory, None).conversation("t").index().chunks == 1
     with pytest.raises(MigrationConflictError):
-        as_it_is(memory, WordEmbedder(12)).conversation("t").reembed()
-    assert conversation.reembed() == 1
+        as_it_is(memory, WordEmbedder(12)).conversation("t").chunks.reembed()
+    assert conversation.chunks.reembed() == 1
 
 
 def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, connection: psycopg.Connection) -> None:
@@ -615,10 +615,10 @@ def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, c
 
     other = as_it_is(memory, ScriptedEmbedder(slowly, "new"))
     with pytest.raises(EmbeddingError):
-        other.conversation("t").reembed(drop=True)
+        other.conversation("t").chunks.reembed(drop=True)
     assert conversation.recall("cat").by_meaning
     assert other.conversation("t").recall("cat").by_meaning
-    assert other.conversation("t").reembed(drop=True) == 241 - sum(moved[:2])
+    assert other.conversation("t").chunks.reembed(drop=True) == 241 - sum(moved[:2])
     models = connection.execute(
         "select distinct e.model, e.dimensions, count(*) over () from memory.chunk_embeddings e where e.user_id = %s",
         [memory.user_id],
@@ -642,7 +642,7 @@ def test_old_vectors_stay_until_every_chunk_has_a_new_one(memory: SupabaseMemory
         return WordEmbedder(36).embed_documents(texts)
 
     other = as_it_is(memory, ScriptedEmbedder(meanwhile, "new"))
-    assert other.conversation("t").reembed(drop=True) == 3
+    assert other.conversation("t").chunks.reembed(drop=True) == 3
     assert other.conversation("t").recall("three").chunks[0].similarity is not None
 
 
@@ -661,7 +661,7 @@ def test_old_vectors_that_others_go_on_making_end_a_reembedding(memory: Supabase
 
     other = as_it_is(memory, ScriptedEmbedder(meanwhile, "new"))
     with pytest.raises(MigrationConflictError, match="another embedder during 10 passes; nothing was removed"):
-        other.conversation("t").reembed(drop=True)
+        other.conversation("t").chunks.reembed(drop=True)
     assert calls == 10
     assert conversation.recall("kiln").by_meaning
 
@@ -676,7 +676,7 @@ def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.
     memory.conversation("other").append([human("stays", "m0")])
     conversation.index(chunking=moment)
     memory.conversation("other").index()
-    assert conversation.chunks() == []
+    assert conversation.chunks.list() == []
     assert memory.recall("canary").chunks[0].content == "stays"
     assert memory.forget_expired() == Receipt(chunks=2)
     assert memory.forget_expired() == Receipt()
@@ -708,10 +708,10 @@ def test_what_belongs_together_expires_together(memory: SupabaseMemory) -> None:
     conversation.append([human("the first kiln", "m0")])
     week = ChunkPolicy(max_age=timedelta(days=7))
     conversation.index(chunking=week)
-    first = conversation.chunks()[0].expires_at
+    first = conversation.chunks.list()[0].expires_at
     conversation.append([human("the second kiln", "m1")])
     conversation.index(chunking=week)
-    expiries = {each.expires_at for each in conversation.chunks()}
+    expiries = {each.expires_at for each in conversation.chunks.list()}
     assert len(expiries) == 1
     assert expiries.pop() > first  # type: ignore[operator]
 
@@ -730,9 +730,9 @@ def test_a_chunk_lives_as_long_as_its_message_unless_it_is_said_otherwise(memory
     for thread_id, chunking in (("default", None), ("week", week)):
         memory.conversation(thread_id).append([HumanMessage("The kiln shows E-47")], created_at=START)
         memory.conversation(thread_id).index(chunking=chunking)
-    [chunk] = memory.conversation("default").chunks()
+    [chunk] = memory.conversation("default").chunks.list()
     assert chunk.expires_at is None
-    [shorter] = memory.conversation("week").chunks()
+    [shorter] = memory.conversation("week").chunks.list()
     assert shorter.expires_at is not None
     assert abs(shorter.expires_at - datetime.now(UTC) - timedelta(days=7)) < timedelta(minutes=5)
     gone = memory.forget_expired(retention=Retention(max_age=timedelta(days=100)))

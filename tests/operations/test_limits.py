@@ -76,7 +76,7 @@ async def test_a_turn_is_not_dropped_for_a_picture(door: Door, user_id: str) -> 
     assert stored.content[0] == {"type": "text", "text": "What is this kiln?"}
     assert stored.content[1] == {"type": "text", "text": "[image/png, 6.3 MB, left out: more than a message may have]"}
     assert stored.content[2] == asked.content[2], "what fits stays"
-    assert "[image/png" in (await door(door.service.conversation("t", user_id=user_id).turns))[0].user_query
+    assert "[image/png" in (await door(door.service.conversation("t", user_id=user_id).turns.list))[0].user_query
 
 
 @pytest.mark.parametrize(

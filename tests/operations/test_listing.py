@@ -215,26 +215,26 @@ def test_the_writers_title_is_the_first_and_goes_with_its_words(
     talk = memory.conversation("t")
     talk.append([HumanMessage("I move my studio to Cebu in May."), AIMessage("Noted."), HumanMessage("Bye")])
     assert title(talk.info()) == "I move my studio to Cebu in May."
-    talk.revise_board()
-    assert talk.board().title == title(talk.info()) == TITLE
+    talk.board.revise()
+    assert talk.board.read().title == title(talk.info()) == TITLE
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=answering(' "**Another.**"\n')) as later:
         talk = later.conversation("t")
         talk.append([HumanMessage("And more")])
-        talk.revise_board()
+        talk.board.revise()
         assert title(talk.info()) == TITLE, "a title does not change with every turn"
         first = talk.read(first=1, columns=["message_id"])[0]
         talk.forget_message(str(first.message_id))
-        assert talk.board().title is None
+        assert talk.board.read().title is None
         assert title(talk.info()) == "Bye"
-        talk.revise_board()
+        talk.board.revise()
         assert title(talk.info()) == "Another"
-        fact = talk.add_board_item("fact", "Maya moves in May", actor="Maya")
-        talk.delete_board_item(fact, actor="Maya")
-        assert talk.board().title is None
-        talk.regenerate_board(actor="Maya")
+        fact = talk.board.add("fact", "Maya moves in May", actor="Maya")
+        talk.board.delete(fact, actor="Maya")
+        assert talk.board.read().title is None
+        talk.board.regenerate(actor="Maya")
         assert title(talk.info()) == "Another"
         talk.update(title="Mine")
-        assert (title(talk.info()), talk.board().title) == ("Mine", "Another")
+        assert (title(talk.info()), talk.board.read().title) == ("Mine", "Another")
         talk.opt_out(actor="Maya")
         assert title(talk.info()) == "Mine", "what a person set stays"
         assert title(talk.update(title=" ")) == "Bye", "and what was derived is gone"
@@ -245,7 +245,7 @@ def test_a_writer_that_names_no_title_costs_nothing(conn_string: str, user_id: s
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=answering(words)) as memory:
         talk = memory.conversation("t")
         talk.append([HumanMessage("Hello there"), AIMessage("Hi.")])
-        assert talk.revise_board().failed is None
+        assert talk.board.revise().failed is None
         shown = title(talk.info())
         assert shown is not None
         if words == "x" * 100_000:
@@ -268,11 +268,11 @@ async def test_titles_and_words_hold_no_secret(conn_string: str, user_id: str) -
 def test_what_is_not_to_be_remembered_is_in_no_title(memory: SupabaseMemory) -> None:
     talk = memory.conversation("t")
     talk.append([HumanMessage("My studio in Cebu"), AIMessage("A studio, yes.")])
-    talk.revise_board()
+    talk.board.revise()
     other = memory.conversation("other")
     other.append([HumanMessage("Hello"), AIMessage("Hi.")])
     other.update(title="The Studio")
-    memory.opt_out("studio", actor="Maya")
+    memory.privacy.opt_out("studio", actor="Maya")
     for each in (talk, other):
         info = each.info()
         assert info is not None
@@ -280,7 +280,7 @@ def test_what_is_not_to_be_remembered_is_in_no_title(memory: SupabaseMemory) -> 
     assert title(other.info()) == "Hello"
     with pytest.raises(InvalidInputError, match="not to be remembered"):
         other.update(title="Studios")
-    memory.opt_in("studio", actor="Maya")
+    memory.privacy.opt_in("studio", actor="Maya")
     assert (title(talk.info()), title(other.info())) == (TITLE, "The Studio"), "it is undone within a minute"
 
 
@@ -291,7 +291,7 @@ def test_what_has_expired_is_in_no_title(conn_string: str, user_id: str) -> None
         SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retention=kept) as memory,
     ):
         writing.conversation("t").append([HumanMessage("one"), AIMessage("two"), HumanMessage("three"), AIMessage("4")])
-        writing.conversation("t").revise_board()
+        writing.conversation("t").board.revise()
         assert title(writing.conversation("t").info()) == TITLE
         (listed,) = memory.conversations()
         assert (listed.title, listed.message_count, listed.last_message_text) == ("three", 2, "4")
@@ -340,14 +340,14 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, 
         with pytest.raises(InvalidInputError):
             await sequences(**wrong)
 
-    newest, oldest = (await door(talk.turns, last=1)), (await door(talk.turns, last=1, before=5))
+    newest, oldest = (await door(talk.turns.list, last=1)), (await door(talk.turns.list, last=1, before=5))
     assert [(turn.user_query, turn.ai_response) for turn in [*oldest, *newest]] == [
         ("What is this?", "A cat."),
         ("", "A dog."),
     ]
     assert oldest[0].user_images[0]["url"] == "https://example.com/cat.png"
     assert (newest[0].user_images[0]["mime_type"], newest[0].ai_images) == ("image/png", [])
-    assert await door(talk.turns, before=1) == []
+    assert await door(talk.turns.list, before=1) == []
 
 
 async def test_nobody_lists_or_names_what_is_not_theirs(door: Door, user_id: str) -> None:

@@ -338,15 +338,15 @@ def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> N
 def test_items_of_the_board_that_were_edited_or_are_gone_are_said(memory: SupabaseMemory) -> None:
     told, roomy = memory.conversation("t"), ContextBudget(characters=4000, board=0.4)
     told.append([HumanMessage("I have four kilns.")])
-    items = [told.add_board_item("fact", f"The kiln number {n} is blue.", actor="ana") for n in range(4)]
+    items = [told.board.add("fact", f"The kiln number {n} is blue.", actor="ana") for n in range(4)]
     asked = HumanMessage("Which kiln?")
     told.append([asked, AIMessage("The blue one.")], pack=told.context(asked, budget=roomy))
     (kept,) = told.manifests().manifests
     assert {*kept.items} == {each[:8] for each in items}
     assert kept.changed_items == ()
-    told.edit_board_item(items[0], text="The kiln is red.", actor="ana")
-    told.delete_board_item(items[1], actor="ana")
-    told.pin_board_item(items[2], actor="ana")
+    told.board.edit(items[0], text="The kiln is red.", actor="ana")
+    told.board.delete(items[1], actor="ana")
+    told.board.pin(items[2], actor="ana")
     (now,) = told.manifests().manifests
     assert {*now.changed_items} == {items[0][:8], items[1][:8]}
     asked = HumanMessage("And now?")

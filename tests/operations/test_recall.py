@@ -334,7 +334,7 @@ def test_a_limit_in_characters_is_never_exceeded(
     shown = [chunk for each in found.chunks for chunk in (*each.before, each, *each.after)]
     assert sum(len(each.content) for each in shown) <= characters
     assert len({each.id for each in shown}) == len(shown), "each chunk is returned once"
-    whole = memory.conversation("t").chunks()
+    whole = memory.conversation("t").chunks.list()
     if characters == 100_000:
         assert len({each.content.lower() for each in shown}) == len({each.content.lower() for each in whole})
     if characters == 2_000 and not asked:
@@ -349,7 +349,7 @@ def test_neighbors_and_segments_come_in_order(memory: SupabaseMemory) -> None:
     [best] = conversation.recall("kiln", limit=1, neighbors=2).chunks
     assert (ids(best.before), ids([best]), ids(best.after)) == (["m2", "m3"], ["m4"], ["m5", "m6"])
     [best] = conversation.recall("kiln", limit=1, stretch=True).chunks
-    stretch = [each.message_ids[0] for each in conversation.chunks() if each.episode == best.episode]
+    stretch = [each.message_ids[0] for each in conversation.chunks.list() if each.episode == best.episode]
     assert [*ids(best.before), *ids([best]), *ids(best.after)] == stretch
     assert len(stretch) > 5
     two = conversation.recall("kiln six", limit=2, neighbors=1).chunks

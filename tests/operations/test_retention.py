@@ -213,24 +213,28 @@ async def test_limits_together_and_per_call(door: Door, user_id: str) -> None:
     for number, hours in enumerate((30, 26, 20, 10, 5, 1)):
         await door(door.service.conversation(**where).append, said(number), created_at=ago(hours=hours))
     memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_turns=5))
-    assert len(await door(memory.conversation("t").turns)) == 5
-    assert len(await door(memory.conversation("t").turns, retention=Retention(max_age=DAY))) == 4, (
+    assert len(await door(memory.conversation("t").turns.list)) == 5
+    assert len(await door(memory.conversation("t").turns.list, retention=Retention(max_age=DAY))) == 4, (
         "the call's own instead"
     )
-    assert len(await door(memory.conversation("t").turns)) == 5, "and a shorter one of one call takes nothing away"
-    assert len(await door(memory.conversation("t").turns, retention=both)) == 3
+    assert len(await door(memory.conversation("t").turns.list)) == 5, "and a shorter one of one call takes nothing away"
+    assert len(await door(memory.conversation("t").turns.list, retention=both)) == 3
     assert (
-        len(await door(memory.conversation("t").turns, retention=Retention(max_turns=3, max_age=timedelta(hours=7))))
+        len(
+            await door(
+                memory.conversation("t").turns.list, retention=Retention(max_turns=3, max_age=timedelta(hours=7))
+            )
+        )
         == 2
     )
-    assert len(await door(memory.conversation("t").turns, retention=Retention(max_turns=9, max_messages=1))) == 0
+    assert len(await door(memory.conversation("t").turns.list, retention=Retention(max_turns=9, max_messages=1))) == 0
 
 
 async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id: str) -> None:
     memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY), model=summary)
     await door(door.service.conversation("t", user_id=user_id).append, said(1), created_at=ago(days=3))
     conversation = memory.conversation("t")
-    assert await door(conversation.turns) == []
+    assert await door(conversation.turns.list) == []
     assert await door(conversation.read) == []
     assert await door(conversation.count) == 0
     pack = await door(conversation.context, "now")
@@ -238,7 +242,7 @@ async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id:
     coverage = await door(conversation.coverage)
     assert coverage.complete
     assert [(each.state, each.from_sequence, each.to_sequence) for each in coverage.ranges] == [("expired", 0, 1)]
-    result = await door(conversation.summarize)
+    result = await door(conversation.summaries.make)
     assert (result.failed, result.segments) == (None, [])
     assert (await door(conversation.append, said(2))).sequences == [2, 3]
     assert await texts(door, user_id) == ["q2", "a2"]
@@ -320,8 +324,8 @@ def test_forget_expired_goes_over_more_than_a_page(direct: SupabaseMemory, user_
 def summarized(direct: SupabaseMemory) -> None:
     """Sixty messages, the first fifty in five segments of ten."""
     direct.conversation("t").append([HumanMessage("x" * 90, id=f"m{number}") for number in range(60)])
-    direct.conversation("t").summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))
-    assert [each.number for each in direct.conversation("t").summaries()] == [1, 2, 3, 4, 5]
+    direct.conversation("t").summaries.make(policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    assert [each.number for each in direct.conversation("t").summaries.list()] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("way", ["pack", "node", "history"])
@@ -353,7 +357,7 @@ def test_nothing_is_made_of_what_has_expired(conn_string: str, user_id: str, way
             assert SupabaseChatMessageHistory("t", memory, on_error="raise").messages
         assert prompts
         assert not any("plum" in prompt for prompt in prompts)
-        chunks = lasting.chunks()
+        chunks = lasting.chunks.list()
         assert bool(chunks) == (way != "history"), "a history is not told what is asked, and recalls nothing"
         assert not any("plum" in each.content for each in chunks)
 
@@ -375,21 +379,21 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
 
     sql.execute(age.format("conversation_summaries", "number < 5").encode(), [timedelta(days=91), direct.user_id])
     direct.forget_expired(retention=retention)
-    assert len(direct.conversation("t").summaries()) == 5, "the newest is built on them and is not too old"
+    assert len(direct.conversation("t").summaries.list()) == 5, "the newest is built on them and is not too old"
     sql.execute(age.format("conversation_summaries", "number = 5").encode(), [timedelta(days=91), direct.user_id])
     keeping = SupabaseMemory(direct.transport, user_id=direct.user_id, retention=retention)
-    assert keeping.conversation("t").summaries() == []
+    assert keeping.conversation("t").summaries.list() == []
     assert "What was said." not in str(keeping.conversation("t").context().prompt[0].content)
-    assert len(direct.conversation("t").summaries()) == 5, "a read writes nothing"
+    assert len(direct.conversation("t").summaries.list()) == 5, "a read writes nothing"
     direct.forget_expired(retention=retention)
-    assert direct.conversation("t").summaries() == []
+    assert direct.conversation("t").summaries.list() == []
     coverage = direct.conversation("t").coverage()
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
     # And summarizing goes on with what is left.
     conversation.append([HumanMessage("x" * 90) for _ in range(20)])
-    result = conversation.summarize()
+    result = conversation.summaries.make()
     assert result.failed is None
-    assert conversation.summaries()[0].from_sequence == 55
+    assert conversation.summaries.list()[0].from_sequence == 55
     assert conversation.coverage().complete
 
 
@@ -401,10 +405,10 @@ def test_when_its_summaries_go_what_is_kept_is_summarized_anew(direct: SupabaseM
     )
     assert direct.forget_expired(retention=Retention(max_messages=40)) == Receipt(1, 20, segments=5)
     conversation = direct.conversation("t")
-    assert conversation.summaries() == []
-    result = conversation.summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    assert conversation.summaries.list() == []
+    result = conversation.summaries.make(policy=SummaryPolicy(keep_messages=10, input_characters=900))
     assert result.failed is None
-    assert [(each.from_sequence, each.to_sequence) for each in conversation.summaries()] == [
+    assert [(each.from_sequence, each.to_sequence) for each in conversation.summaries.list()] == [
         (20, 29),
         (30, 39),
         (40, 49),
@@ -422,12 +426,12 @@ def test_a_summary_under_way_is_not_committed_over_what_expired(direct: Supabase
         direct.forget_expired(retention=Retention(max_messages=kept))
         return "What was said."
 
-    conversation.summarize(model=expiring, policy=SummaryPolicy(keep_messages=10, input_characters=900))
-    for segment in conversation.summaries():
+    conversation.summaries.make(model=expiring, policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    for segment in conversation.summaries.list():
         assert segment.from_sequence >= 60 - kept
     coverage = conversation.coverage()
     assert (coverage.complete or kept > 10, coverage.gaps, coverage.overlaps) == (True, [], [])
-    assert conversation.summarize(policy=SummaryPolicy(keep_messages=10)).failed is None
+    assert conversation.summaries.make(policy=SummaryPolicy(keep_messages=10)).failed is None
     assert conversation.coverage().complete
 
 
@@ -437,15 +441,15 @@ def test_one_that_is_too_old_between_others_leaves_the_sums_right(
     conversation = direct.conversation("t")
     times = [ago(days=2) if number in (7, 8, 23, 52, 59) else None for number in range(60)]
     conversation.append([HumanMessage("x" * (90 + n), id=f"m{n}") for n in range(60)], created_at=times)
-    conversation.summarize(policy=SummaryPolicy(keep_messages=10, input_characters=900))
-    segments = len(conversation.summaries())
+    conversation.summaries.make(policy=SummaryPolicy(keep_messages=10, input_characters=900))
+    segments = len(conversation.summaries.list())
     assert len(conversation.read(retention=Retention(max_age=DAY))) == 55
     assert direct.forget_expired(retention=Retention(max_age=DAY)) == Receipt(1, 5)
     assert_counted(sql, str(direct.user_id))
     coverage = conversation.coverage(budget=ContextBudget(characters=100_000))
     assert (coverage.complete, coverage.gaps, coverage.overlaps) == (True, [], [])
     assert [number for number in range(60) if coverage.range_of(number).state == "expired"] == [7, 8, 23, 52, 59]
-    assert len(conversation.summaries()) == segments
+    assert len(conversation.summaries.list()) == segments
     pack = conversation.context(budget=ContextBudget(characters=100_000))
     assert len(pack.prompt) == 55, "everything that is kept fits"
 
@@ -478,7 +482,7 @@ class Story:
             self.memory.conversation("t").append([HumanMessage("word " * self.rng.randrange(40), id=chosen)])
 
     def summarize(self) -> None:
-        self.memory.conversation("t").summarize()
+        self.memory.conversation("t").summaries.make()
 
     def expire(self) -> None:
         retention = self.rng.choice(
@@ -504,12 +508,12 @@ class Story:
         return [
             [(each.sequence, each.message_id, each.text) for each in read],
             [each.sequence for each in memory.conversation("t").read(last=3, columns=[])],
-            memory.conversation("t").turns(),
-            memory.conversation("t").turns(last=2),
-            memory.conversation("t").turn(1),
+            memory.conversation("t").turns.list(),
+            memory.conversation("t").turns.list(last=2),
+            memory.conversation("t").turns.get(1),
             memory.conversation("t").count(),
             [each.message_count for each in memory.conversations()],
-            memory.conversation("t").summaries(),
+            memory.conversation("t").summaries.list(),
             memory.conversation("t").coverage(),
             [
                 (each.prompt, each.omitted, each.due, each.due_through, each.through_sequence, each.full_messages)
@@ -540,7 +544,7 @@ class Story:
         coverage = conversation.coverage()
         pack = conversation.context()
         shown = {number for entry in pack.fitted.recent for number in entry.sequences} - set(pack.clipped)
-        segments = conversation.summaries()
+        segments = conversation.summaries.list()
         edges = [(each.from_sequence, each.to_sequence) for each in coverage.ranges]
         assert [n for first, last in edges for n in range(first, last + 1)] == list(range(len(self.ids)))
         for number in range(len(self.ids)):
@@ -560,7 +564,7 @@ def test_coverage_stays_whole_whatever_expires(direct: SupabaseMemory, sql: psyc
     for _ in range(30):
         story.step()
         story.check()
-    assert direct.conversation("t").summarize().failed is None
+    assert direct.conversation("t").summaries.make().failed is None
     story.check()
 
 
@@ -603,13 +607,13 @@ async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, u
 
     async def read() -> None:
         for _ in range(8):
-            counts.append(len(await use(conversation.turns)))
+            counts.append(len(await use(conversation.turns.list)))
             await use(conversation.read)
             await use(memory.forget_expired)
 
     await asyncio.gather(*(write(writer) for writer in range(6)), *(read() for _ in range(4)))
     assert max(counts) <= 5
-    found = await door(door.service.conversation("t", user_id=user_id).turns)
+    found = await door(door.service.conversation("t", user_id=user_id).turns.list)
     assert [each.from_sequence for each in found] == list(range(86, 96, 2)), "the newest five of forty-eight"
     for each in found:
         assert each.ai_response == f"answer {each.user_query}"
@@ -628,7 +632,7 @@ def test_two_writers_never_leave_more_than_the_limit(direct: SupabaseMemory, con
     def watch() -> int:
         most = 0
         while not done:
-            most = max(most, len(direct.conversation("t").turns()))
+            most = max(most, len(direct.conversation("t").turns.list()))
         return most
 
     with ThreadPoolExecutor(3) as threads:
@@ -640,7 +644,7 @@ def test_two_writers_never_leave_more_than_the_limit(direct: SupabaseMemory, con
         finally:
             done.append(True)
         assert watched.result() <= 3
-    assert [each.from_sequence for each in direct.conversation("t").turns()] == [94, 96, 98]
+    assert [each.from_sequence for each in direct.conversation("t").turns.list()] == [94, 96, 98]
 
 
 def test_erasing_and_expiring_at_once_do_not_lock_each_other_out(direct: SupabaseMemory, conn_string: str) -> None:

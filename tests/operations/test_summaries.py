@@ -282,7 +282,7 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
             planted.update(dict.fromkeys(facts.of[str(message.id)], sequence))
         before = history(sql, user_id)
         if rng.random() < 0.3:
-            await door(conversation.summarize)
+            await door(conversation.summaries.make)
         if rng.random() < 0.5:  # time passes
             sql.execute("update memory.conversations set summary_retry_at = null where user_id = %s", [user_id])
         pack = await door(conversation.context)
@@ -290,10 +290,10 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
         assert history(sql, user_id) == before
         assert_counters_are_right(sql, user_id)
         assert_no_block_is_cut(sql, user_id)
-        assert_tiled(await door(conversation.summaries), pack.through_sequence)
+        assert_tiled(await door(conversation.summaries.list), pack.through_sequence)
     # In the end the model is well again.
     watch.answer = keeping
-    result = await door(conversation.summarize)
+    result = await door(conversation.summaries.make)
     assert (result.failed, result.waiting, result.overtaken) == (None, False, False)
     pack = await door(conversation.context)
     assert_nothing_fell_between(pack, planted, watch.read)
@@ -316,11 +316,11 @@ async def test_a_model_that_fails_every_second_time_gets_there(door: Door, user_
     messages = facts.many(80)
     await remember(door, messages, user_id)
     conversation = memory.conversation("t")
-    results = [await door(conversation.summarize)]
+    results = [await door(conversation.summaries.make)]
     while results[-1].failed:
-        results.append(await door(conversation.summarize))
+        results.append(await door(conversation.summaries.make))
     assert len(results) == 1 if attempts == 2 else len(results) > 2
-    segments = await door(conversation.summaries)
+    segments = await door(conversation.summaries.list)
     assert_tiled(segments, results[-1].through_sequence)
     assert all(facts.of[str(each.id)][0] in watch.read for each in messages[: results[-1].through_sequence + 1])
     assert (await door(conversation.context)).omitted == []
@@ -357,7 +357,7 @@ async def test_a_stored_summary_is_used_again_until_new_messages_require_more(do
     assert grown.summary is not None
     assert grown.summary.number > first.summary.number
     # It goes on from the one before: nothing is read twice.
-    segments = await door(conversation.summaries)
+    segments = await door(conversation.summaries.list)
     assert_tiled(segments, grown.through_sequence)
     assert [len(each.message_ids or ()) for each in segments] == [
         each.to_sequence - each.from_sequence + 1 for each in segments
@@ -373,11 +373,11 @@ async def test_segments_can_be_listed_however_many_there_are(door: Door, user_id
         " generate_series(1, 250) n where c.user_id = %s",
         [user_id],
     )
-    listed = await door(door.service.conversation("t", user_id=user_id).summaries)
+    listed = await door(door.service.conversation("t", user_id=user_id).summaries.list)
     assert [each.number for each in listed] == list(range(1, 251))
-    last = await door(door.service.conversation("t", user_id=user_id).summaries, last=120)
+    last = await door(door.service.conversation("t", user_id=user_id).summaries.list, last=120)
     assert last == listed[-120:]
-    assert await door(door.service.conversation("none", user_id=user_id).summaries) == []
+    assert await door(door.service.conversation("none", user_id=user_id).summaries.list) == []
 
 
 # --- The model, step by step
@@ -765,7 +765,7 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     word = {"raises": "ValueError", "late": "TimeoutError", "empty": "empty", "nothing at all": "TypeError"}[failure]
     assert pack.summary_error == word
     assert history(sql, user_id) == before
-    assert await door(conversation.summaries) == []
+    assert await door(conversation.summaries.list) == []
     row = sql.execute(
         "select summary_failures, summary_error from memory.conversations where user_id = %s", [user_id]
     ).fetchone()
@@ -777,7 +777,7 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     assert (await door(conversation.context)).summary_error == word
     assert watch.calls == calls
     watch.answer = keeping
-    result = await door(conversation.summarize)
+    result = await door(conversation.summaries.make)
     assert (result.failed, result.waiting) == (None, False)
     pack = await door(conversation.context)
     assert (pack.omitted, pack.summary_error) == ([], None)
@@ -789,7 +789,7 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     await remember(door, Facts(4).many(80), user_id)
     waits = []
     for _ in range(10):
-        failed = await door(memory.conversation("t").summarize)
+        failed = await door(memory.conversation("t").summaries.make)
         assert failed.failed == "empty"
         row = sql.execute(
             "select extract(epoch from summary_retry_at - clock_timestamp())::float, summary_failures"
@@ -830,7 +830,7 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
     memory = watch.memory(user_id, SummaryPolicy(attempts=1, max_characters=1000))
     messages = [facts.said(most=600) for _ in range(150)]
     await remember(door, messages, user_id)
-    results = [await door(memory.conversation("t").summarize) for _ in range(4)]
+    results = [await door(memory.conversation("t").summaries.make) for _ in range(4)]
     assert results[0].failed == "RuntimeError"
     assert results[-1].failed is None
     assert (await door(memory.conversation("t").context)).omitted == []
@@ -859,15 +859,15 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
     memories = [watch.memory(user_id, policy) for watch in watches]
 
     def run(memory: SupabaseMemory) -> list[SummaryResult]:
-        results = [memory.conversation("t").summarize()]
+        results = [memory.conversation("t").summaries.make()]
         while results[-1].conflict:
-            results.append(memory.conversation("t").summarize())
+            results.append(memory.conversation("t").summaries.make())
         return results
 
     async def arun(memory: SupabaseMemory) -> list[SummaryResult]:
-        results = [await memory.conversation("t").asummarize()]
+        results = [await memory.conversation("t").summaries.amake()]
         while results[-1].conflict:
-            results.append(await memory.conversation("t").asummarize())
+            results.append(await memory.conversation("t").summaries.amake())
         return results
 
     if door.color == "async":
@@ -877,7 +877,7 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
             finished = await asyncio.to_thread(lambda: list(threads.map(run, memories)))
     results = [result for each in finished for result in each]
     assert {result.failed for result in results} == {None}
-    segments = await door(door.service.conversation("t", user_id=user_id).summaries)
+    segments = await door(door.service.conversation("t", user_id=user_id).summaries.list)
     assert len(segments) > 1
     assert_tiled(segments, max(result.through_sequence for result in results))
     # Each segment was won by one of them, and each message is in one.
@@ -914,13 +914,13 @@ async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
     memory = watch.memory(user_id)
     await remember(door, messages, user_id)
     conversation = memory.conversation("t")
-    result = await door(conversation.summarize)
+    result = await door(conversation.summaries.make)
     assert result == SummaryResult(-1, [], 1, conflict=True)
-    assert await door(conversation.summaries) == []
+    assert await door(conversation.summaries.list) == []
     # The next try sees what holds now.
     watch.answer = keeping
-    await door(conversation.summarize)
-    segments = await door(conversation.summaries)
+    await door(conversation.summaries.make)
+    segments = await door(conversation.summaries.list)
     assert bool(segments) is (what != "forget all")
     assert facts.of[str(messages[0].id)][0] not in watch.read
 
@@ -936,9 +936,9 @@ async def test_what_is_appended_while_the_model_thinks_changes_nothing(
 
     watch = Watch(door.service, interrupted)
     await remember(door, facts.many(80), user_id)
-    result = await door(watch.memory(user_id).conversation("t").summarize)
+    result = await door(watch.memory(user_id).conversation("t").summaries.make)
     assert (result.overtaken, result.failed) == (False, None)
-    assert_tiled(await door(door.service.conversation("t", user_id=user_id).summaries), result.through_sequence)
+    assert_tiled(await door(door.service.conversation("t", user_id=user_id).summaries.list), result.through_sequence)
 
 
 @pytest.mark.parametrize("what", ["edit", "forget"])
@@ -950,8 +950,8 @@ async def test_what_was_summarized_is_taken_back_when_it_changes(
     messages = facts.many(120)
     await remember(door, messages, user_id)
     conversation = memory.conversation("t")
-    await door(conversation.summarize)
-    before = await door(conversation.summaries)
+    await door(conversation.summaries.make)
+    before = await door(conversation.summaries.list)
     assert len(before) > 3
     changed = messages[before[1].from_sequence]
     (gone,) = facts.of[str(changed.id)]
@@ -959,17 +959,17 @@ async def test_what_was_summarized_is_taken_back_when_it_changes(
         await door(conversation.append, [changed.model_copy(update={"content": "now something else"})])
     else:
         await door(conversation.forget_message, str(changed.id))
-    assert await door(conversation.summaries) == before[:1]
+    assert await door(conversation.summaries.list) == before[:1]
     assert_counters_are_right(sql, user_id)
     coverage = await door(conversation.coverage)
     assert (coverage.gaps, coverage.overlaps) == ([], [])
     # A change after what is covered takes nothing back.
     await door(conversation.append, [messages[-1].model_copy(update={"content": "the end"})])
-    assert await door(conversation.summaries) == before[:1]
+    assert await door(conversation.summaries.list) == before[:1]
 
     watch.read = ""
-    result = await door(conversation.summarize)
-    segments = await door(conversation.summaries)
+    result = await door(conversation.summaries.make)
+    segments = await door(conversation.summaries.list)
     assert_tiled(segments, result.through_sequence)
     assert gone not in watch.read
     assert not any(gone in segment.content for segment in segments)
@@ -1000,7 +1000,7 @@ async def test_a_commit_whose_answer_was_lost_is_made_once(door: Door, user_id: 
     await remember(door, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
     expected = {"committed": True, "number": 1, "through_sequence": 2}
     assert [await committing(door, user_id) for _ in range(3)] == [expected] * 3
-    assert len(await door(door.service.conversation("t", user_id=user_id).summaries)) == 1
+    assert len(await door(door.service.conversation("t", user_id=user_id).summaries.list)) == 1
     # Another's answer for the same messages is not taken for it.
     other = await committing(door, user_id, p_content="Another summary.")
     assert other == {"committed": False, "through_sequence": 2}
@@ -1025,7 +1025,7 @@ async def test_a_commit_of_anything_but_what_was_read_is_refused(
     ]
     for changed in wrong:
         assert await committing(door, user_id, **changed) == {"committed": False, "through_sequence": -1}, changed
-    assert await door(door.service.conversation("t", user_id=user_id).summaries) == []
+    assert await door(door.service.conversation("t", user_id=user_id).summaries.list) == []
     assert_counters_are_right(sql, user_id)
     assert (await committing(door, user_id))["committed"]
 
@@ -1150,7 +1150,7 @@ async def test_a_users_token_reaches_their_own_conversations_and_no_others(door:
         done = await door(memory.work.summarize_due, policy=background(messages=10), model=keeping, user_id=who)
         assert [(key.user_id, key.thread_id) for key in done] == ([(names[1], "t")] if who is None else [])
     for name in names:
-        made = await door(door.service.conversation("t", user_id=name).summaries)
+        made = await door(door.service.conversation("t", user_id=name).summaries.list)
         assert bool(made) is (name == names[1])
 
 
@@ -1223,7 +1223,7 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
         input_characters=rng.choice([60, 300, 1500]),
     ).for_budget(BUDGET)
     result = direct.run(asking(summaries.summarize(ConversationKey("t", user_id), policy), SummaryModel(keeping)))
-    segments = direct.conversation("t", user_id=user_id).summaries()
+    segments = direct.conversation("t", user_id=user_id).summaries.list()
     assert_tiled(segments, result.through_sequence)
     assert_no_block_is_cut(sql, user_id)
     assert_counters_are_right(sql, user_id)
@@ -1253,7 +1253,7 @@ def test_turns_stay_whole_and_one_call_is_enough(direct: SupabaseMemory, user_id
     memory = watch.memory(user_id, SummaryPolicy(messages=20, keep_messages=9))
     for number in range(15):
         memory.conversation("t").append([HumanMessage(f"question {number}"), AIMessage(f"answer {number}")])
-    result = memory.conversation("t").summarize()
+    result = memory.conversation("t").summaries.make()
     # Nine messages may stay: that is four turns, and not half of a fifth.
     assert (result.through_sequence, result.segments, watch.calls) == (21, [1], 1)
 
@@ -1266,7 +1266,7 @@ def test_a_question_at_the_end_does_not_push_out_what_it_is_about(
     memory = watch.memory(user_id, SummaryPolicy(messages=20, **kept))
     answers = [AIMessage(f"part {number:02} of a long answer") for number in range(20)]
     memory.conversation("t").append([HumanMessage("tell me all"), *answers, HumanMessage("and the third?")])
-    assert memory.conversation("t").summarize().through_sequence == 13
+    assert memory.conversation("t").summaries.make().through_sequence == 13
 
 
 def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user_id: str) -> None:
@@ -1278,7 +1278,7 @@ def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user
     for until, through in ((4, 2), (7, 7), (10_000, 9), (3, 9)):
         result = direct.run(asking(summaries.summarize(key, WHOLE, until=until), model))
         assert (result.through_sequence, result.failed) == (through, None)
-    assert_tiled(direct.conversation("t", user_id=user_id).summaries(), 9)
+    assert_tiled(direct.conversation("t", user_id=user_id).summaries.list(), 9)
 
 
 async def test_a_long_run_of_tools_is_summarized_and_its_question_stays(
@@ -1319,8 +1319,8 @@ def test_a_block_longer_than_the_models_input_is_one_segment(direct: SupabaseMem
     ]
     memory = watch.memory(user_id)
     memory.conversation("t").append([HumanMessage("go"), *block, AIMessage("done"), HumanMessage("thanks")])
-    memory.conversation("t").summarize(policy=replace(POLICY, keep_messages=1))
-    assert [(each.from_sequence, each.to_sequence) for each in memory.conversation("t").summaries()] == [
+    memory.conversation("t").summaries.make(policy=replace(POLICY, keep_messages=1))
+    assert [(each.from_sequence, each.to_sequence) for each in memory.conversation("t").summaries.list()] == [
         (0, 0),
         (1, 11),
         (12, 12),

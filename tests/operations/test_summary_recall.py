@@ -84,7 +84,7 @@ async def tell(door: Door, memory: SupabaseMemory, summary: str, thread_id: str,
     """A conversation whose newest summary says this."""
     where = {"thread_id": thread_id, **who}
     await door(memory.conversation(**where).append, [HumanMessage("word " * 20) for _ in range(3)])
-    result = await door(memory.conversation(**where).summarize, policy=POLICY, model=lambda _: summary)
+    result = await door(memory.conversation(**where).summaries.make, policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -114,7 +114,7 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 def told(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
     where = {"thread_id": thread_id, **who}
     memory.conversation(**where).append([HumanMessage("word " * 60) for _ in range(3)])
-    result = memory.conversation(**where).summarize(policy=POLICY, model=lambda _: summary)
+    result = memory.conversation(**where).summaries.make(policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -135,8 +135,8 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
     memory = given(door.service, topics)
     await three(door, memory, user_id=user_id)
     for thread_id in ("kiln", "boat", "taxes"):
-        assert await door(memory.conversation(thread_id, user_id=user_id).index_summaries) == 1
-        assert await door(memory.conversation(thread_id, user_id=user_id).index_summaries) == 0
+        assert await door(memory.conversation(thread_id, user_id=user_id).summaries.index) == 1
+        assert await door(memory.conversation(thread_id, user_id=user_id).summaries.index) == 0
     assert topics.asked == [KILN, BOAT, TAXES]
     first, *rest = await door(memory.recall_summaries, "a voyage by ship", user_id=user_id)
     assert (first.thread_id, first.agent_id, first.number, first.content) == ("boat", "default", 1, BOAT)
@@ -218,13 +218,13 @@ def test_words_and_meaning_are_fused_half_and_half(direct: SupabaseMemory) -> No
 def test_only_the_newest_segment_of_a_conversation_is_searched(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
     told(direct, KILN)
-    assert direct.conversation("t").index_summaries() == 1
+    assert direct.conversation("t").summaries.index() == 1
     told(direct, BOAT)
     found = direct.recall_summaries("thermocouple boat")
     assert [(each.number, each.content) for each in found] == [(2, BOAT)]
     assert found[0].similarity is None, "not embedded yet: found by its words"
     assert direct.recall_summaries("thermocouple") == []
-    assert direct.conversation("t").index_summaries() == 1
+    assert direct.conversation("t").summaries.index() == 1
     assert vectors(sql, user_id) == [("t", 2, "topics", 16)], "the vector of what is in it now has gone"
     assert direct.recall_summaries("ship")[0].similarity is not None
 
@@ -284,7 +284,7 @@ def test_the_words_are_reduced_in_the_summarys_own_language(direct: SupabaseMemo
 async def test_any_question_is_answered(door: Door, user_id: str, text: str) -> None:
     memory = given(door.service, Topics())
     await tell(door, memory, KILN, "kiln", user_id=user_id)
-    await door(memory.conversation("kiln", user_id=user_id).index_summaries)
+    await door(memory.conversation("kiln", user_id=user_id).summaries.index)
     assert threads(await door(memory.recall_summaries, text, user_id=user_id)) == ["kiln"]
 
 
@@ -405,7 +405,7 @@ def test_without_an_embedder_nothing_is_embedded_and_that_is_said_to_who_asks_fo
     told(plain, KILN)
     assert all(result.summaries == 0 for result in plain.work.index_due().values())
     with pytest.raises(ConfigurationError, match="no embedder"):
-        plain.conversation("t").index_summaries()
+        plain.conversation("t").summaries.index()
 
 
 async def test_an_embedder_that_fails_changes_nothing(
@@ -417,7 +417,7 @@ async def test_an_embedder_that_fails_changes_nothing(
     await door(memory.conversation("t").index)
     topics.broken = True
     with pytest.raises(EmbeddingError):
-        await door(memory.conversation("t").index_summaries)
+        await door(memory.conversation("t").summaries.index)
     (result,) = (await door(memory.work.index_due)).values()
     assert (result.failed, result.summaries) == ("The embedder failed (RuntimeError).", 0)
     assert vectors(sql, user_id) == []
@@ -444,7 +444,7 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
             other.conversation("t").forget_message(str(first.message_id))
 
         topics.during = forget
-        assert await door(memory.conversation("t").index_summaries) == 0
+        assert await door(memory.conversation("t").summaries.index) == 0
         # Another of the same number takes its place.
         await tell(door, memory, KILN, "u")
         second = other.conversation("u").read(columns=["message_id"])[0]
@@ -454,19 +454,19 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
             told(other, BOAT, "u")
 
         topics.during = replace
-        assert await door(memory.conversation("u").index_summaries) == 0
-        assert [each.number for each in other.conversation("u").summaries()] == [1]
+        assert await door(memory.conversation("u").summaries.index) == 0
+        assert [each.number for each in other.conversation("u").summaries.list()] == [1]
         # A newer one follows.
         await tell(door, memory, KILN, "v")
         topics.during = lambda: told(other, TAXES, "v")
-        assert await door(memory.conversation("v").index_summaries) == 0
+        assert await door(memory.conversation("v").summaries.index) == 0
         assert vectors(sql, user_id) == []
         # The whole conversation goes.
         await tell(door, memory, KILN, "w")
         topics.during = lambda: other.conversation("w").forget()
-        assert await door(memory.conversation("w").index_summaries) == 0
+        assert await door(memory.conversation("w").summaries.index) == 0
     assert vectors(sql, user_id) == []
-    assert await door(memory.conversation("v").index_summaries) == 1
+    assert await door(memory.conversation("v").summaries.index) == 1
     assert vectors(sql, user_id) == [("v", 2, "topics", 16)]
 
 
@@ -510,7 +510,7 @@ def test_another_embedder_finds_by_words_until_it_has_embedded(direct: SupabaseM
     assert direct.recall_summaries("ship")[0].similarity is not None
     # The next summary leaves nothing of the one before it, of either.
     told(direct, TAXES, "kiln")
-    direct.conversation("kiln").index_summaries()
+    direct.conversation("kiln").summaries.index()
     assert [row[:3] for row in vectors(sql, user_id) if row[0] == "kiln"] == [("kiln", 2, "topics")]
 
 
@@ -539,9 +539,9 @@ async def test_nobody_finds_another_users_summaries(door: Door, user_id: str, sq
         assert threads(await door(asking.recall_summaries, "thermocouple kiln boat", **who)) == ["boat"]
     # Naming somebody else is no way, with every id guessed right.
     assert await door(bearer.recall_summaries, "thermocouple kiln", user_id=user_id) == []
-    assert await door(bearer.conversation("kiln", user_id=user_id).index_summaries) == 0
+    assert await door(bearer.conversation("kiln", user_id=user_id).summaries.index) == 0
     assert set(await door(bearer.work.index_due)) <= {bearer.key("boat", stranger)}
-    segment = (await door(memory.conversation("kiln", user_id=user_id).summaries))[0]
+    segment = (await door(memory.conversation("kiln", user_id=user_id).summaries.list))[0]
     row = sql.execute("select id from memory.conversations where user_id = %s", [user_id]).fetchone()
     assert row is not None
     ids = {"user_id": user_id, "conversation_id": str(row[0]), "number": 1, "id": segment.id, "embedding": [1.0] * 16}
@@ -633,7 +633,7 @@ def test_an_edit_takes_the_summary_and_the_one_before_is_embedded_again(
     direct.work.index_due()
     assert vectors(sql, str(direct.user_id)) == [("t", 2, "topics", 16)]
     conversation = direct.conversation("t")
-    newest = conversation.summaries()[-1]
+    newest = conversation.summaries.list()[-1]
     stored = conversation.read(from_sequence=newest.to_sequence, last=1, columns=["message_id"])[0]
     at = next(
         each.message_id for each in conversation.read(columns=["message_id"]) if each.sequence == newest.to_sequence
@@ -641,7 +641,7 @@ def test_an_edit_takes_the_summary_and_the_one_before_is_embedded_again(
     assert stored.message_id
     edited: BaseMessage = HumanMessage("edited", id=at)
     conversation.append([edited])
-    assert [each.number for each in conversation.summaries()] == [1]
+    assert [each.number for each in conversation.summaries.list()] == [1]
     assert threads(direct.recall_summaries("thermocouple")) == ["t"]
     direct.work.index_due()
     assert vectors(sql, str(direct.user_id)) == [("t", 1, "topics", 16)]

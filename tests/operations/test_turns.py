@@ -32,14 +32,14 @@ def pairs(found: list[Turn]) -> list[tuple[int, str, str]]:
 
 
 async def listed(door: Door, user_id: str, thread_id: str = "t", **bounds: Any) -> list[tuple[int, str, str]]:
-    return pairs(await door(door.service.conversation(thread_id, user_id=user_id).turns, **bounds))
+    return pairs(await door(door.service.conversation(thread_id, user_id=user_id).turns.list, **bounds))
 
 
 async def test_a_turn_is_stored_and_shown(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     result = await door(door.service.conversation(**where).add_turn, "What is tea?", "A drink.")
     assert (result.sequences, result.appended) == ([0, 1], 2)
-    [turn] = await door(door.service.conversation(**where).turns)
+    [turn] = await door(door.service.conversation(**where).turns.list)
     assert (turn.number, turn.user_query, turn.ai_response) == (1, "What is tea?", "A drink.")
     assert (turn.from_sequence, turn.to_sequence) == (0, 1)
     stored = await door(door.service.conversation(**where).read, columns=["created_at"])
@@ -48,7 +48,7 @@ async def test_a_turn_is_stored_and_shown(door: Door, user_id: str) -> None:
 
 async def test_a_conversation_that_does_not_exist_has_none(door: Door, user_id: str) -> None:
     assert await listed(door, user_id) == []
-    assert await door(door.service.conversation("t", user_id=user_id).turn, 1) is None
+    assert await door(door.service.conversation("t", user_id=user_id).turns.get, 1) is None
     assert not await door(door.service.conversations, user_id=user_id)
 
 
@@ -73,8 +73,8 @@ async def test_what_is_not_complete_is_not_counted(door: Door, user_id: str, mes
     conversation = door.service.conversation(**where)
     await door(conversation.append, fresh)
     assert await listed(door, user_id) == []
-    assert await door(conversation.turn, 1) is None
-    assert await door(conversation.turn, -1) is None
+    assert await door(conversation.turns.get, 1) is None
+    assert await door(conversation.turns.get, -1) is None
     # Between two complete ones neither.
     await door(conversation.append, said(("1", "one")))
     await door(conversation.append, [each.model_copy(update={"id": None}) for each in messages])
@@ -94,7 +94,7 @@ async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(door: D
         AIMessage("Green or oolong."),
     ]
     await door(door.service.conversation("t", user_id=user_id).append, messages)
-    [turn] = await door(door.service.conversation("t", user_id=user_id).turns)
+    [turn] = await door(door.service.conversation("t", user_id=user_id).turns.list)
     assert (turn.user_query, turn.ai_response, turn.from_sequence, turn.to_sequence) == (
         "Which tea?",
         "Green or oolong.",
@@ -157,7 +157,7 @@ async def test_bounds(door: Door, user_id: str) -> None:
 @pytest.mark.parametrize("bounds", [{"last": -1}, {"last": True}, {"since": datetime(2026, 1, 1)}, {"until": "2026"}])
 async def test_bad_bounds_are_refused(door: Door, user_id: str, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        await door(door.service.conversation("t", user_id=user_id).turns, **bounds)
+        await door(door.service.conversation("t", user_id=user_id).turns.list, **bounds)
 
 
 async def test_one_by_its_number(door: Door, user_id: str) -> None:
@@ -169,14 +169,14 @@ async def test_one_by_its_number(door: Door, user_id: str) -> None:
     )
     await door(conversation.append, [HumanMessage("pending")])
     for number, text in ((1, "1"), (2, "2"), (3, "3"), (-1, "3"), (-2, "2"), (-3, "1")):
-        turn = await door(conversation.turn, number)
+        turn = await door(conversation.turns.get, number)
         assert (turn.user_query, turn.number) == (text, int(text))
     for number in (4, -4, 10**6, -(10**6)):
-        assert await door(conversation.turn, number) is None
+        assert await door(conversation.turns.get, number) is None
     wrong: list[Any] = [0, 1.5, "1", True, None]
     for number in wrong:
         with pytest.raises(InvalidInputError, match="number from 1"):
-            await door(conversation.turn, number)
+            await door(conversation.turns.get, number)
 
 
 async def test_2500_turns_come_back_complete_and_in_order(door: Door, user_id: str) -> None:
@@ -192,7 +192,7 @@ async def test_2500_turns_come_back_complete_and_in_order(door: Door, user_id: s
     assert await listed(door, user_id, "long", last=1001) == whole[-1001:]
     assert await listed(door, user_id, "long", last=2000) == whole[-2000:]
     assert await listed(door, user_id, "long", since=START) == whole, "a window is not cut at a page"
-    turn = await door(door.service.conversation(**where).turn, 3)
+    turn = await door(door.service.conversation(**where).turns.get, 3)
     assert pairs([turn]) == whole[2:3]
 
 
@@ -201,12 +201,12 @@ async def test_after_the_limit_removed_the_oldest_the_others_move_up(door: Door,
     conversation = door.service.conversation(**where)
     for n in range(1, 6):
         await door(conversation.add_turn, f"q{n}", f"a{n}", retention=Retention(max_turns=3))
-    found = await door(conversation.turns)
+    found = await door(conversation.turns.list)
     assert pairs(found) == [(1, "q3", "a3"), (2, "q4", "a4"), (3, "q5", "a5")]
     assert [each.from_sequence for each in found] == [4, 6, 8], "what names them for good"
-    assert (await door(conversation.turn, 1)).user_query == "q3"
-    assert (await door(conversation.turn, -1)).user_query == "q5"
-    assert await door(conversation.turn, 4) is None
+    assert (await door(conversation.turns.get, 1)).user_query == "q3"
+    assert (await door(conversation.turns.get, -1)).user_query == "q5"
+    assert await door(conversation.turns.get, 4) is None
 
 
 async def test_a_memorys_retention_holds_for_reading_turns(door: Door, user_id: str) -> None:
@@ -214,20 +214,21 @@ async def test_a_memorys_retention_holds_for_reading_turns(door: Door, user_id: 
     await door(door.service.conversation("t", user_id=user_id).append, said(("old", "old")), created_at=old)
     await door(door.service.conversation("t", user_id=user_id).add_turn, "new", "new")
     memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=timedelta(hours=24)))
-    assert (await door(memory.conversation("t").turn, 1)).user_query == "new"
-    assert await door(memory.conversation("t").turn, 2) is None
-    assert pairs(await door(memory.conversation("t").turns)) == [(1, "new", "new")]
+    assert (await door(memory.conversation("t").turns.get, 1)).user_query == "new"
+    assert await door(memory.conversation("t").turns.get, 2) is None
+    assert pairs(await door(memory.conversation("t").turns.list)) == [(1, "new", "new")]
 
 
 async def test_only_the_owner_has_them(door: Door, user_id: str) -> None:
     await door(door.service.conversation("t", user_id=user_id).add_turn, "q", "a")
     owner, stranger = (door.as_token(token(user_id=name)) for name in (user_id, f"{user_id}-stranger"))
-    assert pairs(await door(owner.conversation("t").turns)) == [(1, "q", "a")]
-    assert await door(stranger.conversation("t", user_id=user_id).turns) == []
-    assert await door(stranger.conversation("t", user_id=user_id).turn, 1) is None
+    assert pairs(await door(owner.conversation("t").turns.list)) == [(1, "q", "a")]
+    assert await door(stranger.conversation("t", user_id=user_id).turns.list) == []
+    assert await door(stranger.conversation("t", user_id=user_id).turns.get, 1) is None
     assert (
         await door(
-            stranger.conversation("t", user_id=user_id).turns, retention=Retention(max_age=timedelta(microseconds=1))
+            stranger.conversation("t", user_id=user_id).turns.list,
+            retention=Retention(max_age=timedelta(microseconds=1)),
         )
         == []
     )
@@ -242,7 +243,7 @@ def test_the_view_shows_the_same_to_the_owner_alone(conn_string: str, user_id: s
         )
         memory.conversation("t", agent_id="b").add_turn("3", "three")
         memory.conversation("t", user_id=other).add_turn("4", "four")
-        expected = memory.conversation("t").turns()
+        expected = memory.conversation("t").turns.list()
     query = (
         "select agent_id, thread_id, turn_number, user_query, ai_response, created_at, from_sequence, to_sequence"
         " from memory.conversation_turns where user_id = any (%s) order by user_id, agent_id, turn_number"

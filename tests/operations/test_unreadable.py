@@ -139,7 +139,7 @@ async def test_a_worker_goes_on_beside_what_it_cannot_name(memory: SupabaseMemor
     async with Worker(memory, policy=FAST) as worker:
         await until(lambda: execute(empty, "select 1 from memory_private.work where error is null") == [])
         assert worker.health()[0]
-    assert memory.conversation("t", user_id="honest").board().summary == "What was said."
+    assert memory.conversation("t", user_id="honest").board.read().summary == "What was said."
 
 
 def test_lists_leave_it_out(memory: SupabaseMemory, empty: str) -> None:
@@ -311,7 +311,7 @@ def test_a_duty_that_fails_waits_and_the_others_do_not(memory: SupabaseMemory) -
         "board": ("E", 1),
         "index": ("F", 1),
     }
-    assert memory.conversation("t", user_id="u").request_summary()
+    assert memory.conversation("t", user_id="u").summaries.request()
     (lease,) = claimed(memory)
     assert lease.left_out == (), "who asks is not kept waiting"
     assert memory.run(work.finish(lease, served=True)) == "done"
@@ -320,7 +320,7 @@ def test_a_duty_that_fails_waits_and_the_others_do_not(memory: SupabaseMemory) -
 
 def test_a_wish_is_not_served_by_what_left_the_summary_out(memory: SupabaseMemory) -> None:
     say(memory, "u")
-    memory.conversation("t", user_id="u").request_summary()
+    memory.conversation("t", user_id="u").summaries.request()
     (lease,) = claimed(memory)
     memory.run(work.finish(lease, error="E", failed={"summarize": "E"}))
     say(memory, "u")

@@ -107,7 +107,7 @@ class Site:
             talk.append([HumanMessage("Once more, about the kiln."), AIMessage("Gladly.")])
             assert talk.read(last=5)
         assert talk.context("What of the kiln?", budget=ContextBudget(characters=3000)).prompt
-        for verb in (talk.coverage, talk.turns, talk.board, talk.summaries, talk.chunks):
+        for verb in (talk.coverage, talk.turns.list, talk.board.read, talk.summaries.list, talk.chunks.list):
             verb()
         memory.conversations(user_id=user_id)
         store = SupabaseStore(memory, user_id=user_id)
@@ -115,9 +115,9 @@ class Site:
             lambda: talk.context("What of the kiln?", query="the kiln"),
             lambda: talk.recall("kiln"),
             lambda: memory.recall_summaries("kiln", user_id=user_id),
-            lambda: memory.changes(user_id=user_id),
-            lambda: memory.opt_outs(user_id=user_id),
-            lambda: talk.comparisons(),
+            lambda: memory.privacy.changes(user_id=user_id),
+            lambda: memory.privacy.opt_outs(user_id=user_id),
+            lambda: memory.rollout.comparisons("t", user_id=user_id),
             lambda: talk.manifests(),
             lambda: memory.rollout.report(user_id=user_id),
             lambda: store.search(("notes",), query="kiln", filter={"n": {"$gt": 0}}),
@@ -160,14 +160,14 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     for turn in range(8):
         asked = HumanMessage(f"My kiln number {turn} needs 3 shelves by May.", id=f"m{turn}")
         conversation.append([asked, AIMessage("Noted.", id=f"a{turn}")])
-    conversation.summarize()
-    conversation.complete_summary()
+    conversation.summaries.make()
+    conversation.summaries.complete()
     conversation.index()
-    conversation.index_summaries()
-    conversation.add_board_item("fact", "The kiln is red.", actor="ana")
-    chunk = conversation.chunks()[0]
-    memory.rate(chunk, actor="ana", importance=0.9, user_id=user_id)
-    memory.opt_out(actor="ana", topic="glaze", user_id=user_id)
+    conversation.summaries.index()
+    conversation.board.add("fact", "The kiln is red.", actor="ana")
+    chunk = conversation.chunks.list()[0]
+    memory.privacy.rate(chunk, actor="ana", importance=0.9, user_id=user_id)
+    memory.privacy.opt_out(actor="ana", topic="glaze", user_id=user_id)
     conversation.forget_message("a7")
     SupabaseStore(memory, user_id=user_id).put(("notes",), "one", {"text": "kiln", "n": 1})
     with psycopg.connect(address, autocommit=True) as connection:
@@ -348,7 +348,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
         )
         await Worker(memory).drain()
         assert memory.conversation("t", user_id=HONEST).coverage().ranges[-1].to_sequence == 19
-        assert memory.conversation("t", user_id=HONEST).summaries(), "another's work is done"
+        assert memory.conversation("t", user_id=HONEST).summaries.list(), "another's work is done"
         if not found:
             return
         assert len(found) == 20
@@ -362,7 +362,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
             assert pack is not None
             assert (6, 6, "it cannot be read") in pack.omitted
             assert conversation.coverage().range_of(6).reason == "it cannot be read"
-            assert conversation.summaries(), "the rest is summarized"
+            assert conversation.summaries.list(), "the rest is summarized"
         caplog.clear()
         conversation.read()
         assert not caplog.records
@@ -374,7 +374,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
         await Worker(memory).drain()
         assert conversation.coverage().range_of(6).reason != "it cannot be read"
         conversation.index()
-        assert not listed or any("kiln number 3" in each.content for each in conversation.chunks())
+        assert not listed or any("kiln number 3" in each.content for each in conversation.chunks.list())
 
 
 def test_the_command_lists_what_cannot_be_read(unguarded: tuple[SupabaseMemory, str]) -> None:

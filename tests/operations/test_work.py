@@ -389,7 +389,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_zombie_changes_nothing
     door: Door, user_id: str, conn_string: str
 ) -> None:
     await say(door, user_id, "m")
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     zombie = await one(door, user_id, worker="zombie", lease=0.2)
     assert await claimed(door, user_id) == []
     time.sleep(0.3)
@@ -477,7 +477,7 @@ async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
     states = await door(door.service.work.status, user_id=user_id, state="dead")
     assert sorted(each.key.thread_id for each in states) == threads
 
-    assert await door(door.service.conversation("t1", user_id=user_id).retry) == 1
+    assert await door(door.service.conversation("t1", user_id=user_id).work.retry) == 1
     assert [(each.key.thread_id, each.attempts) for each in await claimed(door, user_id)] == [("t1", 1)]
     assert await door(door.service.work.retry, user_id=user_id, agent_id="nobody") == 0
     assert await door(door.service.work.retry, user_id=user_id) == 5
@@ -511,8 +511,8 @@ async def test_a_failure_says_so_even_if_more_was_said(door: Door, user_id: str,
 async def test_a_wish_goes_first_and_is_marked_as_served(door: Door, user_id: str) -> None:
     for thread_id in ("a", "b", "c"):
         await say(door, user_id, "m", thread_id=thread_id)
-    assert await door(door.service.conversation("c", user_id=user_id).request_summary)
-    assert not await door(door.service.conversation("none", user_id=user_id).request_summary)
+    assert await door(door.service.conversation("c", user_id=user_id).summaries.request)
+    assert not await door(door.service.conversation("none", user_id=user_id).summaries.request)
     lease = await one(door, user_id, limit=1, settle=60)
     assert (lease.key.thread_id, lease.requested) == ("c", True)
     assert await do(door, work.finish(lease, served=True)) == "done"
@@ -524,7 +524,7 @@ async def test_a_wish_goes_first_and_is_marked_as_served(door: Door, user_id: st
 async def test_a_wish_for_what_is_idle_makes_it_due(door: Door, user_id: str, conn_string: str) -> None:
     await say(door, user_id, "m")
     await do(door, work.finish(await one(door, user_id)))
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     lease = await one(door, user_id)
     assert lease.requested
     assert await do(door, work.finish(lease, served=False)) == "done"
@@ -534,7 +534,7 @@ async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_st
     await say(door, user_id, "m")
     lease = await one(door, user_id)
     assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "dead"
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     lease = await one(door, user_id)
     assert (lease.attempts, lease.requested) == (1, True)
 
@@ -542,9 +542,9 @@ async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_st
 async def test_a_wish_is_not_kept_waiting_by_an_earlier_failure(door: Door, user_id: str) -> None:
     await say(door, user_id, "m")
     await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     lease = await one(door, user_id)
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "again"
     assert (await one(door, user_id)).requested
 
@@ -553,12 +553,12 @@ async def test_a_wish_while_a_piece_runs_is_done_afterwards(door: Door, user_id:
     await say(door, user_id, "m")
     lease = await one(door, user_id)
     assert not lease.requested
-    await door(door.service.conversation("t", user_id=user_id).request_summary)
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)
     assert await claimed(door, user_id) == [], "not beside the one that runs"
     assert await do(door, work.finish(lease)) == "again"
     first = await one(door, user_id, settle=60)
     assert first.requested
-    await door(door.service.conversation("t", user_id=user_id).request_summary)  # once more, meanwhile
+    await door(door.service.conversation("t", user_id=user_id).summaries.request)  # once more, meanwhile
     assert await do(door, work.finish(first, served=True)) == "again"
     second = await one(door, user_id, settle=60)
     assert second.requested, "the second wish is another one"
@@ -569,7 +569,7 @@ async def test_priority_goes_before_age_and_age_before_the_rest(door: Door, user
     for thread_id in ("a", "b", "c", "d"):
         await say(door, user_id, "m", thread_id=thread_id)
     for thread_id, priority in (("d", 7), ("a", -7)):
-        await door(door.service.conversation(thread_id, user_id=user_id).request_summary, priority=priority)
+        await door(door.service.conversation(thread_id, user_id=user_id).summaries.request, priority=priority)
     order = [(await one(door, user_id, limit=1)).key.thread_id for _ in range(4)]
     assert order == ["d", "b", "c", "a"], "even a wish of low priority waits"
     status = await door(door.service.work.status, user_id=user_id)
@@ -579,7 +579,7 @@ async def test_priority_goes_before_age_and_age_before_the_rest(door: Door, user
 async def test_a_priority_stays(door: Door, user_id: str) -> None:
     await say(door, user_id, "m", thread_id="a")
     await say(door, user_id, "m", thread_id="b")
-    await door(door.service.conversation("b", user_id=user_id).request_summary, priority=1)
+    await door(door.service.conversation("b", user_id=user_id).summaries.request, priority=1)
     for lease in await claimed(door, user_id):
         await do(door, work.finish(lease, served=True))
     for thread_id in ("a", "b"):
@@ -590,7 +590,7 @@ async def test_a_priority_stays(door: Door, user_id: str) -> None:
 async def test_a_priority_that_is_none_is_refused(door: Door, user_id: str) -> None:
     await say(door, user_id, "m")
     with pytest.raises(SupabaseMemoryError):
-        await door(door.service.conversation("t", user_id=user_id).request_summary, priority=40_000)
+        await door(door.service.conversation("t", user_id=user_id).summaries.request, priority=40_000)
 
 
 # --- From time to time
@@ -699,10 +699,10 @@ async def test_the_idle_are_archived_until_somebody_goes_on(door: Door, user_id:
     assert not await do(door, work.archive(key, 0)), "it has moved on"
     assert await do(door, work.archive(key, 1))
     assert key not in await do(door, work.idle(60))
-    status = await door(door.service.conversation("t", user_id=user_id).status)
+    status = await door(door.service.conversation("t", user_id=user_id).work.status)
     assert status.archived_at is not None
     await say(door, user_id, "n")
-    status = await door(door.service.conversation("t", user_id=user_id).status)
+    status = await door(door.service.conversation("t", user_id=user_id).work.status)
     assert status.archived_at is None
     change(conn_string, age, user_id)
     assert key in await do(door, work.idle(60))
@@ -739,7 +739,7 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
     for state in by_name:
         named = await door(door.service.work.status, user_id=user_id, state=state)
         assert [each.key.thread_id for each in named] == [state]
-    only = await door(door.service.conversation("idle", user_id=user_id, agent_id="default").status)
+    only = await door(door.service.conversation("idle", user_id=user_id, agent_id="default").work.status)
     assert only == by_name["idle"]
     assert await door(door.service.work.status, user_id=user_id, agent_id="nobody") == []
     assert await door(door.service.work.status, user_id=f"{user_id}-nobody") == []
@@ -810,7 +810,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
 
 def test_a_wish_counts_as_due_at_once(empty: SupabaseMemory) -> None:
     empty.conversation("t").append([HumanMessage("m")])
-    assert empty.conversation("t").request_summary()
+    assert empty.conversation("t").summaries.request()
     queue = empty.work.queue()
     assert (queue.depth, queue.due, queue.next_seconds) == (1, 1, 0)
 
@@ -997,7 +997,7 @@ async def test_an_owner_asks_for_and_sees_their_own(door: Door, user_id: str, co
     for named in ({}, {"user_id": user_id}):
         (status,) = await door(memory.work.status, **named, state="running")
         assert status.key.user_id == user_id
-        assert await door(memory.conversation("t", **named).request_summary)
+        assert await door(memory.conversation("t", **named).summaries.request)
 
 
 async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, conn_string: str) -> None:
@@ -1013,10 +1013,10 @@ async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, co
             assert user_id not in [
                 each.key.user_id for each in await do(door, work.status(None, state=state), stranger)
             ]
-        assert not await door(stranger.conversation("t", user_id=user_id).request_summary, priority=9)
+        assert not await door(stranger.conversation("t", user_id=user_id).summaries.request, priority=9)
     for anonymous in (door.as_token(token("anon")), door.as_token(token("anon", user_id))):
         theirs = anonymous.conversation("t", user_id=user_id)
-        for verb in (theirs.status, theirs.request_summary):
+        for verb in (theirs.work.status, theirs.summaries.request):
             with pytest.raises(PermissionDeniedError):
                 await door(verb)
         with pytest.raises(PermissionDeniedError):

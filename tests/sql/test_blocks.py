@@ -129,16 +129,16 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
             story.step()
             assert_counted(connection, user_id)
             turns = numbered(connection, user_id)
-            found = conversation.turns(last=7)
+            found = conversation.turns.list(last=7)
             assert [(each.number, each.from_sequence, each.to_sequence) for each in found] == turns[-7:]
             for number in {1, len(turns), *(story.random.randrange(1, len(turns) + 1) for _ in range(5))}:
                 for asked in (number, number - len(turns) - 1):
-                    turn = conversation.turn(asked)
+                    turn = conversation.turns.get(asked)
                     assert turn is not None
                     assert (turn.number, turn.from_sequence, turn.to_sequence) == turns[number - 1]
-            assert conversation.turn(len(turns) + 1) is conversation.turn(-len(turns) - 1) is None
+            assert conversation.turns.get(len(turns) + 1) is conversation.turns.get(-len(turns) - 1) is None
             middle = turns[len(turns) // 2][1] + 1
-            found = conversation.turns(last=3, before=middle)
+            found = conversation.turns.list(last=3, before=middle)
             before = [turn for turn in turns if turn[1] < middle - 1]
             assert [(each.number, each.from_sequence) for each in found] == [turn[:2] for turn in before[-3:]]
             # What has expired and is not removed yet is neither counted nor numbered.
@@ -147,10 +147,10 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
                 user_id=user_id,
                 retention=Retention(max_messages=story.random.choice([10, 1100, 2000])),
             ).conversation("t")
-            listed = kept.turns()
+            listed = kept.turns.list()
             assert [each.number for each in listed] == list(range(1, len(listed) + 1))
-            assert kept.turn(-1) == (listed[-1] if listed else None)
-            assert kept.turn(2) == (listed[1] if len(listed) > 1 else None)
+            assert kept.turns.get(-1) == (listed[-1] if listed else None)
+            assert kept.turns.get(2) == (listed[1] if len(listed) > 1 else None)
 
 
 def test_a_conversation_that_loses_all_has_no_blocks(conn_string: str, user_id: str) -> None:

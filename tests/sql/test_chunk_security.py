@@ -32,8 +32,8 @@ async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
         one = stranger.conversation("t", user_id=named)
         assert await door(one.index) == IndexResult(-1, 0)
         assert await door(stranger.work.index_due, user_id=named) == {}
-        assert await door(one.chunks) == []
-        assert await door(one.reembed, drop=True) == 0
+        assert await door(one.chunks.list) == []
+        assert await door(one.chunks.reembed, drop=True) == 0
         for answer in (
             door(stranger.recall, "canary", user_id=named), door(stranger.recall, "canary", user_id=named, exact_below=0),
             door(one.recall, "canary"), door(one.recall, "canary", neighbors=5),
@@ -43,7 +43,7 @@ async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
         assert await door(stranger.forget_expired, user_id=named) == Receipt()
     anonymous = door.as_token(token("anon", user_id))
     unreachable = anonymous.conversation("t", user_id=user_id)
-    for verb in (unreachable.index, unreachable.chunks):
+    for verb in (unreachable.index, unreachable.chunks.list):
         with pytest.raises(PermissionDeniedError):
             await door(verb)
     with pytest.raises(PermissionDeniedError):

@@ -123,7 +123,7 @@ def fill(address: str) -> None:
             for number in range(6):
                 talk.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
             talk.index()
-            talk.add_board_item("fact", f"{owner} has a kiln", actor=owner)
+            talk.board.add("fact", f"{owner} has a kiln", actor=owner)
             talk.opt_out("divorce", actor=owner)
     with psycopg.connect(address, autocommit=True) as connection:
         for owner in OWNERS:

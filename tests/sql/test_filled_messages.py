@@ -242,7 +242,7 @@ def test_a_turn_is_nothing_but_json(
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
         talk = memory.conversation("t")
         assert [each.message and each.message.id for each in talk.read()] == answer["message_ids"]
-        assert [(turn.user_query, turn.ai_response) for turn in talk.turns()] == [("Hello", "Hi.")]
+        assert [(turn.user_query, turn.ai_response) for turn in talk.turns.list()] == [("Hello", "Hi.")]
         assert "Hello" in talk.context().text()
 
 

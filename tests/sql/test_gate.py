@@ -58,8 +58,8 @@ def transport(cluster: Cluster) -> Iterator[CountingTransport]:
         said = [(AIMessage if n % 2 else HumanMessage)(f"{n} {WORDS}", id=f"m-{n}") for n in range(SIZE)]
         memory.conversation("long").append(said)
         memory.conversation("long").index()
-        memory.conversation("long").summarize()
-        memory.conversation("long").revise_board()
+        memory.conversation("long").summaries.make()
+        memory.conversation("long").board.revise()
     cluster.execute(SHORT_ONES, database=name)  # of others: so many that no plan reads all rows
     cluster.execute("vacuum analyze", database=name, superuser=True)
     settings = ("full_page_writes", "autovacuum")  # what writes to the log when it likes

@@ -73,7 +73,7 @@ def live_through(live: str) -> None:
             )
             asyncio.run(Worker(memory, policy=WorkerPolicy(debounce_seconds=0)).drain())
             conversation.update(title="The kiln")
-            memory.opt_out("horoscope", actor=user)
+            memory.privacy.opt_out("horoscope", actor=user)
             memory.rollout.set("parallel", actor="ops")
 
     def fails(_: object) -> str:

@@ -65,7 +65,7 @@ def name(cluster: Cluster) -> str:
         long.append([HumanMessage(f"message {number}", id=f"m{number}") for number in range(1030)])
         long.forget_message("m1029")
         briefly = SummaryPolicy(messages=4, keep_messages=1)
-        memory.conversation("talk", user_id="owner-3").summarize(policy=briefly, model=ExtractiveSummarizer())
+        memory.conversation("talk", user_id="owner-3").summaries.make(policy=briefly, model=ExtractiveSummarizer())
         flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), embedder="of summaries")
         assert memory.run(flow) == 1
     return name
@@ -90,7 +90,7 @@ def talk(memory: SupabaseMemory, owner: str) -> None:
     for number in range(6):
         conversation.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
     conversation.index()
-    conversation.add_board_item("fact", f"{owner} has a kiln", actor=owner)
+    conversation.board.add("fact", f"{owner} has a kiln", actor=owner)
     conversation.opt_out("divorce", actor=owner)
 
 
@@ -212,8 +212,8 @@ async def test_a_worker_does_all_that_is_due(cluster: Cluster) -> None:
     await Worker(memory).drain()
     for owner in OWNERS:
         conversation = memory.conversation("t", user_id=owner)
-        assert await conversation.asummaries(), owner
-        assert (await conversation.aboard()).through_sequence is not None, owner
+        assert await conversation.summaries.alist(), owner
+        assert (await conversation.board.aread()).through_sequence is not None, owner
         found = await memory.arecall("kiln", user_id=owner, exact_below=0)
         assert found.chunks, owner
         assert all(owner in each.content for each in found.chunks), owner
@@ -358,7 +358,7 @@ def test_a_database_moves_into_partitions_by_export_and_import(cluster: Cluster,
             conversation = memory.conversation("studio", user_id=owner, agent_id="potter")
             for number in range(5):
                 conversation.add_turn(f"{owner} asks {number}", f"The answer {number}", idempotency_key=str(number))
-            conversation.add_board_item("fact", f"{owner} has a kiln", actor=owner)
+            conversation.board.add("fact", f"{owner} has a kiln", actor=owner)
             conversation.update(title=f"The studio of {owner}")
     assert run("migrate", "--partitions", str(COUNT), "--database-url", parted)[0] == 0
     for owner in OWNERS:
@@ -378,7 +378,7 @@ def told(address: str) -> list[Any]:
                 conversation = memory.conversation(info.thread_id, user_id=owner, agent_id=info.agent_id)
                 said = [(each.sequence, each.message_id, each.message, each.created_at)
                         for each in conversation.read(columns=("message_id", "payload", "created_at"))]  # fmt: skip
-                items = [(each.text, each.author) for each in conversation.board().items]
+                items = [(each.text, each.author) for each in conversation.board.read().items]
                 found.append((owner, info.thread_id, info.agent_id, info.title, said, items))
     assert len(found) == len(OWNERS)
     return found

@@ -96,8 +96,8 @@ def filled(conn_string: str, user_id: str) -> None:
             asked = [HumanMessage(f"The kiln number {number} stands in Riga.", id=f"m{number}")]
             memory.conversation("t").append(asked, created_at=old if number < 10 else None)
             memory.conversation("t").add_turn(f"Where is kiln {number}?", "In Riga.")
-        memory.conversation("t").summarize()
-        memory.conversation("t").revise_board()
+        memory.conversation("t").summaries.make()
+        memory.conversation("t").board.revise()
         memory.conversation("t").index()
 
 
@@ -141,13 +141,13 @@ def test_a_memory_on_a_replica_answers_every_read(conn_string: str, user_id: str
     with memory:
         assert "m9" not in {each.message_id for each in memory.conversation("t").read(columns=["message_id"])}
         assert memory.conversation("t").count() == len(memory.conversation("t").read()) == 50
-        assert len(memory.conversation("t").turns()) == 20
+        assert len(memory.conversation("t").turns.list()) == 20
         pack = memory.conversation("t").context("Where is kiln 3?", budget=ContextBudget(characters=3000))
         assert pack.expired
         assert "The kiln number 3 " not in "".join(each.content for each in pack.recalled)
         assert memory.conversation("t").coverage().range_of(0).state == "expired"
-        assert memory.conversation("t").summaries()
-        assert not memory.conversation("t").board().is_empty
+        assert memory.conversation("t").summaries.list()
+        assert not memory.conversation("t").board.read().is_empty
         assert memory.conversation("t").recall("kiln")
         assert [each.message_count for each in memory.conversations()] == [50]
         assert memory.work.status()
@@ -224,16 +224,16 @@ def looked_at(memory: SupabaseMemory) -> dict[str, Any]:
     return {
         "read": [each.message_id for each in talk.read(columns=["message_id"])],
         "count": talk.count(),
-        "turns": [(each.number, each.user_query) for each in talk.turns()],
+        "turns": [(each.number, each.user_query) for each in talk.turns.list()],
         "find": [each.message.message_id for each in talk.find("kiln", limit=5)],
-        "summaries": [each.content for each in talk.summaries()],
+        "summaries": [each.content for each in talk.summaries.list()],
         "coverage": talk.coverage().range_of(0).state,
-        "chunks": [each.content for each in talk.chunks()],
-        "board": [each.text for each in talk.board().items],
+        "chunks": [each.content for each in talk.chunks.list()],
+        "board": [each.text for each in talk.board.read().items],
         "pack": [str(each.content) for each in talk.context("Where is kiln 13?").messages],
         "recall": [each.content for each in memory.recall("kiln 13").chunks],
         "conversations": [(each.thread_id, each.message_count) for each in memory.conversations()],
-        "opt_outs": memory.opt_outs(),
+        "opt_outs": memory.privacy.opt_outs(),
         "manifests": talk.manifests(),
         "status": len(memory.work.status()),
     }
@@ -266,8 +266,8 @@ def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, Supabas
         lambda: talk.forget_message("m12"),
         lambda: talk.update(title="A kiln"),
         lambda: talk.opt_out("divorce", actor="ana"),
-        lambda: talk.add_board_item("fact", "new", actor="ana"),
-        talk.request_summary,
+        lambda: talk.board.add("fact", "new", actor="ana"),
+        talk.summaries.request,
         read.forget_user,
         read.forget_expired,
     ):

@@ -476,8 +476,8 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
         of_the_owner = {"p_user_id": OWNER, "p_thread_id": "t", "p_conversation_id": appended.conversation_id}
         told = {**FUNCTIONS["commit_summary"], **of_the_owner, "p_content": SECRET_TEXT}
         assert memory.transport.perform(Call("memory_commit_summary", told))["committed"]
-        memory.conversation("t", user_id=OWNER).add_board_item("fact", SECRET_TEXT, actor="owner")
-        memory.conversation("t", user_id=OWNER).edit_board_summary(SECRET_TEXT, actor="owner")
+        memory.conversation("t", user_id=OWNER).board.add("fact", SECRET_TEXT, actor="owner")
+        memory.conversation("t", user_id=OWNER).board.edit_summary(SECRET_TEXT, actor="owner")
     return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
 
 
@@ -902,7 +902,7 @@ async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: st
     for where in ({"user_id": names[0]}, {}):
         assert await door(stranger.forget_expired, **where, retention=moment) == Receipt()
     theirs = stranger.conversation("t", user_id=names[0])
-    for verb in (theirs.turns, theirs.read):
+    for verb in (theirs.turns.list, theirs.read):
         assert await door(verb, retention=moment) == []
     with pytest.raises(PermissionDeniedError):
         await door(theirs.append, [HumanMessage("x")], retention=moment)
@@ -914,7 +914,7 @@ async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: st
     with pytest.raises(PermissionDeniedError):
         await door(anonymous.forget_expired, user_id=names[1], retention=moment)
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.conversation("t", user_id=names[1]).turns, retention=moment)
+        await door(anonymous.conversation("t", user_id=names[1]).turns.list, retention=moment)
     assert await door(door.service.conversation("t", user_id=names[1]).count) == 2
 
 

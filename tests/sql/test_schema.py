@@ -338,7 +338,7 @@ def test_an_upgrade_under_way_costs_no_call(cluster: Cluster) -> None:
             while not done.is_set():
                 conversation.add_turn("What of the kiln?", "It is red.")
                 conversation.index()
-                conversation.summarize()
+                conversation.summaries.make()
                 conversation.context("And?")
             counts.append(conversation.count())
 

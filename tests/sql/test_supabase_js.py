@@ -115,7 +115,7 @@ def test_a_turn_is_written_and_read_by_nothing_but_json(maya: Browser, conn_stri
             for each, name in zip(SAID, written["data"]["message_ids"], strict=True)
         ]
         assert stored == named
-        assert [(turn.user_query, turn.ai_response) for turn in talk.turns()] == [
+        assert [(turn.user_query, turn.ai_response) for turn in talk.turns.list()] == [
             (TURN[0]["content"], "It has 1240 °C.")
         ]
         talk.append([HumanMessage("Thanks.")])

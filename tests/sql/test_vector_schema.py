@@ -82,10 +82,10 @@ def use(memory: SupabaseMemory, user_id: str) -> None:
         found = memory.recall("hot kiln", limit=1, exact_below=exact_below)
         assert (found.by_meaning, [each.content for each in found.chunks]) == (True, ["the kiln is hot"])
         assert found.approximate == (exact_below == 0)
-    assert conversation.reembed() == 0
-    result = conversation.summarize(model=lambda _: "A hot kiln.", policy=SummaryPolicy(keep_messages=1))
+    assert conversation.chunks.reembed() == 0
+    result = conversation.summaries.make(model=lambda _: "A hot kiln.", policy=SummaryPolicy(keep_messages=1))
     assert result.failed is None
-    assert conversation.index_summaries() == 1
+    assert conversation.summaries.index() == 1
     (summary,) = memory.recall_summaries("hot kiln")
     assert summary.similarity is not None
     store = SupabaseStore(memory, index={"embed": WordEmbedder(24), "fields": ["text"]}, user_id=user_id)

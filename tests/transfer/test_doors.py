@@ -131,7 +131,7 @@ def test_what_is_not_to_be_remembered_holds_before_the_first_message(memory: Sup
     ]
     receipt = import_conversations(memory, events)
     assert (receipt.restored, receipt.stored) == (2, 1)
-    assert {(each.topic, each.thread_id, each.actor, each.at) for each in memory.opt_outs()} == {
+    assert {(each.topic, each.thread_id, each.actor, each.at) for each in memory.privacy.opt_outs()} == {
         ("divorce", None, "maya", AT), (None, "quiet", "maya", AT),
     }  # fmt: skip
     assert memory.conversation("quiet").index().opted_out
@@ -147,7 +147,7 @@ def test_markdown_is_read_by_people_and_compared_by_git(memory: SupabaseMemory, 
         created_at=AT,
     )
     conversation.update(title="A *kiln*")
-    conversation.add_board_item("fact", "The kiln is blue", actor="ana")
+    conversation.board.add("fact", "The kiln is blue", actor="ana")
     folder = tmp_path / "diary"
     export_conversations(memory, folder, format="markdown")
     (name,) = os.listdir(folder)

@@ -425,11 +425,11 @@ def test_secrets_and_what_is_not_to_be_remembered_stay_out(conn_string: str, use
         {"thread_id": "u", "messages": [{"role": "user", "content": text} for text in ("My divorce is in May.", "My kiln is blue.")]},
     )  # fmt: skip
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
-        memory.opt_out("divorce", actor="maya")
+        memory.privacy.opt_out("divorce", actor="maya")
         import_conversations(memory, jsonl(path))
         assert "abcdefghij" not in stored(memory, "t")[0].text
         memory.conversation("u").index()
-        assert [chunk.content for chunk in memory.conversation("u").chunks()] == ["My kiln is blue."]
+        assert [chunk.content for chunk in memory.conversation("u").chunks.list()] == ["My kiln is blue."]
 
 
 def test_an_export_of_ours_is_redacted_on_its_way_in(conn_string: str, user_id: str, tmp_path: Path) -> None:
@@ -517,7 +517,7 @@ def test_what_follows_a_conversation_that_cannot_be_read_is_not_put_into_the_one
     path.write_bytes(b"\n".join(encoded) + b"\n")
     receipt = import_conversations(memory, jsonl(path), skip=True)
     assert [said(memory, thread) for thread in "abc"] == [[("human", "Of A")], [], [("human", "Of C")]]
-    assert memory.conversation("a").board().edited_summary is None
+    assert memory.conversation("a").board.read().edited_summary is None
     assert (receipt.stored, receipt.lost[ORPHANED]) == (2, (2, "line 5"))
 
 
@@ -615,7 +615,7 @@ def test_what_people_set_is_redacted_and_made_storable_on_its_way_in(
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
         assert import_conversations(memory, jsonl(path)).restored == 4
         conversation = memory.conversation("t")
-        board, info = conversation.board(), conversation.info()
+        board, info = conversation.board.read(), conversation.info()
         assert info is not None
         assert info.title
         assert board.edited_summary

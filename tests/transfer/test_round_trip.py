@@ -55,19 +55,21 @@ def filled(conversation: Conversation) -> None:
     conversation.append(EVERY_KIND, metadata={"source": "web"}, created_at=times)
     conversation.append([HumanMessage("My budget is 40 euros.", id="b1"), AIMessage("Noted.", id="b2")])
     conversation.update(title="A kiln", metadata={"color": "blue"})
-    conversation.add_board_item("fact", "The budget is 40 euros", actor=BY)
-    gone = conversation.add_board_item("fact", "The kiln is green", actor=BY)
-    conversation.delete_board_item(gone, actor=BY)
-    pinned = conversation.add_board_item("action", "Order a thermocouple", actor=BY)
-    conversation.edit_board_item(pinned, actor="ben", state="done")
-    conversation.pin_board_item(pinned, actor=BY)
-    conversation.edit_board_summary("It is about a kiln.", actor=BY)
+    conversation.board.add("fact", "The budget is 40 euros", actor=BY)
+    gone = conversation.board.add("fact", "The kiln is green", actor=BY)
+    conversation.board.delete(gone, actor=BY)
+    pinned = conversation.board.add("action", "Order a thermocouple", actor=BY)
+    conversation.board.edit(pinned, actor="ben", state="done")
+    conversation.board.pin(pinned, actor=BY)
+    conversation.board.edit_summary("It is about a kiln.", actor=BY)
     conversation.opt_out("divorce", actor=BY)
 
 
 def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
     """All that an export is to keep of a user, as another user's would be."""
-    found: list[Any] = [[(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.opt_outs(user_id=user_id)]]
+    found: list[Any] = [
+        [(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.privacy.opt_outs(user_id=user_id)]
+    ]
     for info in sorted(
         memory.conversations(user_id=user_id, limit=1000), key=lambda each: (each.thread_id, each.agent_id)
     ):
@@ -78,7 +80,7 @@ def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
         ]
         # A message that is said now is a little younger than the change that it is.
         changed = max([info.updated_at, *(each[6] for each in messages if each[6] is not None)])
-        board = conversation.board()
+        board = conversation.board.read()
         items = [
             (i.kind, i.text, i.state, i.type, i.pinned, i.author, i.edited_by, i.edited_at, i.message_ids, i.quote)
             for i in board.items
@@ -87,7 +89,7 @@ def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
         # Who took a summary back is not kept.
         summary = board.edited_summary and (board.edited_summary, board.edited_by, board.edited_at)
         summaries = [
-            (s.content, s.to_sequence, s.edited_by, s.edited_at) for s in conversation.summaries() if s.edited_by
+            (s.content, s.to_sequence, s.edited_by, s.edited_at) for s in conversation.summaries.list() if s.edited_by
         ]
         found.append(
             (
@@ -112,12 +114,12 @@ def moved(memory: SupabaseMemory, source: str, target: str, folder: Path) -> Pat
 
 def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: SupabaseMemory, tmp_path: Path) -> None:
     one, other = fresh(), fresh()
-    memory.opt_out("health", actor=BY, user_id=one)
+    memory.privacy.opt_out("health", actor=BY, user_id=one)
     filled(memory.conversation("studio", user_id=one))
     filled(memory.conversation("studio", user_id=one, agent_id="second"))
     rated = memory.conversation("studio", user_id=one)
     rated.index()
-    memory.rate(rated.chunks()[0], actor=BY, useful=True, user_id=one)
+    memory.privacy.rate(rated.chunks.list()[0], actor=BY, useful=True, user_id=one)
     memory.conversation("silent", user_id=one).opt_out(actor=BY)
     memory.conversation("silent", user_id=one).append([HumanMessage("Nothing of this", id="n1")])
 
@@ -134,17 +136,17 @@ def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
     one, other = fresh(), fresh()
     said = memory.conversation("studio", user_id=one)
     said.append([HumanMessage("I live in Lisbon. My budget is 40 euros.", id="m0"), AIMessage("Noted.", id="m1")])
-    said.revise_board()
-    lisbon = next(item for item in said.board().items if "Lisbon" in item.text)
-    kept = {item.text for item in said.board().items if "Lisbon" not in item.text}
-    for item in said.board().items:
+    said.board.revise()
+    lisbon = next(item for item in said.board.read().items if "Lisbon" in item.text)
+    kept = {item.text for item in said.board.read().items if "Lisbon" not in item.text}
+    for item in said.board.read().items:
         if "Lisbon" in item.text:
-            said.delete_board_item(item, actor=BY)
+            said.board.delete(item, actor=BY)
     moved(memory, one, other, tmp_path)
     there = memory.conversation("studio", user_id=other)
-    there.revise_board()
-    assert lisbon.text not in {item.text for item in there.board().items}
-    assert kept <= {item.text for item in there.board().items}
+    there.board.revise()
+    assert lisbon.text not in {item.text for item in there.board.read().items}
+    assert kept <= {item.text for item in there.board.read().items}
 
 
 def test_a_summary_that_a_person_wrote_stands_elsewhere(memory: SupabaseMemory, tmp_path: Path) -> None:
@@ -152,11 +154,11 @@ def test_a_summary_that_a_person_wrote_stands_elsewhere(memory: SupabaseMemory, 
     said = memory.conversation("studio", user_id=one)
     said.append([HumanMessage(f"Glaze number {n} is blue and costs {n} euros.", id=f"m{n}") for n in range(30)])
     policy = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=2000)
-    assert len(said.summarize(policy=policy).segments) > 1
-    first = said.summaries()[0]
-    said.edit_summary(first.number, "Thirty glazes.", actor=BY)
+    assert len(said.summaries.make(policy=policy).segments) > 1
+    first = said.summaries.list()[0]
+    said.summaries.edit(first.number, "Thirty glazes.", actor=BY)
     moved(memory, one, other, tmp_path)
-    assert [s.content for s in memory.conversation("studio", user_id=other).summaries()] == ["Thirty glazes."]
+    assert [s.content for s in memory.conversation("studio", user_id=other).summaries.list()] == ["Thirty glazes."]
     assert told(memory, other) == told(memory, one)
 
 
@@ -171,13 +173,13 @@ json_values = st.recursive(
 def _change(conversation: Conversation, item: BoardItem, how: str) -> None:
     """What a person does to an item that a model wrote from a quote."""
     if how == "pinned":
-        conversation.pin_board_item(item, actor=BY)
+        conversation.board.pin(item, actor=BY)
     elif how == "edited":
-        conversation.edit_board_item(item, actor=BY, text=f"{item.text}, I think")
+        conversation.board.edit(item, actor=BY, text=f"{item.text}, I think")
     elif how == "deleted":
-        conversation.delete_board_item(item, actor=BY)
+        conversation.board.delete(item, actor=BY)
     elif how == "closed" and item.kind == "action":
-        conversation.edit_board_item(item, actor=BY, state="done")
+        conversation.board.edit(item, actor=BY, state="done")
 
 
 @st.composite
@@ -235,22 +237,22 @@ def test_any_conversation_is_equal_elsewhere(
     conversation.append(
         [HumanMessage("I live in Lisbon. My budget is 40 euros.", id="end"), AIMessage("Noted.", id="e")]
     )
-    conversation.revise_board()
-    for written in conversation.board().items[:2]:
+    conversation.board.revise()
+    for written in conversation.board.read().items[:2]:
         _change(conversation, written, changed)
     if summary is not None:
         with suppress(InvalidInputError):  # it has no words
-            conversation.edit_board_summary(summary, actor=BY)
+            conversation.board.edit_summary(summary, actor=BY)
     if rated is not None:
         conversation.index()
-        memory.rate(conversation.chunks()[-1], actor=BY, importance=rated, user_id=one)
+        memory.privacy.rate(conversation.chunks.list()[-1], actor=BY, importance=rated, user_id=one)
     for text in facts:
         try:
-            item = conversation.add_board_item("fact", text, actor=BY)
+            item = conversation.board.add("fact", text, actor=BY)
             if len(text) % 2:
-                conversation.delete_board_item(item, actor=BY)
+                conversation.board.delete(item, actor=BY)
             elif len(text) % 3:
-                conversation.pin_board_item(item, actor=BY)
+                conversation.board.pin(item, actor=BY)
         except InvalidInputError:
             continue  # it has no words
     try:
@@ -266,7 +268,9 @@ def test_any_conversation_is_equal_elsewhere(
     there = memory.conversation("studio", user_id=other)
     for each in (conversation, there):
         each.index()
-    assert [_weighed(chunk) for chunk in there.chunks()] == [_weighed(chunk) for chunk in conversation.chunks()]
+    assert [_weighed(chunk) for chunk in there.chunks.list()] == [
+        _weighed(chunk) for chunk in conversation.chunks.list()
+    ]
 
 
 def _weighed(chunk: Chunk) -> tuple[str, float]:
@@ -280,15 +284,15 @@ def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
     said = memory.conversation("studio", user_id=one)
     said.append([HumanMessage("I live in Lisbon.", id="m0")])
     said.update(title="A kiln", metadata={"color": "blue"})
-    said.add_board_item("fact", "The kiln is blue", actor=BY)
-    said.edit_board_summary("It is about a kiln.", actor=BY)
+    said.board.add("fact", "The kiln is blue", actor=BY)
+    said.board.edit_summary("It is about a kiln.", actor=BY)
     said.forget_message("m0")
     memory.conversation("empty", user_id=one).append([HumanMessage("Hello", id="m0")])
     memory.conversation("empty", user_id=one).forget_message("m0")
     path = moved(memory, one, other, tmp_path)
     assert [len(each[7]) for each in told(memory, one)[1:]] == [0, 0]
     assert told(memory, other) == told(memory, one)
-    assert memory.conversation("studio", user_id=other).board().items
+    assert memory.conversation("studio", user_id=other).board.read().items
     again = import_conversations(memory, jsonl(path), user_id=other)
     assert (again.restored, again.lost) == (0, {})
 
@@ -302,7 +306,7 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
     said.append([HumanMessage("I live in Lisbon.", id="m0"), AIMessage("Noted.", id="m1")], created_at=old)
     filled(said)
     said.index()
-    memory.rate(said.chunks()[0], actor=BY, useful=True, user_id=one)
+    memory.privacy.rate(said.chunks.list()[0], actor=BY, useful=True, user_id=one)
     for retention, kept in (
         (Retention(max_age=timedelta(days=30)), {"title", "summary", "items", "deleted"}),
         (Retention(max_age=timedelta(days=30), max_summary_age=timedelta(seconds=1)), {"title"}),

@@ -93,9 +93,9 @@ async def test_who_goes_on_after_a_kill_repeats_one_question(
             await asyncio.to_thread(other.join, 30)
             assert other.exitcode == 0
             await asyncio.sleep(0.2)
-        (segment,) = await memory.conversation("t").asummaries()
+        (segment,) = await memory.conversation("t").summaries.alist()
         assert segment.to_sequence == 0
-        board = await memory.conversation("t").aboard()
+        board = await memory.conversation("t").board.aread()
         assert board.through_sequence == 1
     notes = noted(log)
     answers = {note["made"]: note for note in notes if note["event"] == "answered"}
@@ -140,7 +140,7 @@ async def test_a_summary_that_came_out_too_long_is_only_shortened(empty: str) ->
         await asyncio.gather(worker, return_exceptions=True)
     async with SupabaseMemory.from_conn_string(empty, user_id="u", model=second, **settings) as memory:
         await Worker(memory, policy=WORK).drain()
-        (segment,) = await memory.conversation("t").asummaries()
+        (segment,) = await memory.conversation("t").summaries.alist()
     assert segment.content == "The crates hold tea, for Anna."
     assert second.asked == first.asked[1:]
     assert drafts(empty) == 0
@@ -159,8 +159,8 @@ CHANGES: Final = {
     "forget the conversation": lambda memory: memory.conversation("t").aforget(),
     "edit the message": lambda memory: memory.conversation("t").aappend([HumanMessage("Other.", id="m1")]),
     "let it expire": lambda memory: memory.aforget_expired(retention=Retention(max_messages=1)),
-    "opt out": lambda memory: memory.conversation("t").aopt_out(by="u"),
-    "opt out of a topic": lambda memory: memory.aopt_out(topic="tea", by="u"),
+    "opt out": lambda memory: memory.conversation("t").aopt_out(actor="u"),
+    "opt out of a topic": lambda memory: memory.privacy.aopt_out(topic="tea", actor="u"),
 }
 
 
@@ -197,7 +197,7 @@ async def test_more_being_said_changes_nothing(empty: str) -> None:
 
 async def test_a_topic_that_is_not_to_be_remembered_is_not_drafted(empty: str) -> None:
     async with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
-        await memory.aopt_out(topic="divorce", actor="u")
+        await memory.privacy.aopt_out(topic="divorce", actor="u")
         await memory.conversation("t").aappend([HumanMessage("My divorce is final.")])
         lease = await leased(memory)
         assert not await memory.arun(work.keep_draft(lease, "1", "They are divorced."))

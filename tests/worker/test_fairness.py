@@ -108,7 +108,7 @@ def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemo
     execute(own, MARK)
     say(memory, "honest")
     for number in range(1, 11):
-        assert memory.conversation(f"t{number}", user_id="flood").request_summary(priority=9)
+        assert memory.conversation(f"t{number}", user_id="flood").summaries.request(priority=9)
     leases = claimed(memory, limit=3)
     assert owners(leases) == ["flood", "honest", "flood"]
     assert [lease.requested for lease in leases] == [True, False, True], "and before the owner's others"
@@ -122,7 +122,7 @@ def test_a_request_is_taken_before_it_has_settled_but_not_before_others(memory: 
         return memory.run(work.claim("w", limit=4, lease_seconds=60, debounce_seconds=60))
 
     assert settled() == []
-    assert memory.conversation("t", user_id="asking").request_summary()
+    assert memory.conversation("t", user_id="asking").summaries.request()
     assert owners(settled()) == ["asking"]
 
 
@@ -192,7 +192,7 @@ def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: 
         say(memory, "flood", f"t{random.randrange(2000)}")
 
     def request() -> None:
-        memory.conversation(f"t{random.randrange(400)}", user_id="flood").request_summary(priority=0)
+        memory.conversation(f"t{random.randrange(400)}", user_id="flood").summaries.request(priority=0)
 
     with busy(append, append, request):
         for number in range(20):
@@ -264,7 +264,7 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
         user, thread = random.choice(users), f"t{random.randrange(8)}"
         say(memory, user, thread)
         if random.random() < 0.2:
-            memory.conversation(thread, user_id=user).request_summary()
+            memory.conversation(thread, user_id=user).summaries.request()
         if random.random() < 0.1:
             memory.conversation(thread, user_id=user).forget()
 

@@ -294,12 +294,12 @@ async def check(memory: SupabaseMemory, conn_string: str, talk: Talk, log: Path)
         coverage = await conversation.acoverage()
         assert (coverage.gaps, coverage.overlaps, coverage.complete) == ([], [], True)
 
-        segments = await conversation.asummaries()
+        segments = await conversation.summaries.alist()
         assert [each.from_sequence for each in segments] == [0, *(each.to_sequence + 1 for each in segments)][:-1]
         edges = [list(range(each.from_sequence, each.to_sequence + 1)) for each in segments]
         assert calls.followed(segments[-1].content if segments else "", "summary", said) == edges
 
-        board = await conversation.aboard()
+        board = await conversation.board.aread()
         assert board.through_sequence == last
         shown = calls.followed(board.summary, "board", said)
         assert [number for numbers in shown for number in numbers] == list(range(last + 1))
@@ -397,7 +397,7 @@ async def proof(
             assert status.board_through > status.indexed_through - POLICIES["board_policy"].update_frequency
         # What is less than a board's update frequency is read in when somebody asks for it.
         for thread in talk.said:
-            await memory.conversation(thread).arequest_summary()
+            await memory.conversation(thread).summaries.arequest()
         await idle(memory, herd)
         herd.stop()
     assert len(herd.killed) == herd.deaths

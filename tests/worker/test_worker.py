@@ -273,7 +273,7 @@ async def test_inside_a_loop_that_runs_already(place: Place, kept: Keep) -> None
     task = asyncio.create_task(Worker(memory, policy=FAST).run())
     await memory.conversation("t").aappend([HumanMessage(f"m{number}") for number in range(6)])
     await until(lambda: place.covered() == [("t", 4, 5)] and place.queue == [])
-    assert (await memory.conversation("t").aboard()).through_sequence == 5
+    assert (await memory.conversation("t").board.aread()).through_sequence == 5
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -392,7 +392,7 @@ async def test_a_wish_is_served_though_nothing_is_due(place: Place, kept: Keep) 
     memory = kept(place.memory(Model(), user_id="u"))
     await Worker(memory).drain()
     assert place.covered() == [("t", -1, -1)]
-    await memory.conversation("t").arequest_summary()
+    await memory.conversation("t").summaries.arequest()
     await Worker(memory).drain()
     assert place.covered() == [("t", 1, 2)]
     assert place.execute("select requested_at = served_at from memory.conversations") == [(True,)]

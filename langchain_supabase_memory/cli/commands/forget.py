@@ -40,7 +40,7 @@ def forget(
         target = _Target(memory, user_id, agent_id, thread_id)
         if not yes:
             found = asking.counted(target.forget(dry_run=True), are_whole=True)
-            if target.is_user and not found and memory.changes(user_id=user_id, limit=1):
+            if target.is_user and not found and memory.privacy.changes(user_id=user_id, limit=1):
                 found = "What the user controls"
             if dry_run or not found:
                 click.echo(f"{f'{found} would go' if found else 'Nothing is stored'}, {whose}.")

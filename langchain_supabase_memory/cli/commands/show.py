@@ -93,7 +93,7 @@ def _as_text(
     transcript = Transcript(console())
     transcript.heading(info)
     if with_board:
-        transcript.board(conversation.board())
+        transcript.board(conversation.board.read())
     if window.is_cut:
         transcript.note(f"There are earlier messages: {f'--last {2 * last} or ' if last else ''}--all shows them.")
     hidden = 0
@@ -114,7 +114,7 @@ def _as_json(conversation: Conversation, info: ConversationInfo, window: Window,
 
     head: dict[str, Any] = {"conversation": asdict(info)}
     if with_board:
-        head["board"] = asdict(conversation.board())
+        head["board"] = asdict(conversation.board.read())
     click.echo(json.dumps({**head, "earlier": window.is_cut, "later": window.goes_on}, default=str)[:-1], nl=False)
     click.echo(', "messages": [', nl=False)
     for place, message in enumerate(_messages(conversation, window)):

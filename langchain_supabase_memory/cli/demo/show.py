@@ -139,7 +139,7 @@ def _show(
         for place, question in enumerate(asked):
             if place == 0:
                 pack = memory.conversation(THREAD).context(question, query=question, budget=BUDGET)
-                drawn = chunk_timeline(memory.conversation(THREAD).chunks(), pack.recalled)
+                drawn = chunk_timeline(memory.conversation(THREAD).chunks.list(), pack.recalled)
                 tally.ask(console, agent, question)
                 _prompt(console, pack.report(), tally.answers[0].own)
                 console.print(f"{spell_out_lines(str(drawn))}\n", markup=False, highlight=False, soft_wrap=True)
@@ -386,11 +386,11 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     with console.status("A worker indexes, summarizes and keeps the board …"):
         done = run(_drained(memory))
     studio = memory.conversation(THREAD)
-    status = studio.status()
+    status = studio.work.status()
     if status is not None and status.error is not None:
         console.print(f"The worker failed ({status.error}); nothing is lost, the next try comes later.")
     how = "words" if memory.embeddings is None else f"words, and by meaning with {memory.embeddings.name}"
-    stretches = len({chunk.episode for chunk in studio.chunks()})
+    stretches = len({chunk.episode for chunk in studio.chunks.list()})
     console.print(
         f"A worker did what was due in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} "
         f"stretches of talk, to be recalled by {how}; {done.summaries} segments of the rolling summary; the board.",
@@ -413,7 +413,7 @@ async def _drained(memory: SupabaseMemory) -> WorkerStats:
 
 def _board(console: Console, memory: SupabaseMemory) -> None:
     """The board, shortened: its summary, then a few items of each kind with the message that says so."""
-    board = memory.conversation(THREAD).board()
+    board = memory.conversation(THREAD).board.read()
     if board.is_empty:
         return
     console.print("[bold]The board: what is known by now, in short[/bold]")

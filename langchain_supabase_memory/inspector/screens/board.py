@@ -58,7 +58,7 @@ async def screen(request: Request) -> Response:
     """The board."""
     context = RequestContext(request)
     conversation = context.conversation()
-    head, board = await asyncio.gather(conversation_header.load_header(context), conversation.aboard(history=True))
+    head, board = await asyncio.gather(conversation_header.load_header(context), conversation.board.aread(history=True))
     gone = [item for item in board.items if not item.is_open]
     return render_page(
         context,
@@ -79,7 +79,7 @@ async def item(request: Request) -> Response:
     """One item with its messages, its history, and what a person may do with it; in place, or as a page."""
     context = RequestContext(request)
     conversation = context.conversation()
-    board = await conversation.aboard(history=True)
+    board = await conversation.board.aread(history=True)
     wanted = context.asked.get("item", "")
     found = next((each for each in board.items if each.id == wanted), None)
     if found is None:
@@ -106,7 +106,9 @@ async def history(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     head, board, changes = await asyncio.gather(
-        conversation_header.load_header(context), conversation.aboard(history=True), conversation.achanges()
+        conversation_header.load_header(context),
+        conversation.board.aread(history=True),
+        conversation.privacy.achanges(),
     )
     return render_page(context, "history.html", tab="board", frame=head, board=board, changes=changes)
 

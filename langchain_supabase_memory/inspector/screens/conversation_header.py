@@ -49,7 +49,7 @@ async def load_header(context: RequestContext) -> ConversationHeader:
     Raises:
         NotFoundError: There is no such conversation, or it is somebody else's.
     """
-    info, status = await asyncio.gather(context.listed_conversation(), context.conversation().astatus())
+    info, status = await asyncio.gather(context.listed_conversation(), context.conversation().work.astatus())
     if status is None:
         raise not_found()
     work = (status.state, status.attempts, status.error, status.worker, sorted(status.paused))

@@ -127,11 +127,11 @@ async def _by_work(
 
 async def _opted_out(context: RequestContext, user: str | None, agent: str | None) -> ConversationList:
     """A user's conversations that are not remembered, in the order in which that was said."""
-    outs = await context.reader.aopt_outs(user_id=user, agent_id=agent)
+    outs = await context.reader.privacy.aopt_outs(user_id=user, agent_id=agent)
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
     begin = context.number("after") or 0
     wanted = [context.reader.conversation(str(out.thread_id), user_id=user, agent_id=out.agent_id) for out in named]
-    statuses = await asyncio.gather(*(each.astatus() for each in wanted[begin : begin + PAGE]))
+    statuses = await asyncio.gather(*(each.work.astatus() for each in wanted[begin : begin + PAGE]))
     there = [status for status in statuses if status is not None]
     infos = await _infos(context, there)
     further = str(begin + PAGE) if len(named) > begin + PAGE else ""
@@ -147,7 +147,7 @@ async def _opt_outs(
 ) -> set[tuple[str | None, str | None, str | None]]:
     """Which conversations of these owners are not remembered: a read for each owner of a page."""
     owners = list(dict.fromkeys(status.key.user_id for status in statuses))
-    found = await asyncio.gather(*(context.reader.aopt_outs(user_id=owner) for owner in owners))
+    found = await asyncio.gather(*(context.reader.privacy.aopt_outs(user_id=owner) for owner in owners))
     return {
         (owner, out.agent_id, out.thread_id)
         for owner, outs in zip(owners, found, strict=True)

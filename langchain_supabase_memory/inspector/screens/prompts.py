@@ -95,7 +95,7 @@ async def turn(request: Request) -> Response:
         raise _no_prompt()
     manifest, *before = page.manifests
     # A manifest knows an item by the beginning of its id.
-    board = await conversation.aboard(history=True) if manifest.items else None
+    board = await conversation.board.aread(history=True) if manifest.items else None
     items = {} if board is None else {item.id[:8]: item for item in board.items}
     return render_page(
         context,

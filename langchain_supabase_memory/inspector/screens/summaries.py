@@ -22,7 +22,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     head, segments = await asyncio.gather(
-        conversation_header.load_header(context), conversation.asummaries(last=NEWEST)
+        conversation_header.load_header(context), conversation.summaries.alist(last=NEWEST)
     )
     return render_page(
         context,

@@ -65,7 +65,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     head, coverage, segments = await asyncio.gather(
-        conversation_header.load_header(context), conversation.acoverage(), conversation.asummaries(last=100)
+        conversation_header.load_header(context), conversation.acoverage(), conversation.summaries.alist(last=100)
     )
     end = head.status.next_sequence
     at = context.number("at", maximum=max(0, end - 1))

@@ -23,8 +23,8 @@ def doctor(services: Services) -> Flow[list[Finding]]:
     """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
 
     The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
-    tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database tells
-    less, and a line says so.
+    tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database
+    tells less, and a line says so.
 
     Args:
         services: The memory.

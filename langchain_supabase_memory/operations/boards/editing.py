@@ -94,8 +94,8 @@ def add_item(
         actor: Who writes it.
         entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
         state: Of an action or a question, its state; `open` by default.
-        author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is no
-            person's word: a writer may change it.
+        author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is
+            no person's word: a writer may change it.
         begin: Whether a conversation that has not begun begins with this item.
         redactor: What takes secrets and personal data out of what is stored.
 

@@ -109,8 +109,9 @@ def find(
     """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
 
     It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-    itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten. Several
-    come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be indexed.
+    itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten.
+    Several come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be
+    indexed.
 
     Args:
         scope: Where to look.

@@ -54,8 +54,8 @@ def index_messages(
 ) -> Flow[IndexResult]:
     """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
 
-    What was said is found by its words at once. Vectors are for an embedder to give: what it does not give, because
-    there is none or because it fails, whoever indexes next with an embedder fills in.
+    What was said is found by its words at once. Vectors are for an embedder to give: what it does not give,
+    because there is none or because it fails, whoever indexes next with an embedder fills in.
 
     Args:
         key: The conversation; one that does not exist has nothing to index.

@@ -1,0 +1,32 @@
+# Written by tools/handles.py. Do not edit.
+"""What people decided about a conversation."""
+
+from __future__ import annotations
+
+from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.operations.controls import ControlChange, OptOut, changes, opt_outs
+from langchain_supabase_memory.values import Scope
+
+
+class ConversationPrivacy(ConversationHandle):
+    """What people decided about a conversation: opt-outs, ratings and edits."""
+
+    def opt_outs(self) -> list[OptOut]:
+        """What is not to be remembered, with who said so and when, the oldest first."""
+        return self._memory.run(opt_outs(Scope.of(self._key)))
+
+    async def aopt_outs(self) -> list[OptOut]:
+        """The async twin of `opt_outs`."""
+        return await self._memory.arun(opt_outs(Scope.of(self._key)))
+
+    def changes(self, *, limit: int = 100) -> list[ControlChange]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            limit: The most, up to 500.
+        """
+        return self._memory.run(changes(Scope.of(self._key), limit=limit))
+
+    async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
+        """The async twin of `changes`."""
+        return await self._memory.arun(changes(Scope.of(self._key), limit=limit))

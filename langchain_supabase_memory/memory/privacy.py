@@ -1,0 +1,163 @@
+# Written by tools/handles.py. Do not edit.
+"""What people decide about all that is remembered of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.operations.controls import (
+    ControlChange,
+    OptOut,
+    changes,
+    opt_in,
+    opt_out,
+    opt_outs,
+    rate,
+)
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.values import Chunk
+
+
+class Privacy(MemoryHandle):
+    """What people decide about all of a user's conversations, and what that changed: `memory.privacy`."""
+
+    def opt_out(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
+
+        Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
+        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
+        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
+        stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
+        conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+
+        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
+        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
+        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
+        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
+        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
+        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+
+        Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            topic: The topic, up to 200 characters; `None` for a conversation itself.
+            actor: Who says so; it is noted with the time.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
+        """
+        return self._memory.run(opt_out(self._memory.scope(user_id, agent_id), topic, actor=actor))
+
+    async def aopt_out(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """The async twin of `opt_out`."""
+        return await self._memory.arun(opt_out(self._memory.scope(user_id, agent_id), topic, actor=actor))
+
+    def opt_in(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """Remember again what `opt_out` with the same arguments had named.
+
+        Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
+        chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
+        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
+        and summaries and boards stay as they are until they are regenerated.
+
+        Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            topic: The topic; `None` for a conversation itself.
+            actor: Who says so; it is noted with the time.
+
+        Returns:
+            Whether it had not been remembered.
+        """
+        return self._memory.run(opt_in(self._memory.scope(user_id, agent_id), topic, actor=actor))
+
+    async def aopt_in(
+        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
+    ) -> bool:
+        """The async twin of `opt_in`."""
+        return await self._memory.arun(opt_in(self._memory.scope(user_id, agent_id), topic, actor=actor))
+
+    def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+        """What is not to be remembered, with who said so and when, the oldest first.
+
+        Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+        """
+        return self._memory.run(opt_outs(self._memory.scope(user_id, agent_id)))
+
+    async def aopt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+        """The async twin of `opt_outs`."""
+        return await self._memory.arun(opt_outs(self._memory.scope(user_id, agent_id)))
+
+    def changes(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
+    ) -> list[ControlChange]:
+        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+
+        Args:
+            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
+            agent_id: Only with this agent; by default with all.
+            limit: The most, up to 500.
+        """
+        return self._memory.run(changes(self._memory.scope(user_id, agent_id), limit=limit))
+
+    async def achanges(
+        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
+    ) -> list[ControlChange]:
+        """The async twin of `changes`."""
+        return await self._memory.arun(changes(self._memory.scope(user_id, agent_id), limit=limit))
+
+    def rate(
+        self,
+        chunk: Chunk | str,
+        *,
+        user_id: str | None = None,
+        actor: str,
+        useful: bool | None = None,
+        importance: float | None = None,
+    ) -> float:
+        """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
+
+        Args:
+            user_id: The owner; the memory's by default.
+            chunk: The chunk, as it was recalled, or its id.
+            actor: Who says so; it is noted with the time.
+            useful: Whether it was of use: an importance of 0.9 or 0.1.
+            importance: Or its importance itself, from 0 to 1.
+
+        Returns:
+            Its importance from now on.
+
+        Raises:
+            InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
+            NotFoundError: There is no such chunk.
+        """
+        return self._memory.run(
+            rate(self._memory.owner(user_id), chunk, actor=actor, useful=useful, importance=importance)
+        )
+
+    async def arate(
+        self,
+        chunk: Chunk | str,
+        *,
+        user_id: str | None = None,
+        actor: str,
+        useful: bool | None = None,
+        importance: float | None = None,
+    ) -> float:
+        """The async twin of `rate`."""
+        return await self._memory.arun(
+            rate(self._memory.owner(user_id), chunk, actor=actor, useful=useful, importance=importance)
+        )
