@@ -350,7 +350,7 @@ class ChunkPolicy:
 
     Attributes:
         max_tokens: The most tokens of one chunk; a longer message becomes several, cut at sentences.
-        max_stretch_tokens: The most tokens of a stretch, the part of the talk that chunks belong to.
+        max_episode_tokens: The most tokens of a episode, the part of the talk that chunks belong to.
         pause: How long nothing is said where one sitting ends and another begins. Neighbors across it are none.
         max_age: How long a chunk is found, from when it was indexed; by default as long as its messages are kept.
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
@@ -366,7 +366,7 @@ class ChunkPolicy:
     """
 
     max_tokens: int = 256
-    max_stretch_tokens: int = 1_000
+    max_episode_tokens: int = 1_000
     pause: timedelta = timedelta(hours=4)
     max_age: timedelta | None = None
     language: str | None = None
@@ -376,7 +376,7 @@ class ChunkPolicy:
     importance: Annotated[Callable[[str, Any], float] | None, Named] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _counts(self, "max_tokens", "max_stretch_tokens", "batch", "inline_batches")
+        _counts(self, "max_tokens", "max_episode_tokens", "batch", "inline_batches")
         positive_duration("pause", self.pause, optional=False)
         positive_duration("max_age", self.max_age)
         choice("mode", self.mode, MODES)

@@ -566,7 +566,7 @@ class Chunk:
         from_sequence: The first message it is made of.
         to_sequence: The last.
         message_ids: Their ids.
-        episode: The first sequence of the stretch of talk that it belongs to.
+        episode: The first sequence of the episode of talk that it belongs to.
         type: `dialogue`, `action`, `fact`, `question` or `answer`.
         role: Who speaks.
         speaker: Their name, if the message has one.

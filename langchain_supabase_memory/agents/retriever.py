@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _IDS: Final = ("thread_id", "user_id", "agent_id")
 _FILTERS: Final = tuple(each.name for each in fields(Filters) if each.name != "limit")  # that is `k`
-_OF_CHUNKS: Final = ("types", "min_importance", "min_similarity", "stretch", "characters")
+_OF_CHUNKS: Final = ("types", "min_importance", "min_similarity", "episode", "characters")
 _METADATA: Final = (
     "score",
     "score_parts",
@@ -55,7 +55,7 @@ _METADATA: Final = (
     "speaker",
     "type",
     "importance",
-    "stretch",
+    "episode",
 )
 
 
@@ -76,12 +76,12 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
     `score_parts`, `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`,
-    `speaker`, `type`, `importance`, `said_at` and `stretch`. With `neighbors` or `stretch` the words around it come in
+    `speaker`, `type`, `importance`, `said_at` and `episode`. With `neighbors` or `episode` the words around it come in
     `page_content`, a line for each with who says it; then the range and the ids are those of all of them.
 
     With `exact` a document is a message that holds the query letter by letter, up to 1,000 characters of it, and
     `neighbors` counts messages, up to 10. It looks until it has `k` of them, 2,000 messages with each call. Scores,
-    types, importance, stretches and a bound in characters are of chunks: to ask for one of these is an error then.
+    types, importance, episodes and a bound in characters are of chunks: to ask for one of these is an error then.
 
     Attributes:
         memory: Where to look.
@@ -98,7 +98,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         min_importance: Only what matters at least so much, 0 to 1.
         min_similarity: Only what is at least so near to the question, -1 to 1.
         neighbors: How many units before and after come with each.
-        stretch: Whether the whole stretch of talk comes with each.
+        episode: Whether the whole episode of talk comes with each.
         fusion: How words and meaning become one ranking: `score` or `rrf`.
         weights: What each part of the score counts.
         exact_below: Scopes of more chunks than this are not compared one by one.
@@ -122,7 +122,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     min_importance: float | None = None
     min_similarity: float | None = None
     neighbors: int = 0
-    stretch: bool = False
+    episode: bool = False
     fusion: str = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS
     exact_below: int = EXACT_BELOW
@@ -130,8 +130,8 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     if not TYPE_CHECKING:  # type checkers know the fields
 
-        def __init__(self, *given, **named):
-            if given:
+        def __init__(self, *fields, **named):
+            if fields:
                 raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
             refuse_unknown(type(self).__name__, named, type(self).model_fields)
             require_memory(named.get("memory"))
@@ -152,14 +152,14 @@ class SupabaseMemoryRetriever(BaseRetriever):
         return self
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **asked: Any
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return self._search(query, asked).run()
+        return self._search(query, options).run()
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **asked: Any
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return await self._search(query, asked).arun()
+        return await self._search(query, options).arun()
 
     def _get_ls_params(self, **_: Any) -> LangSmithRetrieverParams:
         params = LangSmithRetrieverParams(ls_retriever_name="supabase_memory", ls_vector_store_provider="Supabase")

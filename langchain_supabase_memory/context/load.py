@@ -140,12 +140,12 @@ def load_after_expiry(pack: ContextPack, retention: Retention | None, flow: Flow
         flow: What makes something.
     """
 
-    def kept() -> Flow[T]:
+    def run_flow() -> Flow[T]:
         key = pack.key
         yield from forget_expired(retention, user_id=key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
         return (yield from flow)
 
-    return named_like(kept(), flow) if pack.expired else flow
+    return named_like(run_flow(), flow) if pack.expired else flow
 
 
 def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow[IndexResult]:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.inspector.error_pages import on_unexpected_error
-from langchain_supabase_memory.inspector.rendering import render
+from langchain_supabase_memory.inspector.rendering import render_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,9 +140,9 @@ class AuthMiddleware:
         host = request.headers.get("host", "")
         if _name(host) not in self._hosts:
             hint = "Open the address that was printed; or name this host with --allow-host, or hosts=."
-            return render(request, 421, "This is not an address of the inspector.", hint)
+            return render_error(request, 421, "This is not an address of the inspector.", hint)
         if not _is_own(request, host):
-            return render(request, 403, "Another site asked for this.", "Open the inspector's own address.")
+            return render_error(request, 403, "Another site asked for this.", "Open the inspector's own address.")
         token = request.query_params.get("token")
         if token is not None and request.method == "GET":
             made = self._gate.exchange_key(token)
@@ -152,7 +152,7 @@ class AuthMiddleware:
             hint = (
                 "The printed address works once, in one browser: start `supabase-memory inspect` again for a new one."
             )
-            return render(request, 401, "You are not let in.", hint)
+            return render_error(request, 401, "You are not let in.", hint)
         return None
 
     def _entered(self, request: Request, session: str) -> Response:

@@ -13,7 +13,7 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
-from langchain_supabase_memory.inspector.rendering import render
+from langchain_supabase_memory.inspector.rendering import render_error
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,20 +28,22 @@ def on_memory_error(request: Request, error: Exception) -> Response:
     """An error of the memory, such as a database that is away or of another release."""
     assert isinstance(error, SupabaseMemoryError)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 503)
-    return render(request, status, error.reason, error.hint, is_away=isinstance(error, UnavailableError))
+    return render_error(request, status, error.reason, error.hint, is_away=isinstance(error, UnavailableError))
 
 
 def on_http_error(request: Request, error: Exception) -> Response:
     """Something that is asked for and does not exist, or is not permitted."""
     status: int = error.status_code  # type: ignore[attr-defined]
     if status == 404:
-        return render(request, 404, "There is no such page.", "Begin at the list of conversations.")
+        return render_error(request, 404, "There is no such page.", "Begin at the list of conversations.")
     detail: str = error.detail  # type: ignore[attr-defined]
     what, _, hint = detail.partition("\n")
-    return render(request, status, what, hint)
+    return render_error(request, status, what, hint)
 
 
 def on_unexpected_error(request: Request, error: Exception) -> Response:
     """A mistake of ours; its class is logged, for its text may hold content."""
     _logger.error("A page of the inspector failed", extra=error_fields(error))
-    return render(request, 500, "This page failed.", f"Please report {type(error).__name__}, and what you asked for.")
+    return render_error(
+        request, 500, "This page failed.", f"Please report {type(error).__name__}, and what you asked for."
+    )

@@ -29,7 +29,7 @@ LONGEST: Final = 20_000
 
 
 def render_page(
-    context: RequestContext, template: str, *, tab: str, etag: str = "", about: str = "", **given: Any
+    context: RequestContext, template: str, *, tab: str, etag: str = "", about: str = "", **values: Any
 ) -> HTMLResponse:
     """A page.
 
@@ -39,17 +39,17 @@ def render_page(
         tab: Where it is in the navigation.
         etag: How that stood which the page shows, so that it is told of a change.
         about: What of the memory it has to be told of; nothing by default.
-        given: What the template needs beside.
+        values: What the template needs beside.
     """
     asked = {name: value for name, value in context.asked.items() if name in ("user", "agent", "thread", "state")}
     events = context.link("/events", about=about, seen=etag, **asked) if about else ""
     text = _PAGES.get_template(template).render(
-        context=context, link=context.link, root=context.root, tab=tab, events=events, **given
+        context=context, link=context.link, root=context.root, tab=tab, events=events, **values
     )
     return HTMLResponse(text)
 
 
-def render(request: Request, status: int, title: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
+def render_error(request: Request, status: int, title: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
     """A page that says what went wrong, and the next action."""
     root = request.scope.get("root_path", "")
     is_part = request.headers.get("hx-request") == "true"
@@ -59,9 +59,9 @@ def render(request: Request, status: int, title: str, hint: str, *, is_away: boo
     return HTMLResponse(text, status)
 
 
-def render_part(context: RequestContext, template: str, **given: Any) -> HTMLResponse:
+def render_part(context: RequestContext, template: str, **values: Any) -> HTMLResponse:
     """A part of a page, to be put in place."""
-    text = _PAGES.get_template(template).render(context=context, link=context.link, **given)
+    text = _PAGES.get_template(template).render(context=context, link=context.link, **values)
     return HTMLResponse(text)
 
 
@@ -111,9 +111,9 @@ def plural(count: int, one: str, plural_form: str = "") -> str:
     return f"{count:,} {one if count == 1 else plural_form or one + 's'}"
 
 
-def etag(*seen: Any) -> str:
+def etag(*values: Any) -> str:
     """How something stands, in a few letters that say nothing of it."""
-    return blake2b(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
+    return blake2b(repr(values).encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def kind(author: str | None) -> str:

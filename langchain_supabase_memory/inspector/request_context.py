@@ -119,18 +119,18 @@ class RequestContext:
             raise not_found()
         return info
 
-    def link(self, path: str, **asked: Any) -> str:
+    def link(self, path: str, **query: Any) -> str:
         """An address of this inspector; what is `None` or empty is left out."""
-        query = _query(asked)
-        return f"{self.root}{path}{'?' if query else ''}{query}"
+        text = _query(query)
+        return f"{self.root}{path}{'?' if text else ''}{text}"
 
-    def conversation_link(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **asked: Any) -> str:
+    def conversation_link(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **query: Any) -> str:
         """An address below a conversation."""
-        return self._path_below(self._conversation_query(user_id, agent_id, thread_id), path, asked)
+        return self._path_below(self._conversation_query(user_id, agent_id, thread_id), path, query)
 
-    def page_link(self, path: str, **asked: Any) -> str:
+    def page_link(self, path: str, **query: Any) -> str:
         """An address below the conversation that this one names."""
-        return self._path_below(self._conversation_segments, path, asked)
+        return self._path_below(self._conversation_segments, path, query)
 
     @cached_property
     def root(self) -> str:

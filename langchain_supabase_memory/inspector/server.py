@@ -84,7 +84,7 @@ def serve(
         )
         shown = f"[{named}]" if ":" in named else named
         echo(f"http://{shown}:{listener.getsockname()[1]}/?token={token}")
-        server = _InspectorServer(config, app.state.inspected.beat.stop)
+        server = _InspectorServer(config, app.state.inspected.notifier.stop)
         run(server.serve(sockets=[listener]))
     if server.is_interrupted:  # nobody else says so where SIGINT is ignored, as in a shell's background
         raise KeyboardInterrupt

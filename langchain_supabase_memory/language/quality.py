@@ -152,12 +152,12 @@ def is_scored(source: Sequence[TranscriptLine], summary: str, *, before: str | N
     )
 
 
-def _score(kept: Mapping[str, int], present: Mapping[str, int]) -> float:
+def _score(counts: Mapping[str, int], present: Mapping[str, int]) -> float:
     """The weighted mean of the recall of each kind that is present."""
     weight = sum(WEIGHTS[kind] for kind in KINDS if present[kind])
     if not weight:
         return 1.0
-    return sum(WEIGHTS[kind] * kept[kind] / present[kind] for kind in KINDS if present[kind]) / weight
+    return sum(WEIGHTS[kind] * counts[kind] / present[kind] for kind in KINDS if present[kind]) / weight
 
 
 def _bare(summary: str) -> str:

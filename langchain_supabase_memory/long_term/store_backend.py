@@ -150,4 +150,4 @@ class StoreLongTerm(SingleUserLongTerm[list[Op]]):
 
 def _label(id_: str) -> str:
     """An id as a label that no store misreads: one for each id, without dots, patterns and control characters."""
-    return _SPECIAL.sub(lambda found: "".join(f"={byte:02X}" for byte in found[0].encode()), id_)
+    return _SPECIAL.sub(lambda match: "".join(f"={byte:02X}" for byte in match[0].encode()), id_)

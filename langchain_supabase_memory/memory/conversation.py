@@ -498,7 +498,7 @@ class Conversation(ConversationHandle):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -529,7 +529,7 @@ class Conversation(ConversationHandle):
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
                 vectors, whose words fit so much in relation to the best.
             neighbors: How many units before and after each chunk come with it.
-            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            episode: Whether the whole episode of talk of each chunk comes with it.
             fusion: How words and meaning become one ranking.
             weights: What each part of the score counts.
             exact_below: Scopes of more chunks than this are not compared one by one.
@@ -559,7 +559,7 @@ class Conversation(ConversationHandle):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,
@@ -585,7 +585,7 @@ class Conversation(ConversationHandle):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -611,7 +611,7 @@ class Conversation(ConversationHandle):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,
@@ -702,7 +702,7 @@ class Conversation(ConversationHandle):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -721,7 +721,7 @@ class Conversation(ConversationHandle):
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
                 vectors, whose words fit so much in relation to the best.
             neighbors: How many units before and after each chunk come with it.
-            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            episode: Whether the whole episode of talk of each chunk comes with it.
             fusion: How words and meaning become one ranking.
             weights: What each part of the score counts.
             exact_below: Scopes of more chunks than this are not compared one by one.
@@ -747,7 +747,7 @@ class Conversation(ConversationHandle):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,
@@ -769,7 +769,7 @@ class Conversation(ConversationHandle):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -788,7 +788,7 @@ class Conversation(ConversationHandle):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,

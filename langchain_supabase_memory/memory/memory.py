@@ -687,7 +687,7 @@ class SupabaseMemory(Constructors):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -708,7 +708,7 @@ class SupabaseMemory(Constructors):
             min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
                 vectors, whose words fit so much in relation to the best.
             neighbors: How many units before and after each chunk come with it.
-            stretch: Whether the whole stretch of talk of each chunk comes with it.
+            episode: Whether the whole episode of talk of each chunk comes with it.
             fusion: How words and meaning become one ranking.
             weights: What each part of the score counts.
             exact_below: Scopes of more chunks than this are not compared one by one.
@@ -734,7 +734,7 @@ class SupabaseMemory(Constructors):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,
@@ -758,7 +758,7 @@ class SupabaseMemory(Constructors):
         min_importance: float | None = None,
         min_similarity: float | None = None,
         neighbors: int = 0,
-        stretch: bool = False,
+        episode: bool = False,
         fusion: Fusion = "score",
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
@@ -777,7 +777,7 @@ class SupabaseMemory(Constructors):
                     min_importance=min_importance,
                     min_similarity=min_similarity,
                     neighbors=neighbors,
-                    stretch=stretch,
+                    episode=episode,
                     fusion=fusion,
                     weights=weights,
                     exact_below=exact_below,

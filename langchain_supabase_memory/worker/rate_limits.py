@@ -80,13 +80,13 @@ class LimitedModel:
     Args:
         model: The model.
         limits: Its limits.
-        asked: Called whenever the model is.
+        count_call: Called whenever the model is asked.
     """
 
-    def __init__(self, model: SummaryModel, limits: RateLimiter, asked: Callable[[], None]) -> None:
+    def __init__(self, model: SummaryModel, limits: RateLimiter, count_call: Callable[[], None]) -> None:
         self._model = model
         self._limits = limits
-        self._asked = asked
+        self._count_call = count_call
         self.name = model.name
 
     def answer(self, ask: Ask) -> BaseMessage:
@@ -97,7 +97,7 @@ class LimitedModel:
         """Ask within the limits."""
 
         async def call() -> BaseMessage:
-            self._asked()
+            self._count_call()
             return await self._model.aanswer(ask)
 
         answer: BaseMessage = await self._limits.through(call)

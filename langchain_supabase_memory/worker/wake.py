@@ -44,7 +44,7 @@ class Wake:
         self._rang = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
         self._settling: asyncio.TimerHandle | None = None
-        self._heard_more = False
+        self._has_more = False
 
     async def __aenter__(self) -> Self:
         if self._listen is not None:
@@ -83,28 +83,28 @@ class Wake:
         self._rang.clear()
         return True
 
-    def _heard(self) -> None:
+    def _on_notification(self) -> None:
         """Note a notification, and go on at once: a listener that is slow would fill the server's queue."""
         if self._settle_seconds == 0:
             self._rang.set()
         elif self._settling is None:
             self._settling = asyncio.get_running_loop().call_later(self._settle_seconds, self._after_debounce)
         else:
-            self._heard_more = True
+            self._has_more = True
 
     def _after_debounce(self) -> None:
         self._rang.set()
         self._settling = None
-        if self._heard_more:  # that has not settled yet
-            self._heard_more = False
-            self._heard()
+        if self._has_more:  # that has not settled yet
+            self._has_more = False
+            self._on_notification()
 
     async def _hear(self, listen: Callable[..., Any]) -> None:
         while True:
             try:
                 async with aclosing(listen(CHANNEL)) as heard:
                     async for _ in heard:
-                        self._heard()
+                        self._on_notification()
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # the clock goes on

@@ -65,7 +65,7 @@ async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, color: s
         "type": "answer",
         "importance": chunk.importance,
         "said_at": chunk.said_at.isoformat(),
-        "stretch": 0,
+        "episode": 0,
     }
     scores = [each.metadata["score"] for each in documents]
     assert scores == sorted(scores, reverse=True)
@@ -246,7 +246,7 @@ async def test_messages_are_found_letter_by_letter(memory: SupabaseMemory, color
     assert len(await found(color, retriever, "glaze", k=2)) == 2
     assert await found(color, retriever, "glaze which", exact=None)
     wrong: dict[str, Any]
-    for wrong in ({"exact": "best"}, {"neighbors": 11}, {"types": ["fact"]}, {"stretch": True}, {"characters": 100}):
+    for wrong in ({"exact": "best"}, {"neighbors": 11}, {"types": ["fact"]}, {"episode": True}, {"characters": 100}):
         with pytest.raises(InvalidInputError):
             await found(color, retriever, "glaze", **{"exact": "newest", **wrong})
     with pytest.raises(InvalidInputError, match="exact"):

@@ -820,7 +820,7 @@ async def test_servers_decide_and_users_read_what_holds(door: Door, user_id: str
     for mistake in ({"stage": 7}, {"stage": None}, {"stage": "on", "share": 2}, {"stage": "on", "by": " "}):
         with pytest.raises(InvalidInputError):
             await door(
-                door.service.rollout.set, mistake["stage"], by=mistake.get("by", "ana"), share=mistake.get("share", 1),
+                door.service.rollout.set, mistake["stage"], actor=mistake.get("by", "ana"), share=mistake.get("share", 1),
                 agent_id=agent_id,
             )  # fmt: skip
 

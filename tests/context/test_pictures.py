@@ -130,8 +130,8 @@ def test_manifests_are_tables(memory: SupabaseMemory) -> None:
     differs = later.since(earlier)
     text = safe(differs._repr_html_()).text
     recent = next(part for part in differs.parts if part.name == "recent")
-    assert f"recent{recent.describe}{recent.characters:+,}{recent.tokens:+,}" in text
-    assert "first" in recent.describe
+    assert f"recent{recent.change}{recent.characters:+,}{recent.tokens:+,}" in text
+    assert "first" in recent.change
     assert "nothing differs" in later.since(later)._repr_html_()
     small = conversation.context("Now?", budget=ContextBudget(characters=400), model=None).manifest
     left_out = safe(small._repr_html_()).text

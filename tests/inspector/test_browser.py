@@ -500,7 +500,7 @@ def test_hostile_words_stay_words(chromium: Browser, conn_string: str, user_id: 
         said.append([HumanMessage(HOSTILE, id=HOSTILE), AIMessage("שלום " + HOSTILE + "\u202e 🦎", id="answer")])
         said.update(title=HOSTILE)
         item = said.board.add("fact", HOSTILE, actor=HOSTILE)
-        with served(memory, chromium, write=True, by=HOSTILE) as inspector:
+        with served(memory, chromium, write=True, actor=HOSTILE) as inspector:
             page = inspector.open(f"/?user={user_id}")
             dialogs: list[str] = []
 

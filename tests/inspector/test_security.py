@@ -65,7 +65,7 @@ async def test_the_cookie_is_for_this_page_alone(memory: SupabaseMemory) -> None
         cookie = (await http.get("/", params={"token": TOKEN})).headers["set-cookie"]
     assert TOKEN not in cookie
     assert [part.strip() for part in cookie.split(";")[1:]] == ["Path=/", "HttpOnly", "SameSite=Strict"]
-    async with client(app, cookies={app.state.inspected.gate.cookie: "guessed"}) as http:
+    async with client(app, cookies={app.state.inspected.sessions.cookie: "guessed"}) as http:
         assert (await http.get("/")).status_code == 401
     async with client(app, headers={"cookie": "=;\x01; broken"}) as http:
         assert (await http.get("/")).status_code == 401
@@ -75,7 +75,7 @@ async def test_the_cookies_of_other_applications_of_this_machine_are_no_hindranc
     app = application(memory, token=TOKEN)
     async with client(app) as http:
         await http.get("/", params={"token": TOKEN})
-        ours = f"{app.state.inspected.gate.cookie}={http.cookies[app.state.inspected.gate.cookie]}"
+        ours = f"{app.state.inspected.sessions.cookie}={http.cookies[app.state.inspected.sessions.cookie]}"
     for others in ('g_state={"i_l":0}', "a b=c", "=", "x=ä", 'y="'):
         async with client(app, headers={"cookie": f"{others}; {ours}".encode()}) as http:
             assert (await http.get("/")).status_code == 200, others
@@ -273,7 +273,7 @@ async def test_what_was_said_is_never_more_than_words(
         await said.summaries.aedit(segment.number, f"{HOSTILE} in short", actor=HOSTILE)
         await _with_hostile_names(conn_string, owner)
         asked: dict[str, Any] = {"user": owner, "agent": HOSTILE, "thread": HOSTILE}
-        async with Person(memory, write=True, by=HOSTILE) as person:
+        async with Person(memory, write=True, actor=HOSTILE) as person:
             pages = [
                 await person.answer("/", user=owner if whose else "", state=state, agent=HOSTILE)
                 for whose in (True, False)

@@ -93,8 +93,8 @@ class Person:
 
     @property
     def mark(self) -> str:
-        gate = self.app.state.inspected.gate
-        mark: str = gate.mark(str(self.http.cookies.get(gate.cookie)))
+        gate = self.app.state.inspected.sessions
+        mark: str = gate.form_token(str(self.http.cookies.get(gate.cookie)))
         return mark
 
 

@@ -1,4 +1,4 @@
-"""From texts to units, kinds and stretches: pure."""
+"""From texts to units, kinds and episodes: pure."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def run(
     found, _ = units(messages, most_tokens=256)
     asked = {"pause": timedelta(hours=4), "most_tokens": 1000, **asked}
     return [
-        (each.place, each.stretch) for each in assign_episodes(found, vectors or [None] * len(found), None, **asked)
+        (each.place, each.episode) for each in assign_episodes(found, vectors or [None] * len(found), None, **asked)
     ]
 
 
@@ -206,8 +206,8 @@ def test_a_long_pause_begins_a_segment_and_leaves_a_gap() -> None:
 def test_a_segment_has_a_ceiling() -> None:
     messages = said(*(HumanMessage("the same kiln again and again") for _ in range(9)))
     size = count_tokens("the same kiln again and again")
-    stretches = [stretch for _, stretch in run(messages, most_tokens=3 * size)]
-    assert stretches == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    episodes = [episode for _, episode in run(messages, most_tokens=3 * size)]
+    assert episodes == [0, 0, 0, 3, 3, 3, 6, 6, 6]
 
 
 def test_a_completed_action_ends_a_segment_at_the_next_question() -> None:
@@ -218,7 +218,7 @@ def test_a_completed_action_ends_a_segment_at_the_next_question() -> None:
         AIMessage("Done."),
         HumanMessage("now the kiln"),
     )
-    assert [stretch for _, stretch in run(messages)] == [0, 0, 0, 4]
+    assert [episode for _, episode in run(messages)] == [0, 0, 0, 4]
 
 
 @pytest.mark.parametrize("embedded", [True, False])
@@ -227,11 +227,11 @@ def test_a_change_of_topic_begins_a_segment(embedded: bool) -> None:
     kiln, plane = "the kiln glaze fires pottery", "airline ticket boarding luggage"
     messages = said(*(HumanMessage(kiln) for _ in range(8)), *(HumanMessage(plane) for _ in range(4)))
     vectors: list[list[float] | None] = [*([[1.0, 0.0]] * 8), *([[0.0, 1.0]] * 4)]
-    stretches = [stretch for _, stretch in run(messages, vectors if embedded else None)]
-    assert stretches[:8] == [0] * 8
-    assert stretches[8] == 8
+    episodes = [episode for _, episode in run(messages, vectors if embedded else None)]
+    assert episodes[:8] == [0] * 8
+    assert episodes[8] == 8
 
 
 def test_talk_of_one_topic_is_not_cut() -> None:
     messages = said(*((HumanMessage, AIMessage)[n % 2]("the kiln glaze fires pottery") for n in range(30)))
-    assert {stretch for _, stretch in run(messages)} == {0}
+    assert {episode for _, episode in run(messages)} == {0}

@@ -395,7 +395,7 @@ CALLS = {
         lambda: memory.conversation("t").context("q", budget=4000), r"ContextBudget\(tokens=4000\)"
     ),
     "a policy of boards for a call": Mistake(
-        lambda: memory.conversation("t").summarize(policy=BoardPolicy(), model=chat), r"SummaryPolicy\("
+        lambda: memory.conversation("t").summaries.make(policy=BoardPolicy(), model=chat), r"SummaryPolicy\("
     ),
     "retention as days of a call": Mistake(
         lambda: memory.conversation("t").append([HumanMessage("x")], retention=timedelta(days=1)), r"Retention\("
@@ -409,11 +409,11 @@ CALLS = {
     "a column that is none": Mistake(
         lambda: memory.conversation("t").read(columns=["content"]), "Columns are", InvalidInputError
     ),
-    "a turn as text": Mistake(lambda: memory.conversation("t").turn("last"), "whole number|Pass", InvalidInputError),
+    "a turn as text": Mistake(lambda: memory.conversation("t").turns.get("last"), "whole number|Pass", InvalidInputError),
     "nobody": Mistake(
         lambda: SupabaseMemory.from_conn_string(CONN).conversation("t").read(), "Pass user_id", InvalidInputError
     ),
-    "an index of nothing": Mistake(lambda: memory.conversation("t").reembed(), r"embeddings=OpenAIEmbeddings"),
+    "an index of nothing": Mistake(lambda: memory.conversation("t").chunks.reembed(), r"embeddings=OpenAIEmbeddings"),
 }  # fmt: skip
 
 MISTAKES = {**OPENING, **SIGNED_IN, **SETTINGS, **MODELS, **OVER, **CALLS}
@@ -438,7 +438,7 @@ def test_a_mistake_is_met_by_what_to_do_next(name: str, monkeypatch: pytest.Monk
         lambda: Memory.from_url(URL, KEY, buget=3),
         lambda: Memory.embedded("x", modle=3),
         lambda: memory.conversation("t").read(lats=5),
-        lambda: memory.conversation("t").aturns(lats=5),
+        lambda: memory.conversation("t").turns.alist(lats=5),
         lambda: memory.conversation("t").context("q", time_rang="week"),
         lambda: memory.recall("q", limits=5),
         lambda: memory.work.status(stat="due"),

@@ -905,7 +905,7 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
     # A model changes its own, and nothing that a person or the application wrote, changed, pinned or deleted.
     await door(conversation.board.edit, other, text="Call Ada again", state="open", **as_model)
     for by, kind in (("ana", "person"), ("billing", "application")):
-        held = await door(conversation.board.add, "fact", f"of {by}", by=by, author_kind=kind)
+        held = await door(conversation.board.add, "fact", f"of {by}", actor=by, author_kind=kind)
         with pytest.raises(InvalidInputError, match="no model changes it"):
             await door(conversation.board.edit, held, text="mine", **as_model)
     await door(conversation.board.pin, other, by="ana")

@@ -709,7 +709,7 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
     await door(conversation.index)
     found = (await door(conversation.recall, "hello")).chunks[0]
     assert found.importance < 0.9
-    assert await door(memory.privacy.rate, found, useful=True, by=BY) == pytest.approx(0.9)
+    assert await door(memory.privacy.rate, found, useful=True, actor=BY) == pytest.approx(0.9)
     again = (await door(memory.recall, "hello", min_importance=0.85)).chunks
     assert [(each.id, round(each.importance, 4)) for each in again] == [(found.id, 0.9)]
     assert await door(memory.privacy.rate, found.id, importance=0.25, actor="ben") == pytest.approx(0.25)
@@ -729,9 +729,9 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
         assert await door(stranger.privacy.changes, **who) == []
     for bad in ({}, {"useful": True, "importance": 0.5}, {"importance": 1.5}, {"importance": True}):
         with pytest.raises(InvalidInputError):
-            await door(memory.privacy.rate, found, by=BY, **bad)
+            await door(memory.privacy.rate, found, actor=BY, **bad)
     with pytest.raises(NotFoundError):
-        await door(memory.privacy.rate, str(uuid4()), useful=True, by=BY)
+        await door(memory.privacy.rate, str(uuid4()), useful=True, actor=BY)
 
 
 def test_feedback_outlives_an_indexing_anew(memory: SupabaseMemory) -> None:
@@ -915,9 +915,9 @@ async def test_controls_are_the_owners_through_every_door(door: Door, user_id: s
     conversation = memory.conversation("t")
     await door(conversation.append, [HumanMessage("My wage is 7.", id="m")])
     await door(conversation.index)
-    assert await door(memory.privacy.opt_out, topic="wage", by=BY)
+    assert await door(memory.privacy.opt_out, topic="wage", actor=BY)
     assert await door(conversation.chunks.list) == []
-    assert await door(conversation.opt_out, by=BY)
+    assert await door(conversation.opt_out, actor=BY)
     listed = await door(memory.privacy.opt_outs)
     assert [(each.topic, each.thread_id, each.agent_id, each.actor) for each in listed] == [
         ("wage", None, None, BY),

@@ -146,7 +146,7 @@ def test_chunks_are_the_same_however_messages_came_in(
     memory: SupabaseMemory, embeddings: Any, said: list[tuple[BaseMessage, timedelta]], steps: list[int]
 ) -> None:
     memory = as_it_is(memory, embeddings)
-    policy = ChunkPolicy(max_tokens=16, max_stretch_tokens=60)
+    policy = ChunkPolicy(max_tokens=16, max_episode_tokens=60)
     whole, bit_by_bit = f"whole-{next(_threads)}", f"bit-{next(_threads)}"
     times = [START + sum((pause for _, pause in said[: n + 1]), timedelta()) for n in range(len(said))]
     messages = [message for message, _ in said]
@@ -168,7 +168,7 @@ def test_chunks_are_the_same_however_messages_came_in(
 
 def test_a_segment_of_many_short_units_has_its_ceiling_however_they_came_in(memory: SupabaseMemory) -> None:
     texts = ["ok"] * 60
-    policy = ChunkPolicy(max_stretch_tokens=40)
+    policy = ChunkPolicy(max_episode_tokens=40)
     memory.conversation("whole").append(numbered(texts), created_at=START)
     memory.conversation("whole").index(chunking=policy)
     for message in numbered(texts):

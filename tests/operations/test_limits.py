@@ -209,7 +209,7 @@ def test_more_than_a_call_takes_is_refused_and_a_history_goes_on_in_parts(limite
         ),
         (
             {"board_items": 1},
-            lambda _, m: [m.conversation("b").add_board_item("fact", each, by="ana") for each in "ab"],
+            lambda _, m: [m.conversation("b").board.add("fact", each, by="ana") for each in "ab"],
             "board_items",
         ),
     ],

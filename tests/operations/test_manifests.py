@@ -95,7 +95,7 @@ async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str
 
 def test_a_pack_with_everything_says_why_each_part_is_there(memory: SupabaseMemory) -> None:
     told = talk(memory)
-    item = told.add_board_item("fact", "The kiln is blue.", by="ana")
+    item = told.board.add("fact", "The kiln is blue.", by="ana")
     pack = told.context("Which kiln was it?", budget=ContextBudget(characters=2500, max_messages=2, board=0.4))
     shown = pack.manifest
     parts = {part.name: part for part in shown.parts}
@@ -331,7 +331,7 @@ def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> N
     assert any(first <= recent.first // 2 * 2 <= last for first, last in now.changed)
     assert now.gone == ()
     assert not newest.resummarized
-    told.regenerate_summaries(by="ana")
+    told.summaries.regenerate(by="ana")
     assert told.manifests(limit=1).manifests[0].resummarized
 
 

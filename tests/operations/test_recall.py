@@ -324,7 +324,7 @@ def test_repeats_are_left_out_and_replaced(memory: SupabaseMemory) -> None:
         ]
 
 
-@pytest.mark.parametrize("asked", [{}, {"neighbors": 1}, {"neighbors": 3}, {"stretch": True}], ids=str)
+@pytest.mark.parametrize("asked", [{}, {"neighbors": 1}, {"neighbors": 3}, {"episode": True}], ids=str)
 @pytest.mark.parametrize("characters", [1, 40, 333, 2_000, 100_000])
 def test_a_limit_in_characters_is_never_exceeded(
     memory: SupabaseMemory, asked: dict[str, Any], characters: int
@@ -348,10 +348,10 @@ def test_neighbors_and_segments_come_in_order(memory: SupabaseMemory) -> None:
     conversation.index()
     [best] = conversation.recall("kiln", limit=1, neighbors=2).chunks
     assert (ids(best.before), ids([best]), ids(best.after)) == (["m2", "m3"], ["m4"], ["m5", "m6"])
-    [best] = conversation.recall("kiln", limit=1, stretch=True).chunks
-    stretch = [each.message_ids[0] for each in conversation.chunks.list() if each.episode == best.episode]
-    assert [*ids(best.before), *ids([best]), *ids(best.after)] == stretch
-    assert len(stretch) > 5
+    [best] = conversation.recall("kiln", limit=1, episode=True).chunks
+    episode = [each.message_ids[0] for each in conversation.chunks.list() if each.episode == best.episode]
+    assert [*ids(best.before), *ids([best]), *ids(best.after)] == episode
+    assert len(episode) > 5
     two = conversation.recall("kiln six", limit=2, neighbors=1).chunks
     shown = [*two[0].before, *two[0].after, *two[1].before, *two[1].after, *two]
     assert sorted(ids(shown)) == ["m3", "m4", "m5", "m6"]

@@ -276,7 +276,7 @@ WITHOUT_AN_ORDER: dict[str, Any] = {
         {"characters": 999, "limit": 12},
         {"limit": 6, "neighbors": 2},
         {"characters": 700, "neighbors": 1},
-        {"characters": 900, "stretch": True},
+        {"characters": 900, "episode": True},
         {"limit": 9, "fusion": "rrf"},
         {"limit": 5, "exact_below": 0},
     ],

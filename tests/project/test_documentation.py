@@ -227,7 +227,7 @@ def test_the_lifespan_keeps_the_boards(reader: Reader) -> None:
             pytest.fail("The worker left something undone.")
 
     asyncio.run(serve())
-    assert memory.conversation("studio").board().through_sequence == 1
+    assert memory.conversation("studio").board.read().through_sequence == 1
 
 
 # What is copied for production

@@ -41,9 +41,9 @@ def rewritten(code: str, pieces: Mapping[str, str]) -> str:
     places = [found[1] for found in _PIECE.finditer(code)]
     if sorted(places) != sorted(pieces):
         raise ValueError(f"the places for pieces are {sorted(places)}, and the pieces {sorted(pieces)}")
-    code = _PIECE.sub(lambda found: pieces[found[1]], code)
+    code = _PIECE.sub(lambda match: pieces[match[1]], code)
     for plain, distributed in _RULES:
         if plain not in code:
             raise ValueError(f"there is no {plain} to rewrite for Citus")
         code = code.replace(plain, distributed)
-    return _TRIGGER.sub(lambda found: f"do $trigger$ begin execute $one$ {found[0]} $one$; end $trigger$;", code)
+    return _TRIGGER.sub(lambda match: f"do $trigger$ begin execute $one$ {match[0]} $one$; end $trigger$;", code)

@@ -132,11 +132,11 @@ _UNDECIDED: Final = GuardedTask("The stage of the rollout could not be read; the
 def _flagged(flag: Callable[[], object], seconds: float) -> object:
     """What a flag says, within so many seconds."""
 
-    def asked() -> object:
+    def call_flag() -> object:
         answer = flag()
         return asyncio.run(_answer(answer)) if inspect.isawaitable(answer) else answer
 
-    return within(seconds, asked)
+    return within(seconds, call_flag)
 
 
 async def _aflagged(flag: Callable[[], object], seconds: float) -> object:

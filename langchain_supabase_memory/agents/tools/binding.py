@@ -206,7 +206,7 @@ def tool(
     """
     first = next(iter(schema.model_fields))
 
-    def answered(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
+    def run_call(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
         with _run_reporting(name, binding):
             if names:  # a bare text is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
@@ -215,10 +215,10 @@ def tool(
 
     # The default hides the parameter from direct calls, the annotation from the model.
     def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        return effects.run(answered(runtime, words, arguments))
+        return effects.run(run_call(runtime, words, arguments))
 
     async def arun(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        return await effects.arun(answered(runtime, words, arguments))
+        return await effects.arun(run_call(runtime, words, arguments))
 
     return StructuredTool(
         name=name,

@@ -390,10 +390,10 @@ def _work(console: Console, memory: SupabaseMemory, messages: int) -> None:
     if status is not None and status.error is not None:
         console.print(f"The worker failed ({status.error}); nothing is lost, the next try comes later.")
     how = "words" if memory.embeddings is None else f"words, and by meaning with {memory.embeddings.name}"
-    stretches = len({chunk.episode for chunk in studio.chunks.list()})
+    episodes = len({chunk.episode for chunk in studio.chunks.list()})
     console.print(
-        f"A worker did what was due in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {stretches} "
-        f"stretches of talk, to be recalled by {how}; {done.summaries} segments of the rolling summary; the board.",
+        f"A worker did what was due in {time.perf_counter() - started:.1f} s: {done.chunks} chunks in {episodes} "
+        f"episodes of talk, to be recalled by {how}; {done.summaries} segments of the rolling summary; the board.",
         highlight=False,
     )
     coverage = studio.coverage(budget=BUDGET)

@@ -43,7 +43,7 @@ class TimelineLine:
         first: The first of what is gone.
         last: The last.
         day: The day that begins with it.
-        opens_turn: Whether another state begins with it.
+        begins_range: Whether another state begins with it.
     """
 
     range: CoveredRange
@@ -51,7 +51,7 @@ class TimelineLine:
     first: int = 0
     last: int = 0
     day: datetime | None = None
-    opens_turn: bool = False
+    begins_range: bool = False
 
     @property
     def text(self) -> str:
@@ -188,14 +188,14 @@ def _lines(messages: Sequence[StoredMessage], coverage: Coverage, begin: int, st
             continue
         there = [stored[place] for place in range(first, last + 1) if place in stored]
         if not there:
-            made.append(TimelineLine(each, None, first, last, opens_turn=each is not before))
+            made.append(TimelineLine(each, None, first, last, begins_range=each is not before))
             before = each
         for message in there:
             assert message.created_at is not None
             day = message.created_at.date()
             made.append(
                 TimelineLine(
-                    each, message, day=message.created_at if day != today else None, opens_turn=each is not before
+                    each, message, day=message.created_at if day != today else None, begins_range=each is not before
                 )
             )
             today, before = day, each

@@ -3,5 +3,5 @@
 - `units`: messages that belong together, as the texts that are ranked and returned.
 - `parts`: long texts cut where a sentence ends.
 - `kinds`: what a text is, how much it matters, and whether it completes something.
-- `stretches`: where one stretch of talk ends and the next begins.
+- `episodes`: where one episode of talk ends and the next begins.
 """

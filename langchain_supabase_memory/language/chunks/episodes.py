@@ -1,6 +1,6 @@
-"""Where one stretch of talk ends and the next begins: at a pause, a change of topic, a completed action, a ceiling.
+"""Where one episode of talk ends and the next begins: at a pause, a change of topic, a completed action, a ceiling.
 
-Every decision looks back only, so the same messages make the same stretches however they come in.
+Every decision looks back only, so the same messages make the same episodes however they come in.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class PreviousUnits:
 
     Attributes:
         place: Where the newest unit stands.
-        stretch: The first sequence of its stretch.
+        episode: The first sequence of its episode.
         ended_at: When the last of it was said.
         completes: Whether something was done with it.
-        units: How many units its stretch has so far.
+        units: How many units its episode has so far.
         tokens: And how many approximate tokens.
         near: The words and the vector of the newest units of the same sitting, two at most, in order.
         known: How near each of the newest twenty was to what came before it.
     """
 
     place: int
-    stretch: int
+    episode: int
     ended_at: datetime
     completes: bool
     units: int
@@ -61,12 +61,12 @@ class PlacedUnit:
 
     Attributes:
         place: Its number in the conversation.
-        stretch: The first sequence of its stretch.
+        episode: The first sequence of its episode.
         cohesion: How near it is to what came before it, from 0 to 1; `None` if nothing did.
     """
 
     place: int
-    stretch: int
+    episode: int
     cohesion: float | None
 
 
@@ -78,7 +78,7 @@ def assign_episodes(
     pause: timedelta,
     most_tokens: int,
 ) -> list[PlacedUnit]:
-    """Give units their places and stretches.
+    """Give units their places and episodes.
 
     A topic changes before a user's message that is less like what was said just before than most were: by more than
     one standard deviation of the last twenty (the depth of a valley that TextTiling looks for, Hearst 1997, without
@@ -89,7 +89,7 @@ def assign_episodes(
         vectors: The vector of each unit's first text; `None` without an embedder.
         before: What is indexed already; `None` if nothing is.
         pause: How long nothing was said where one sitting ends and another begins.
-        most_tokens: The most tokens of a stretch.
+        most_tokens: The most tokens of a episode.
     """
     near = deque(
         (_WordsAndVector(text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR
@@ -97,7 +97,7 @@ def assign_episodes(
     known = deque(before.known if before else (), maxlen=KNOWN)
     size, count = (before.tokens, before.units) if before else (0, 0)
     place = before.place if before else -1
-    stretch = before.stretch if before else None
+    episode = before.episode if before else None
     said_at = before.ended_at if before else None
     completed = before is not None and before.completes
 
@@ -111,10 +111,10 @@ def assign_episodes(
         ends = paused or size + unit.tokens > most_tokens
         if not ends and unit.is_asked:
             ends = completed or (count > 1 and _changes(cohesion, known))
-        if stretch is None or ends:
-            stretch, size, count = unit.messages[0].sequence, 0, 0
+        if episode is None or ends:
+            episode, size, count = unit.messages[0].sequence, 0, 0
         place += APART if paused else 1
-        found.append(PlacedUnit(place, stretch, cohesion))
+        found.append(PlacedUnit(place, episode, cohesion))
         near.append(said)
         known.append(cohesion)
         size, count = size + unit.tokens, count + 1

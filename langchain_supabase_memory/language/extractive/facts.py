@@ -141,9 +141,9 @@ def facts(
     return [each for each in places.values() if not isinstance(each, str)]
 
 
-def clauses(whole: Sentence) -> list[Sentence]:
+def clauses(original: Sentence) -> list[Sentence]:
     """A sentence that tells two of the fixed attributes as parts with one each: "I'm called Ana and live in Davao"."""
-    reading = whole.reading
+    reading = original.reading
     cuts: list[int] = []
     told: set[str] = set()
     for each in reading.all(*_FIXED):
@@ -153,9 +153,9 @@ def clauses(whole: Sentence) -> list[Sentence]:
             cuts.append(reading.starts[first])
         told |= fresh
     if not cuts:
-        return [whole]
-    parts = [whole.text[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole.text)], strict=True)]
-    return [sentence(whole.place, whole.line, text) for part in parts if (text := _tidy(part))]
+        return [original]
+    parts = [original.text[start:end] for start, end in zip([0, *cuts], [*cuts, len(original.text)], strict=True)]
+    return [sentence(original.place, original.line, text) for part in parts if (text := _tidy(part))]
 
 
 def _tidy(part: str) -> str:

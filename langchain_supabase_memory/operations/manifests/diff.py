@@ -39,7 +39,7 @@ class PartDiff:
         return (self.after.tokens if self.after else 0) - (self.before.tokens if self.before else 0)
 
     @property
-    def describe(self) -> str:
+    def change(self) -> str:
         """In which way it differs, beside its size."""
         if self.before is None or self.after is None:
             return "came" if self.before is None else "went"
@@ -49,9 +49,9 @@ class PartDiff:
     def __str__(self) -> str:
         """The change in a line."""
         if self.before is None or self.after is None:
-            return f"{self.name}: {self.describe}, {abs(self.characters):,} characters"
+            return f"{self.name}: {self.change}, {abs(self.characters):,} characters"
         size = f"{self.characters:+,} characters, {self.tokens:+,} tokens"
-        return f"{self.name}: {'; '.join(filter(None, (size, self.describe)))}"
+        return f"{self.name}: {'; '.join(filter(None, (size, self.change)))}"
 
 
 _COMPARED: Final = ("reason", "first", "last", "number")
@@ -89,7 +89,7 @@ class ManifestDiff:
 
     def _repr_html_(self) -> str:
         rows = [
-            *((part.name, part.describe, f"{part.characters:+,}", f"{part.tokens:+,}") for part in self.parts),
+            *((part.name, part.change, f"{part.characters:+,}", f"{part.tokens:+,}") for part in self.parts),
             *((name, said, None, None) for name, said in self._changes_by_name()),
         ]
         note = None if rows else "nothing differs"

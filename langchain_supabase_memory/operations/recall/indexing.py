@@ -113,7 +113,7 @@ def index_messages(
             vectors = yield from _vectors(all_units, None, None)
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
-            fresh, firsts, _before(before), pause=chunking.pause, most_tokens=chunking.max_stretch_tokens
+            fresh, firsts, _before(before), pause=chunking.pause, most_tokens=chunking.max_episode_tokens
         )
         groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
         commit = yield from call(
@@ -281,11 +281,11 @@ def _stored(
     return answer["embedded"], answer["complete"]
 
 
-def chunk(row: Mapping[str, Any], **found: Any) -> Chunk:
+def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     """A chunk as the SQL functions show it, as a value."""
     times = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("said_at", "expires_at")}
     fields = {name: row[name] for name in Chunk.__dataclass_fields__ if name in row}
-    return Chunk(**{**fields, **times, **found})
+    return Chunk(**{**fields, **times, "episode": row["stretch"], **extra})
 
 
 def _page(
@@ -307,7 +307,7 @@ def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
     count, tokens = row["same"]
     return PreviousUnits(
         place=row["place"],
-        stretch=row["stretch"],
+        episode=row["stretch"],
         ended_at=datetime.fromisoformat(row["ended_at"]),
         completes=(row["type"] == "action" and row["is_group"]) or kinds.completes(near[-1]["content"]),
         units=count,
@@ -355,7 +355,7 @@ def _rows(
                 "from_sequence": unit.messages[0].sequence,
                 "to_sequence": unit.messages[-1].sequence,
                 "message_ids": ids,
-                "stretch": place.stretch,
+                "stretch": place.episode,
                 "type": part.kind,
                 "role": unit.role,
                 "speaker": unit.speaker,

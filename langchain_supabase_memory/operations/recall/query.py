@@ -43,7 +43,7 @@ class Filters:
         min_similarity: Only chunks whose cosine with the question is at least so much; where there are no vectors,
             whose words fit so much in relation to the best.
         neighbors: How many units before and after each chunk come with it.
-        stretch: Whether the whole stretch of talk of each chunk comes with it.
+        episode: Whether the whole episode of talk of each chunk comes with it.
         fusion: How words and meaning become one ranking.
         weights: What each part of the score counts.
         exact_below: Scopes of more chunks than this are not compared one by one.
@@ -60,7 +60,7 @@ class Filters:
     min_importance: float | None = None
     min_similarity: float | None = None
     neighbors: int = 0
-    stretch: bool = False
+    episode: bool = False
     fusion: Fusion = "score"
     weights: RecallWeights = DEFAULT_WEIGHTS
     exact_below: int = EXACT_BELOW
@@ -186,7 +186,7 @@ class RecallQuery:
             "limit": LIMIT if self.filters.limit is None and self.filters.characters is None else self.filters.limit,
             "characters": self.filters.characters,
             "neighbors": self.filters.neighbors,
-            "whole": self.filters.stretch,
+            "whole": self.filters.episode,
             "fusion": self.filters.fusion,
             "weights": asdict(self.filters.weights),
             "exact_below": self.filters.exact_below,

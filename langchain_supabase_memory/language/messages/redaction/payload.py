@@ -185,7 +185,7 @@ class _PayloadWalk:
 
     def _text(self, text: str, depth: int) -> str:
         if depth < _NESTED:
-            text = _DATA_URL.sub(lambda found: self._data_url(found, depth), text)
+            text = _DATA_URL.sub(lambda match: self._data_url(match, depth), text)
             url = _DATA_URL.fullmatch(text.strip())
             if url is not None and _MEDIA_TYPE.fullmatch(url["type"]):
                 return text

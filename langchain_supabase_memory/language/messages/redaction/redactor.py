@@ -156,7 +156,7 @@ class Redaction:
             text: A text.
             depth: How many layers of base64 it is in.
         """
-        shown = self._redactor._marks.sub(lambda found: FILLER * len(found[0]), text)
+        shown = self._redactor._marks.sub(lambda match: FILLER * len(match[0]), text)
         spans: list[tuple[int, int, str]] = []
         for look in views(shown):
             found = [
@@ -227,10 +227,10 @@ def redactor(redact: Redactor | Iterable[RedactionRule] | None) -> Redactor | No
     return redact if redact is None or isinstance(redact, Redactor) else Redactor(redact)
 
 
-def _guarded(name: str, look: Callable[..., Any], *given: Any) -> Any:
+def _guarded(name: str, look: Callable[..., Any], *arguments: Any) -> Any:
     """What a rule answers; if it fails, an error that tells neither the text nor what the rule said of it."""
     try:
-        return look(*given)
+        return look(*arguments)
     except Exception as error:  # whatever a rule of somebody else's does
         failed = type(error).__name__
     raise ConfigurationError(
