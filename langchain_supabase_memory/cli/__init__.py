@@ -1,9 +1,9 @@
-"""The command line, `supabase-memory`. The environment is read here and nowhere else.
+"""The command line, `supabase-memory`. Only this package reads the environment.
 
-- `application`: the group, which imports a command when it is called; `commands`: one module for each; `ending`.
-- `options`: what commands share on the command line, an address above all; `models`: what models they name.
-- `look`: how ids, states and progress look on a terminal; `living`: the line of a worker.
-- `demo`: the story that the command of this name tells.
+- `application`: the program and the registry of its commands; `commands`: one module per command; `exit_codes`.
+- `options`: options that commands share; `models`: the models that they name; `load_app`: the application of `--app`.
+- `formatting`, `text_layout`: how ids, states, progress and lines look; `status_line`: the line of a worker.
+- `demo`: the story that the command `demo` tells.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ import signal
 import sys
 from typing import Final
 
-STOPPED: Final = "Stopped by Ctrl-C."
-"""What is said at the end that Ctrl-C brings."""
+INTERRUPT_TEXT: Final = "Stopped by Ctrl-C."
+"""The last line after Ctrl-C."""
 
-INTERRUPTED: Final = 130
-"""The status that shells know for it: 128 and the number of SIGINT."""
+INTERRUPT: Final = 130
+"""The exit code after Ctrl-C: 128 and the number of SIGINT."""
 
 
 def main() -> None:
-    """Run the command line; say what to install where the extra `cli` is missing."""
+    """Run the command line. Without the extra `cli`, name the package to install."""
     try:
-        from langchain_supabase_memory.cli.ending import run
+        from langchain_supabase_memory.cli.exit_codes import run
 
         status = run()
-    except KeyboardInterrupt:  # before there is a command
-        sys.stderr.write(f"{STOPPED}\n")
-        status = INTERRUPTED
+    except KeyboardInterrupt:  # while the imports run
+        sys.stderr.write(f"{INTERRUPT_TEXT}\n")
+        status = INTERRUPT
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("click", "rich"):
             raise
         sys.exit(
             "The command line needs packages that are not installed.\nRun: pip install 'langchain-supabase-memory[cli]'"
         )
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is to end what was started
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the process is left
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""The models that options and the environment name; without a key, what needs none."""
+"""The models that options and the environment name; without a key, those that need none."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer
 
 MODEL: Final = "gpt-5.5"
-"""The chat model of OpenAI where none is named."""
+"""The default chat model of OpenAI."""
 
 EMBEDDINGS: Final = "text-embedding-3-small"
-"""The embedder that goes with it."""
+"""The default embedding model of OpenAI."""
 
 _KEY: Final = "OPENAI_API_KEY"
 
@@ -27,11 +27,11 @@ def has_key() -> bool:
     return bool(os.environ.get(_KEY))
 
 
-def writer(name: str | None) -> Summarizer:
-    """The model that writes.
+def summarizer(name: str | None) -> Summarizer:
+    """Load the model that writes summaries and boards.
 
     Args:
-        name: A model of OpenAI; by default `MODEL` where there is a key, and else what selects quotes.
+        name: A model of OpenAI; by default `MODEL`, and without a key an extractive summarizer.
 
     Raises:
         ConfigurationError: A model is named, and there is no key.
@@ -45,27 +45,26 @@ def writer(name: str | None) -> Summarizer:
 
 
 def chat_model(name: str) -> BaseChatModel:
-    """A chat model of OpenAI.
+    """Load a chat model of OpenAI.
 
     Raises:
         ConfigurationError: There is no key.
         MissingDependencyError: The extra `openai` is not installed.
     """
-    made: BaseChatModel = _of_openai("ChatOpenAI", "A model of OpenAI", name)
-    return made
+    model: BaseChatModel = _openai_model("ChatOpenAI", "A model of OpenAI", name)
+    return model
 
 
-def embedder(name: str) -> Embeddings:
-    """An embedder of OpenAI; errors as for `chat_model`."""
-    made: Embeddings = _of_openai("OpenAIEmbeddings", "An embedder of OpenAI", name)
-    return made
+def embedder(name: str | None) -> Embeddings | None:
+    """Load an embedding model of OpenAI; `None` where none is named. The errors are those of `chat_model`."""
+    return _openai_model("OpenAIEmbeddings", "An embedder of OpenAI", name) if name else None
 
 
-def of_an_agent(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None]:
-    """An agent's chat model, what writes its summaries, and its embedder.
+def agent_models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None]:
+    """Load an agent's chat model, its summarizer and its embedder.
 
     Args:
-        name: A chat model of OpenAI, where there is a key; without one all are stand-ins, and there is no embedder.
+        name: A chat model of OpenAI. Without a key, stand-ins replace the models, and there is no embedder.
 
     Raises:
         MissingDependencyError: The extra `openai` is not installed.
@@ -75,17 +74,16 @@ def of_an_agent(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None
         return chat, chat, embedder(EMBEDDINGS)
     from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
 
-    return OfflineQuotingModel(), writer(None), None
+    return OfflineQuotingModel(), summarizer(None), None
 
 
-def _of_openai(kind: str, what: str, name: str) -> Any:
+def _openai_model(kind: str, label: str, name: str) -> Any:
     try:
         import langchain_openai
     except ImportError:
-        raise MissingDependencyError(what, "openai") from None
+        raise MissingDependencyError(label, "openai") from None
     if not has_key():
         raise ConfigurationError(
-            f"{what} needs {_KEY}, which the environment does not have.",
-            hint=f"Set {_KEY}, or leave the model out.",
+            f"{label} needs {_KEY}, which the environment does not have.", hint=f"Set {_KEY}, or leave the model out."
         )
     return getattr(langchain_openai, kind)(model=name)

@@ -1,8 +1,8 @@
-"""What several commands share on the command line: where the database is, options that cannot apply, plain errors."""
+"""Options that commands share: the database, the models, the set-up; and checks of options that exclude each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from langchain_supabase_memory.adapters.addresses import is_publishable
-from langchain_supabase_memory.cli.look import working
+from langchain_supabase_memory.cli.formatting import spinner
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.invisible import spell_out_lines
 
@@ -24,19 +24,22 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DATABASE_URL: Final = "SUPABASE_DB_URL"
-"""The environment variable that holds a connection string."""
+"""The environment variable of a connection string."""
 
-_DOORS: Final = (("database_url",), ("embedded",), ("url", "key"))
-"""The parameters that name a database, by the way to it."""
+_CONNECTIONS: Final = (("database_url",), ("embedded",), ("url", "key"))
+"""The parameters that name a database, by the kind of connection."""
+
+_MEMORY_OPTIONS: Final = ("database_url", "embedded", "url", "key", "model", "embeddings")
+"""The parameters that an application of `--app` decides by itself."""
 
 
-def plainly(function: Callable[P, T]) -> Callable[P, T]:
-    """Show our own errors as one clear text, not as a traceback. The group does so for every command."""
+def show_errors_as_text(function: Callable[P, T]) -> Callable[P, T]:
+    """Show the package's own errors as one text instead of a traceback. The group does so for each command."""
 
     @wraps(function)
-    def run(*arguments: P.args, **named: P.kwargs) -> T:
+    def run(*arguments: P.args, **keywords: P.kwargs) -> T:
         try:
-            return function(*arguments, **named)
+            return function(*arguments, **keywords)
         except SupabaseMemoryError as error:
             raise click.ClickException(spell_out_lines(str(error))) from None
 
@@ -45,13 +48,13 @@ def plainly(function: Callable[P, T]) -> Callable[P, T]:
 
 @dataclass(frozen=True, repr=False)  # it may hold a password
 class Address:
-    """Where the database is, as the command line and the environment say.
+    """The address of a database, from the command line and the environment.
 
     Attributes:
         database_url: A connection string.
         embedded: The folder of an embedded database.
         url: The url of a project.
-        key: Its key.
+        key: The project's key.
     """
 
     database_url: str | None = None
@@ -59,27 +62,26 @@ class Address:
     url: str | None = None
     key: str | None = None
 
-    def opened(self, *, needs_server: bool = True, **settings: Any) -> SupabaseMemory:
-        """The memory there, without a call to it. It is a look: where there is no database none is made.
+    def open(self, *, needs_server: bool = True, **settings: Any) -> SupabaseMemory:
+        """Open the memory there, without a call to it and without making a database.
 
-        What stands on the command line goes before the environment, and there the direct connection before the Data
-        API.
+        The command line goes before the environment, and there a direct connection goes before the Data API.
 
         Args:
-            needs_server: Whether everybody's conversations are concerned, for which a publishable key is not enough.
-            settings: As for `SupabaseMemory`.
+            needs_server: Whether the command reads all users' data, for which a publishable key is not enough.
+            settings: Keywords of `SupabaseMemory`.
 
         Raises:
             UsageError: Two databases are named.
-            ConfigurationError: None is, or half of one, or something is wrong with the address.
+            ConfigurationError: No database is named, or the address is incomplete or wrong.
         """
         from langchain_supabase_memory.memory.memory import SupabaseMemory
 
-        is_direct = self.database_url or typed("database_url", "embedded")
-        over_http = typed("url", "key") or (not is_direct and (self.url or self.key))
-        if not over_http:
+        is_direct = self.database_url or given_on_command_line("database_url", "embedded")
+        is_http = given_on_command_line("url", "key") or (not is_direct and (self.url or self.key))
+        if not is_http:
             return SupabaseMemory.from_conn_string(self.conn_string(), **settings)
-        _refuse_two()
+        _reject_two_databases()
         if not (self.url and self.key):
             missing, option = ("key", "--key sb_secret_…") if self.url else ("url", "--url https://….supabase.co")
             raise ConfigurationError(
@@ -95,148 +97,106 @@ class Address:
         return SupabaseMemory.from_url(self.url, self.key, **settings)
 
     def conn_string(self, *, create: bool = False) -> str:
-        """Its connection string; an embedded server is started.
+        """Get the connection string. An embedded server is started.
 
         Args:
-            create: Whether an embedded database is made where there is none.
+            create: Whether to make an embedded database where there is none.
 
         Raises:
             UsageError: Two databases are named.
-            ConfigurationError: None is, or the embedded server cannot be started.
+            ConfigurationError: No database is named, or the embedded server cannot be started.
         """
-        _refuse_two()
+        _reject_two_databases()
         if self.embedded is not None:
             from langchain_supabase_memory.adapters.transports.embedded import start
 
-            with working("Starting the embedded Postgres …"):
+            with spinner("Starting the embedded Postgres …"):
                 return start(self.embedded, create=create)
         if not self.database_url:
-            ways = [f"--database-url postgresql://… (or set {DATABASE_URL})", "--embedded FOLDER"]
+            choices = [f"--database-url postgresql://… (or set {DATABASE_URL})", "--embedded FOLDER"]
             if "url" in click.get_current_context().params:
-                ways.insert(1, "--url and --key of the Data API (or set SUPABASE_URL and SUPABASE_KEY)")
-            raise ConfigurationError("No database is named.", hint=f"Pass {', or '.join(ways)}.")
+                choices.insert(1, "--url and --key of the Data API (or set SUPABASE_URL and SUPABASE_KEY)")
+            raise ConfigurationError("No database is named.", hint=f"Pass {', or '.join(choices)}.")
         return self.database_url
-
-
-_DIRECTLY: Final = (
-    click.option(
-        "--database-url", envvar=DATABASE_URL, help=f"A Postgres connection string; by default ${DATABASE_URL}."
-    ),
-    click.option(
-        "--embedded",
-        metavar="FOLDER",
-        type=click.Path(),
-        help="The folder of an embedded database instead.",
-    ),
-)
-_OVER_HTTP: Final = (
-    click.option(
-        "--url",
-        envvar="SUPABASE_URL",
-        help=f"The project's url, for the Data API; by default $SUPABASE_URL, unless ${DATABASE_URL} is set. "
-        "What is typed goes before what is in the environment.",
-    ),
-    click.option("--key", envvar="SUPABASE_KEY", help="Its secret key; by default $SUPABASE_KEY."),
-)
-
-
-def addressed(command: Callable[..., T]) -> Callable[..., T]:
-    """Give a command the options that name a database, by any way, and pass them to it as `address`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, database_url: str | None, embedded: str | None, url: str | None, key: str | None, **named: Any
-    ) -> T:
-        return command(*arguments, address=Address(database_url, embedded, url, key), **named)
-
-    return _with(run, *_DIRECTLY, *_OVER_HTTP)
-
-
-def addressed_directly(command: Callable[..., T]) -> Callable[..., T]:
-    """The same without the Data API, over which nothing can be set up."""
-
-    @wraps(command)
-    def run(*arguments: Any, database_url: str | None, embedded: str | None, **named: Any) -> T:
-        return command(*arguments, address=Address(database_url, embedded), **named)
-
-    return _with(run, *_DIRECTLY)
 
 
 @dataclass(frozen=True)
 class Models:
-    """What a memory is made with, as the command line says: an application's own, or models by name.
+    """The models of a memory, from the command line.
 
     Attributes:
-        app: Where an application makes it, as `module:name`.
-        model: A model of OpenAI that writes.
-        embeddings: A model of OpenAI that embeds.
+        app: The application that brings its own, as `module:name`.
+        model: An OpenAI model for summaries and boards.
+        embeddings: An OpenAI embedding model.
     """
 
     app: str | None = None
     model: str | None = None
     embeddings: str | None = None
 
-    def from_app(self) -> Worker | SupabaseMemory | None:
-        """What the application made, if one is named.
+    def load_app(self, *others: str) -> Worker | SupabaseMemory | None:
+        """Load the application, if one is named.
+
+        Args:
+            others: Parameters that cannot apply then, besides those of the database and the models.
 
         Raises:
-            UsageError: An option stands beside it that names a database, a model or an embedder.
-            ConfigurationError: As for `from_app.from_app`.
+            UsageError: The command line has a parameter that cannot apply.
+            ConfigurationError: The application cannot be loaded.
         """
-        from langchain_supabase_memory.cli.from_app import from_app
+        from langchain_supabase_memory.cli.load_app import load_app
 
         if self.app is None:
             return None
-        refuse(_OF_A_MEMORY, "With --app, the application brings its own database, model and embedder.")
-        return from_app(self.app)
+        reject_options(
+            (*_MEMORY_OPTIONS, *others), "With --app, the application brings its own database, model and embedder."
+        )
+        return load_app(self.app)
 
     def settings(self) -> dict[str, Any]:
-        """The models as keywords of a memory.
+        """Load the models, as keywords of a memory.
 
         Raises:
-            ConfigurationError: One is named, and there is no key.
+            ConfigurationError: A model is named, and there is no key.
             MissingDependencyError: The extra `openai` is not installed.
         """
         from langchain_supabase_memory.cli import models
 
-        embedder = None if self.embeddings is None else models.embedder(self.embeddings)
-        return {"model": models.writer(self.model), "embeddings": embedder}
+        return {"model": models.summarizer(self.model), "embeddings": models.embedder(self.embeddings)}
 
 
-_OF_A_MEMORY: Final = ("database_url", "embedded", "url", "key", "model", "embeddings")
+app_option: Final = click.option(
+    "--app",
+    metavar="MODULE:NAME",
+    help="Your application's Worker or SupabaseMemory, or a function without arguments that returns one. It brings "
+    "its own database and models.",
+)
 
+model_option: Final = click.option(
+    "--model",
+    envvar="OPENAI_MODEL",
+    help="OpenAI model for summaries and boards; by default gpt-5.5, and without OPENAI_API_KEY extractive summaries.",
+)
 
-def modeled(command: Callable[..., T]) -> Callable[..., T]:
-    """Give a command the options that say what a memory is made with, and pass them to it as `models`."""
+embeddings_option: Final = click.option(
+    "--embeddings",
+    metavar="MODEL",
+    help="OpenAI embedding model for search by meaning, such as text-embedding-3-small; without one, keyword search.",
+)
 
-    @wraps(command)
-    def run(*arguments: Any, app: str | None, model: str | None, embeddings: str | None, **named: Any) -> T:
-        return command(*arguments, models=Models(app, model, embeddings), **named)
+access_token_option: Final = click.option(
+    "--access-token",
+    envvar="SUPABASE_MEMORY_TOKEN",
+    help="Access token of a signed-in user, with --url and the publishable --key: row level security applies. "
+    "By default $SUPABASE_MEMORY_TOKEN.",
+)
 
-    return _with(
-        run,
-        click.option(
-            "--app",
-            help="Where your application makes it: module:name of a Worker, a SupabaseMemory, or a function without "
-            "arguments that gives one. It brings its own database, model and embedder, and a Worker its own pace.",
-        ),
-        click.option(
-            "--model",
-            envvar="OPENAI_MODEL",
-            help="A model of OpenAI that writes; by default gpt-5.5 with OPENAI_API_KEY, and without it quotes are "
-            "selected.",
-        ),
-        click.option(
-            "--embeddings",
-            help="A model of OpenAI that embeds, such as text-embedding-3-small; without one, words do.",
-        ),
-    )
-
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 realtime_option: Final = click.option(
     "--realtime/--no-realtime",
     default=None,
-    help="Let Supabase's Realtime publish that conversations and boards change, to their owners; or no more. By "
+    help="Publish changes of conversations and boards to their owners through Supabase Realtime, or stop it. By "
     "default that stays as it is.",
 )
 
@@ -244,58 +204,106 @@ vector_index_option: Final = click.option(
     "--vector-index",
     type=int,
     metavar="WIDTH",
-    help="With an index over vectors of this width, such as 1536, for owners of more than 10,000 chunks.",
+    help="Index vectors of this width, such as 1536, for owners of more than 10,000 chunks.",
 )
 
 partitions_option: Final = click.option(
     "--partitions",
     type=int,
     metavar="NUMBER",
-    help="A new database's owners are spread over this many partitions of each table, 2 to 64.",
+    help="Spread a new database's owners over this many partitions of each table, 2 to 64.",
 )
 
 citus_option: Final = click.option(
     "--citus",
     is_flag=True,
     default=None,
-    help="A new database's owners are spread over the nodes of its Citus cluster; for a superuser there.",
+    help="Spread a new database's owners over the nodes of its Citus cluster; needs a superuser.",
+)
+
+_DIRECT_OPTIONS: Final = (
+    click.option(
+        "--database-url", envvar=DATABASE_URL, help=f"Postgres connection string; by default ${DATABASE_URL}."
+    ),
+    click.option("--embedded", metavar="FOLDER", type=click.Path(), help="Folder of an embedded database."),
+)
+_HTTP_OPTIONS: Final = (
+    click.option(
+        "--url",
+        envvar="SUPABASE_URL",
+        help=f"Project url, for the Data API; by default $SUPABASE_URL, unless ${DATABASE_URL} is set. Options "
+        "override environment variables.",
+    ),
+    click.option("--key", envvar="SUPABASE_KEY", help="Secret key of the project; by default $SUPABASE_KEY."),
 )
 
 
-def typed(*names: str) -> list[str]:
-    """Those of these parameters that stand on the command line; the others come from the environment or by default."""
+def with_database_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the options that name a database. The command gets them as `address`."""
+    return _grouped(command, "address", Address, *_DIRECT_OPTIONS, *_HTTP_OPTIONS)
+
+
+def with_direct_database_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the same without the Data API, which cannot set up a database."""
+    return _grouped(command, "address", Address, *_DIRECT_OPTIONS)
+
+
+def with_model_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the options that name an application or models. The command gets them as `models`."""
+    return _grouped(command, "models", Models, app_option, model_option, embeddings_option)
+
+
+def _grouped(
+    command: Callable[..., T], parameter: str, group: type[Address | Models], *options: Callable[[Any], Any]
+) -> Callable[..., T]:
+    """Add options that the command gets as one value.
+
+    Args:
+        command: The command.
+        parameter: The command's parameter for the value.
+        group: The class of the value.
+        options: The options.
+    """
+    names = [each.name for each in fields(group)]
+
+    @wraps(command)
+    def run(*arguments: Any, **keywords: Any) -> T:
+        values = {name: keywords.pop(name) for name in names if name in keywords}
+        return command(*arguments, **{parameter: group(**values)}, **keywords)
+
+    for option in reversed(options):
+        run = option(run)
+    return run
+
+
+def given_on_command_line(*names: str) -> list[str]:
+    """Which of these parameters come from the command line, and not from the environment or by default."""
     context = click.get_current_context()
     return [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
-def refuse(names: Sequence[str], why: str) -> None:
+def reject_options(names: Sequence[str], reason: str) -> None:
     """Refuse options that would have no effect.
 
     Args:
         names: The parameters.
-        why: Why they have none, as a sentence.
+        reason: Why they would have none, as a sentence.
 
     Raises:
-        UsageError: One of them stands on the command line.
+        UsageError: The command line has one of them.
     """
-    given = typed(*names)
-    if given:
-        raise click.UsageError(f"{_options(given)} cannot apply. {why}", click.get_current_context())
+    rejected = given_on_command_line(*names)
+    if rejected:
+        raise click.UsageError(f"{_option_names(rejected)} cannot apply. {reason}", click.get_current_context())
 
 
-def _with(command: Callable[..., T], *options: Callable[[Any], Any]) -> Callable[..., T]:
-    """A command with options, in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _reject_two_databases() -> None:
+    databases = [rejected for names in _CONNECTIONS if (rejected := given_on_command_line(*names))]
+    if len(databases) > 1:
+        names = " and ".join(map(_option_names, databases))
+        raise click.UsageError(f"{names} exclude each other.", click.get_current_context())
 
 
-def _refuse_two() -> None:
-    given = [names for door in _DOORS if (names := typed(*door))]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(map(_options, given))} exclude each other.", click.get_current_context())
-
-
-def _options(names: Sequence[str]) -> str:
-    """Parameters as they are typed."""
+def _option_names(names: Sequence[str]) -> str:
+    """Write parameters as options."""
     return ", ".join("--" + name.replace("_", "-") for name in names)

@@ -1,4 +1,4 @@
-"""A conversation as a person reads it: a heading, the board, and under each date who says what."""
+"""A conversation for a person: a heading, the board, and the messages below their dates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from langchain_supabase_memory.cli.look import number, shortened, shown_id
-from langchain_supabase_memory.cli.sheet import LOUD, QUIET, Sheet
+from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
+from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
 from langchain_supabase_memory.language.messages.invisible import legible, spell_out
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from langchain_supabase_memory.cli.spoken import Spoken
+    from langchain_supabase_memory.cli.message_view import MessageView
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.values import ConversationInfo, Role
 
@@ -25,71 +25,73 @@ STYLES: Final[dict[Role, str]] = {
     "system": "bold yellow",
     "tool": "bold magenta",
 }
-"""The style of who speaks."""
+"""The style of each role."""
 
-_TITLE: Final = 160
+_MAX_TITLE_WIDTH: Final = 160
 """The most columns of a title."""
 
 
 def title(info: ConversationInfo, columns: int) -> str:
-    """A conversation's title, on one line of no more than so many columns."""
-    return shortened(spell_out(" ".join((info.title or "").split())), columns)
+    """Format a conversation's title on one line of at most so many columns."""
+    return shorten_middle(spell_out(" ".join((info.title or "").split())), columns)
 
 
 class Transcript:
-    """What is printed of a conversation.
+    """Prints a conversation.
 
     Args:
-        console: Where to.
+        console: Where it goes.
     """
 
     def __init__(self, console: Console) -> None:
-        self._sheet = Sheet(console)
+        self._layout = TextLayout(console)
         self._day: date | None = None
 
     def heading(self, info: ConversationInfo) -> None:
-        """Which conversation it is: its title, if it has one, its ids, how long it is and when it changed last."""
+        """Print the title, the ids, the length and the last change."""
         if info.title:
-            self._sheet.lines(title(info, _TITLE), style=LOUD)
-        thread, user, agent = map(shown_id, (info.thread_id, info.user_id, info.agent_id))
-        self._sheet.lines(f"{thread}, of the user {user} with the agent {agent}", style=QUIET)
+            self._layout.text(title(info, _MAX_TITLE_WIDTH), style=STYLE_BOLD)
+        thread, user, agent = map(format_id, (info.thread_id, info.user_id, info.agent_id))
+        self._layout.text(f"{thread}, of the user {user} with the agent {agent}", style=STYLE_DIM)
         changed = info.updated_at.astimezone()
         states = (("archived", info.archived_at), ("not to be remembered", info.opted_out_at))
         facts = [
-            number(info.message_count, "message"),
+            pluralize(info.message_count, "message"),
             f"last changed {changed:%Y-%m-%d %H:%M}",
             *(f"{state} since {at.astimezone():%Y-%m-%d}" for state, at in states if at),
             f"times in {changed:%Z}",
         ]
-        self._sheet.lines("; ".join(facts), style=QUIET)
+        self._layout.text("; ".join(facts), style=STYLE_DIM)
 
-    def note(self, words: str) -> None:
-        """A line of ours."""
-        self._sheet.blank()
-        self._sheet.lines(words, style=QUIET)
+    def note(self, text: str) -> None:
+        """Print a note about the conversation."""
+        self._layout.blank()
+        self._layout.text(text, style=STYLE_DIM)
 
-    def message(self, said: Spoken) -> None:
-        """A message, under its date."""
-        at = said.said_at.astimezone()
+    def message(self, view: MessageView) -> None:
+        """Print a message, below its date."""
+        at = view.said_at.astimezone()
         if at.date() != self._day:
             self._day = at.date()
-            self._sheet.blank()
-            self._sheet.rule(f"{at:%A}, {at:%Y-%m-%d}")
-        self._sheet.blank()
-        self._sheet.line(Text.assemble((said.speaker, STYLES[said.role]), (f"  {at:%H:%M}  [{said.sequence}]", QUIET)))
-        self._sheet.lines(said.text, indent=2)
-        for each in said.beside:
-            self._sheet.lines(each, indent=2, style=QUIET)
+            self._layout.blank()
+            self._layout.rule(f"{at:%A}, {at:%Y-%m-%d}")
+        self._layout.blank()
+        reference = f"  {at:%H:%M}  [{view.sequence}]"
+        self._layout.text(Text.assemble((view.speaker, STYLES[view.role]), (reference, STYLE_DIM)))
+        if view.text:
+            self._layout.text(view.text, indent=2)
+        for each in view.annotations:
+            self._layout.text(each, indent=2, style=STYLE_DIM)
 
     def board(self, board: Board) -> None:
-        """The board: what a person wrote about the conversation, the summary, what holds and what is open."""
+        """Print the board: the user's note, the summary, the facts and what is open."""
         if board.is_empty:
             self.note("The board is empty.")
             return
         for name, text in (("Note", board.edited_summary), ("Summary", board.summary)):
             if text:
                 self._section(name)
-                self._sheet.lines(legible(text), indent=2)
+                self._layout.text(legible(text), indent=2)
         for name, items in (
             ("Facts", board.facts),
             ("Open action items", board.action_items),
@@ -100,15 +102,15 @@ class Transcript:
             for item in items:
                 self._item(item)
         if board.unlisted:
-            self.note(f"{number(board.unlisted, 'more item')} on the board.")
+            self.note(f"{pluralize(board.unlisted, 'more item')} on the board.")
 
     def _section(self, name: str) -> None:
-        self._sheet.blank()
-        self._sheet.lines(name, style=LOUD)
+        self._layout.blank()
+        self._layout.text(name, style=STYLE_BOLD)
 
     def _item(self, item: BoardItem) -> None:
         marks = [*(["pinned"] if item.pinned else []), *([item.written_by] if item.written_by else [])]
-        marked = f" ({', '.join(marks)})" if marks else ""
-        where = f"  [{item.sequences[0]}]" if item.sequences else ""
-        line = Text.assemble(spell_out(" ".join(item.text.split())), (f"{marked}{where}", QUIET))
-        self._sheet.line(line, indent=4, bullet="  - ")
+        suffix = f" ({', '.join(marks)})" if marks else ""
+        reference = f"  [{item.sequences[0]}]" if item.sequences else ""
+        line = Text.assemble(spell_out(" ".join(item.text.split())), (f"{suffix}{reference}", STYLE_DIM))
+        self._layout.text(line, indent=4, bullet="  - ")

@@ -123,6 +123,13 @@ class Terminal:
         """Type; `\\x03` is Ctrl-C."""
         os.write(self._ours, keys.encode())
 
+    def until_it_reads(self) -> None:
+        """Wait until it sleeps, after a question: Ctrl-C before its call to read would be noticed after the answer."""
+        end = time.monotonic() + _SECONDS
+        while Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2][0] != "S":
+            assert time.monotonic() < end, self.text
+            time.sleep(0.01)
+
     def until(self, pattern: str, *, after: int = 0) -> re.Match[str]:
         """Wait until it shows something, after so many characters."""
         end = time.monotonic() + _SECONDS

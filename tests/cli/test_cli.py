@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import shlex
 import signal
@@ -24,16 +23,19 @@ from rich.console import Console
 
 from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.cli import commands as package
 from langchain_supabase_memory.cli import models
-from langchain_supabase_memory.cli.application import commands
-from langchain_supabase_memory.cli.demo import seen, transcript
+from langchain_supabase_memory.cli.application import COMMANDS, commands
+from langchain_supabase_memory.cli.demo import prompt_view, transcript
 from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
 from langchain_supabase_memory.cli.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.worker import WorkerPolicy
-from tests.cli.running import PROGRAM, refused, run, surroundings
+from tests.cli.running import PROGRAM, piped, refused, run, surroundings
 from tests.services.postgres import Cluster
+
+ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
@@ -63,7 +65,7 @@ def test_help_imports_no_command_and_no_library() -> None:
     helped = [["--help"], *([name, "--help"] for name in sorted(commands.commands))]
     for arguments in helped:
         program = (
-            "import sys\nfrom langchain_supabase_memory.cli.ending import run\n"
+            "import sys\nfrom langchain_supabase_memory.cli.exit_codes import run\n"
             f"status = run({arguments!r})\nsys.stderr.write(' '.join(sys.modules))\nsys.exit(status)"
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -76,10 +78,19 @@ def test_help_imports_no_command_and_no_library() -> None:
         assert called == set(arguments[:-1]), "one command is imported, and none for the list"
 
 
-def test_the_list_of_commands_says_what_their_docstrings_say() -> None:
-    for name, place in commands.commands.places.items():
-        assert commands.commands[name].name == name
-        assert (commands.commands[name].help or "").startswith(place.help)
+def test_each_command_is_registered_with_its_docstring_and_its_section_of_the_page() -> None:
+    modules = {path.stem for path in Path(package.__path__[0]).glob("*.py")} - {"__init__"}
+    assert modules == set(COMMANDS), "a module of commands/ and the registry name the same commands"
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    sections = {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-"): text
+        for heading, text in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
+    }
+    for name, spec in COMMANDS.items():
+        assert commands.commands[name].name == spec.name == name
+        assert (commands.commands[name].help or "").startswith(spec.help)
+        assert re.search(rf"`{name}\b|supabase-memory {name}\b", sections[spec.anchor]), f"no word about {name} there"
+        assert f"| [`{name}`](#{spec.anchor}) | {spec.help} |" in page, "the page begins with a table of all commands"
     assert "No such command 'mgrate'." in refused("mgrate")
 
 
@@ -170,12 +181,8 @@ def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
 
 
 def demo(folder: Path, *arguments: str, columns: int = 200) -> str:
-    command = [sys.executable, "-c", "from langchain_supabase_memory.cli import main; main()", "demo"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
-    result = subprocess.run(
-        [*command, "--path", str(folder / "postgres"), *arguments],
-        capture_output=True, text=True, check=False, timeout=500, env={**environment, "COLUMNS": str(columns)},
-    )  # fmt: skip
+    environment = surroundings(COLUMNS=str(columns))
+    result = piped("demo", "--path", str(folder / "postgres"), *arguments, timeout=500, env=environment)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "needs a look" not in result.stdout + result.stderr, "no line of the log stands in the story"
     return result.stdout
@@ -296,20 +303,20 @@ def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) ->
 
 def test_a_key_brings_the_real_models_and_no_key_the_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    chat, _, embedder = models.of_an_agent("gpt-5.5")
+    chat, _, embedder = models.agent_models("gpt-5.5")
     assert (type(chat), embedder) == (OfflineQuotingModel, None)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    chat, _, embedder = models.of_an_agent("gpt-5.5")
+    chat, _, embedder = models.agent_models("gpt-5.5")
     assert type(chat).__name__ == "ChatOpenAI"
     assert getattr(embedder, "model", None) == "text-embedding-3-small"
 
 
-@pytest.mark.parametrize("line", ["not json", '{"role": "nobody", "content": "x"}', '{"role": "user"}', "[]", ""])
-def test_a_transcript_that_is_none_names_the_line(tmp_path: Path, line: str) -> None:
+def test_a_transcript_that_is_none_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
-    path.write_text('{"role": "user", "content": "fine"}\n' * bool(line) + line)
-    with pytest.raises(InvalidInputError, match="Line 2" if line else "empty"):
-        transcript.load(path)
+    for line in ("not json", '{"role": "nobody", "content": "x"}', '{"role": "user"}', "[]", ""):
+        path.write_text('{"role": "user", "content": "fine"}\n' * bool(line) + line)
+        with pytest.raises(InvalidInputError, match="Line 2" if line else "empty"):
+            transcript.load(path)
 
 
 def test_the_stand_in_can_only_quote() -> None:
@@ -351,7 +358,7 @@ def test_where_a_line_of_a_prompt_is_from() -> None:
             tool_call_id="c",
         ),
     ]
-    assert [(line.text, line.part, line.message, line.day) for line in seen.lines(prompt)] == [
+    assert [(line.text, line.part, line.message, line.day) for line in prompt_view.lines(prompt)] == [
         ("Maya has a kiln", "summary", None, None),
         ("Hello", "recent", None, None),
         ("there [5]: no", "recent", None, None),

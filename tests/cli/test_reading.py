@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from rich.cells import cell_len
 
 from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
-from langchain_supabase_memory.cli import reading
-from langchain_supabase_memory.cli.finding import Words
+from langchain_supabase_memory.cli import message_pages
+from langchain_supabase_memory.cli.highlight import Highlighter
 from langchain_supabase_memory.language.messages.invisible import is_invisible, legible
 from tests.cli.running import PROGRAM, Terminal, piped, refused, run, surroundings
 
@@ -105,30 +105,30 @@ def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
 def test_a_long_conversation_is_read_by_pages(
     conn_string: str, user_id: str, door: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "PAGE", 7)
-    monkeypatch.setattr(reading, "_ROLES", 7)
+    monkeypatch.setattr(message_pages, "PAGE_SIZE", 7)
+    monkeypatch.setattr(message_pages, "_ROLE_PAGE_SIZE", 7)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage(f"said {number}.", id=f"{number}") for number in range(60)])
         for gone in (*range(10), 33, 34, 59):
             conversation.forget_message(str(gone))
         kept = [number for number in range(60) if number not in (*range(10), 33, 34, 59)]
-        assert reading.whole(conversation).last == 58
+        assert message_pages.all_messages(conversation).last == 58
         for window, expected in (
-            (reading.whole(conversation), kept),
-            (reading.newest(conversation, 20), kept[-20:]),
-            (reading.newest(conversation, 500), kept),
-            (reading.newest(conversation, 500, 9), kept[-9:]),
-            (reading.newest(conversation, 47), kept),
-            (reading.around(conversation, 33, 3), [30, 31, 32, 35, 36, 37]),
-            (reading.around(conversation, 3, 2), [10, 11]),
-            (reading.NOTHING, []),
+            (message_pages.all_messages(conversation), kept),
+            (message_pages.newest(conversation, 20), kept[-20:]),
+            (message_pages.newest(conversation, 500), kept),
+            (message_pages.newest(conversation, 500, 9), kept[-9:]),
+            (message_pages.newest(conversation, 47), kept),
+            (message_pages.around(conversation, 33, 3), [30, 31, 32, 35, 36, 37]),
+            (message_pages.around(conversation, 3, 2), [10, 11]),
+            (message_pages.EMPTY, []),
         ):
-            pages = list(reading.pages(conversation, window, ("text",)))
+            pages = list(message_pages.pages(conversation, window, ("text",)))
             assert [each.sequence for page in pages for each in page] == expected
             assert max(map(len, pages), default=0) <= 7
-        assert reading.newest(conversation, 46).is_cut
-        assert not reading.newest(conversation, 47).is_cut
+        assert message_pages.newest(conversation, 46).has_earlier
+        assert not message_pages.newest(conversation, 47).has_earlier
     for message in kept:
         assert f"said {message}." in run("show", "t", *door, "--user", user_id, "--all")[1]
 
@@ -292,51 +292,49 @@ def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: 
     assert "has at most 1,000 characters" in refused("search", "k" * 1001, *mine)
     with Terminal("search", "kiln", *mine, "--thread", thread, columns=40) as terminal:
         assert terminal.end() == 0
-        assert re_marked("kiln") in terminal.raw
+        assert "\x1b[1;30;43mkiln\x1b[0m" in terminal.raw, "marked where it was found"
         assert max(map(cell_len, terminal.lines)) <= 40
 
 
-def re_marked(word: str) -> str:
-    """A word as it stands on a terminal where it was looked for."""
-    return f"\x1b[1;30;43m{word}\x1b[0m"
-
-
-@pytest.mark.parametrize("words", [[""], ["  "], ["\t", "\u2003"]])
-def test_no_words_are_refused(door: tuple[str, str], words: list[str]) -> None:
-    assert "There are no words to look for." in refused("search", *words, *door, "--user", "u")
-
-
-def test_no_words_at_all_are_refused(door: tuple[str, str]) -> None:
+def test_no_words_are_refused(door: tuple[str, str]) -> None:
+    for words in ([""], ["  "], ["\t", "\u2003"]):
+        assert "There are no words to look for." in refused("search", *words, *door, "--user", "u"), words
     assert "Missing argument 'WORDS...'" in refused("search", *door, "--user", "u")
 
 
-def test_an_excerpt_shows_what_stands_around() -> None:
+def marked(words: list[str], excerpt: str) -> list[str]:
+    """The marked parts of an excerpt."""
+    text = Highlighter(words).mark(excerpt)
+    return [text.plain[span.start : span.end] for span in text.spans]
+
+
+def test_an_excerpt_shows_the_words_with_their_context() -> None:
     long = "clay " * 100 + "the kiln" + " sand" * 100
-    [found] = Words(["Kiln"]).excerpts(long)
-    assert found.text.startswith("…clay clay")
-    assert found.text.endswith("sand sand…")
-    assert [found.text[start:end] for start, end in found.marks] == ["kiln"]
-    assert Words(["kiln"]).excerpts("a kiln\n\n  here")[0].text == "a kiln here"
-    assert Words(["zebra"]).excerpts(long) == []
-    assert Words(["The Kiln"]).excerpts(long)[0].marks[0][1] - Words(["The Kiln"]).excerpts(long)[0].marks[0][0] == 8
-    assert Words([".*"]).excerpts(long) == []
-    assert len(Words(["clay"]).excerpts(long)) == 3
-    assert Words(["cafe\u0301"]).excerpts("a CAFÉ")[0].marks == [(2, 6)]
-    assert Words(["x"]).excerpts("\x1b[2Jx")[0].text == r"\u001b[2Jx"
-    whole = Words(["kiln"]).excerpt("kiln " * 100, 12)
-    assert whole.text == "kiln kiln ki…"
-    assert whole.marks == [(0, 4), (5, 9), (10, 12)]
+    [excerpt] = Highlighter(["Kiln"]).excerpts(long)
+    assert excerpt.startswith("…clay clay")
+    assert excerpt.endswith("sand sand…")
+    assert marked(["Kiln"], excerpt) == ["kiln"]
+    assert Highlighter(["kiln"]).excerpts("a kiln\n\n  here") == ["a kiln here"]
+    assert marked(["Kiln", "The Kiln"], Highlighter(["The Kiln"]).excerpts(long)[0]) == ["the kiln"]
+    for words in (["zebra"], [".*"]):
+        assert Highlighter(words).excerpts(long) == []
+    assert len(Highlighter(["clay"]).excerpts(long)) == 3
+    assert marked(["cafe\u0301"], *Highlighter(["cafe\u0301"]).excerpts("a CAFÉ")) == ["CAFÉ"]
+    assert Highlighter(["x"]).excerpts("\x1b[2Jx")[0] == r"\u001b[2Jx"
+    assert Highlighter(["kiln"]).excerpt("kiln " * 100, 12) == "kiln kiln ki…"
+    assert marked(["kiln"], "kiln kiln ki…") == ["kiln", "kiln"]
 
 
 @given(st.text(), st.text(min_size=1).filter(str.strip))
-def test_marks_lie_in_what_is_shown(text: str, query: str) -> None:
-    for each in [
-        *Words([query]).excerpts(text),
-        *Words([query]).excerpts(text + query + text),
-        Words([query]).excerpt(text, 5),
+def test_an_excerpt_is_one_line_with_marks(text: str, query: str) -> None:
+    highlighter = Highlighter([query])
+    for excerpt in [
+        *highlighter.excerpts(text),
+        *highlighter.excerpts(text + query + text),
+        highlighter.excerpt(text, 5),
     ]:
-        assert "\n" not in each.text
-        assert all(0 <= start < end <= len(each.text) for start, end in each.marks)
+        assert "\n" not in excerpt
+        assert all(marked([query], excerpt))
 
 
 def test_conversations_are_listed(conn_string: str, user_id: str, door: tuple[str, str]) -> None:

@@ -120,9 +120,9 @@ def test_a_user_without_a_name_may_look(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", nobody)
-    assert inspect._who_is_here() == "inspector"
+    assert inspect._local_user() == "inspector"
     monkeypatch.setenv("USER", "maya")
-    assert inspect._who_is_here() == "maya"
+    assert inspect._local_user() == "maya"
 
 
 def test_the_users_token_comes_from_a_variable_of_this_package(memory: SupabaseMemory, conn_string: str) -> None:

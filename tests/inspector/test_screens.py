@@ -467,13 +467,13 @@ async def test_every_worker_is_named_and_every_conversation_counted(
 async def test_the_states_of_work_have_each_a_mark(memory: SupabaseMemory) -> None:
     from typing import get_args
 
-    from langchain_supabase_memory.cli.look import STATES
+    from langchain_supabase_memory.cli.formatting import STATE_STYLES
 
-    assert {*STATES} == {*get_args(WorkState)}
+    assert {*STATE_STYLES} == {*get_args(WorkState)}
     async with Person(memory) as person:
         css = (await person.http.get("/static/inspector.css")).text
         page = await person.page("/")
-    for state in STATES:
+    for state in STATE_STYLES:
         assert f".c-{state}" in css
         assert page.all("svg", class_=f"c-{state} mark")
 

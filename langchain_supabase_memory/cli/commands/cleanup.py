@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from langchain_supabase_memory.cli import asking
-from langchain_supabase_memory.cli.look import working
-from langchain_supabase_memory.cli.options import addressed, refuse
+from langchain_supabase_memory.cli import confirmation
+from langchain_supabase_memory.cli.formatting import spinner
+from langchain_supabase_memory.cli.options import reject_options, with_database_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import Receipt
 
-_MOST: Final = 2**31 - 1
-_LONGEST: Final = 24 * 366 * 1000  # hours
+_MAX_INTEGER: Final = 2**31 - 1
+_MAX_HOURS: Final = 24 * 366 * 1000
 
 
 class _Hours(click.FloatRange):
-    """A number of hours or minutes that is one."""
+    """A number of hours or minutes, which is not NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -36,22 +36,20 @@ class _Hours(click.FloatRange):
         return number
 
 
-_TIME: Final = _Hours(min=0, max=_LONGEST, min_open=True)
+_TIME: Final = _Hours(min=0, max=_MAX_HOURS, min_open=True)
 
 
 @click.command()
-@addressed
-@click.option("--max-age", type=_TIME, metavar="HOURS", help="The oldest that a message may be, in hours.")
-@click.option("--max-turns", type=click.IntRange(1, _MOST), help="The most complete turns of a conversation.")
-@click.option("--max-messages", type=click.IntRange(1, _MOST), help="The most messages of a conversation.")
+@with_database_options
+@click.option("--max-age", type=_TIME, metavar="HOURS", help="Delete messages that are older.")
+@click.option("--max-turns", type=click.IntRange(1, _MAX_INTEGER), help="Keep this many turns of a conversation.")
+@click.option("--max-messages", type=click.IntRange(1, _MAX_INTEGER), help="Keep this many messages of a conversation.")
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option(
-    "--every", type=_TIME, metavar="MINUTES", help="With --yes: again after so many minutes, until it is stopped."
-)
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", is_flag=True, help="Delete without a question.")
+@click.option("--every", type=_TIME, metavar="MINUTES", help="With --yes: repeat after this time, until Ctrl-C.")
 def cleanup(
     address: Address,
     max_age: float | None,
@@ -64,55 +62,61 @@ def cleanup(
     yes: bool,
     every: float | None,
 ) -> None:
-    """Remove what is not to be kept: chunks that have expired, messages too old, turns too many.
+    """Delete expired chunks, and messages beyond a limit.
 
-    Summaries go where a limit is given and their conversation's newest is older than 90 days.
+    With a limit, summaries also go if the newest summary of their conversation is older than 90 days.
 
-    Before anything goes it says how much that is, and asks. A script has to pass --yes.
+    The command counts what would go and asks before it deletes anything. A script has to pass --yes.
     """
     from langchain_supabase_memory.operations.conversations import forget_expired
     from langchain_supabase_memory.settings import Retention
 
     if dry_run:
-        refuse(["every", "yes"], "--dry-run deletes nothing.")
+        reject_options(["every", "yes"], "--dry-run deletes nothing.")
     elif every is not None and not yes:
         raise click.UsageError("--every goes with --yes: it deletes when nobody is there to be asked.")
     else:
-        asking.can_ask(yes)
+        confirmation.require_tty(yes)
     retention = None
     if not max_age is max_turns is max_messages is None:
         age = None if max_age is None else timedelta(hours=max_age)
         retention = Retention(max_turns=max_turns, max_age=age, max_messages=max_messages)
-    whose = asking.whose(user_id, agent_id, thread_id)
-    with address.opened() as memory:
+    scope = confirmation.scope_text(user_id, agent_id, thread_id)
+    with address.open() as memory:
         expire = partial(forget_expired, retention, user_id=user_id, agent_id=agent_id, thread_id=thread_id)
         if not yes:
-            with working("Counting what would go …"):
-                found = asking.counted(memory.run(expire(dry_run=True)), are_whole=False)
-            if dry_run or not found:
-                click.echo(f"{f'{found} would go' if found else 'Nothing is to be removed'}, {whose}.")
+            with spinner("Counting what would go …"):
+                counts = confirmation.receipt_text(memory.run(expire(dry_run=True)), with_conversations=False)
+            if dry_run or not counts:
+                click.echo(f"{f'{counts} would go' if counts else 'Nothing is to be removed'}, {scope}.")
                 return
-            asking.ask(f"Remove {found}, {whose}?")
+            confirmation.confirm(f"Remove {counts}, {scope}?")
         while True:
-            click.echo(f"{_removed(memory, expire)} removed, {whose}.")
+            click.echo(f"{_remove(memory, expire)} removed, {scope}.")
             if every is None:
                 return
             time.sleep(every * 60)
 
 
-def _removed(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str:
-    """Remove it, and tell what went; also where Ctrl-C ends that, for what went before does not come back."""
-    gone = "Nothing"
+def _remove(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str:
+    """Remove what has expired.
+
+    Returns:
+        What was removed, in words. Ctrl-C prints it, for a removed part does not come back.
+    """
+    removed = "Nothing"
     try:
-        with working("Removing …") as say:
+        with spinner("Removing …") as update:
 
             def report(receipt: Receipt) -> None:
-                nonlocal gone
-                gone = asking.counted(receipt, are_whole=False) or gone
-                say(f"Removing … so far {gone}")
+                nonlocal removed
+                removed = confirmation.receipt_text(receipt, with_conversations=False) or removed
+                update(f"Removing … so far {removed}")
 
             memory.run(expire(report=report))
     except KeyboardInterrupt:
-        click.echo(f"{gone} removed before that. The rest is as it was; the same command goes on from there.", err=True)
+        click.echo(
+            f"{removed} removed before that. The rest is as it was; the same command goes on from there.", err=True
+        )
         raise
-    return gone
+    return removed

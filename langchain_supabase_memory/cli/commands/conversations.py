@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
-from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli import formatting
+from langchain_supabase_memory.cli.options import json_option, with_database_options
 from langchain_supabase_memory.values import ConversationState
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
 
-_MOST: Final = 1000
+_MAX_LIMIT: Final = 1000
 """The most conversations of a page."""
 
 
 @click.command()
-@addressed
-@click.option("--user", "user_id", required=True, help="Whose.")
+@with_database_options
+@click.option("--user", "user_id", required=True, help="Owner of the conversations.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
-@click.option("--state", type=click.Choice(get_args(ConversationState)), help="Only those in this state.")
+@click.option("--state", type=click.Choice(get_args(ConversationState)), help="Only conversations in this state.")
 @click.option(
-    "--limit", type=click.IntRange(1, _MOST), default=20, show_default=True, help="The most conversations of a page."
+    "--limit", type=click.IntRange(1, _MAX_LIMIT), default=20, show_default=True, help="Most conversations of a page."
 )
-@click.option("--after", help="The page after another: what that one says at its end.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--after", help="Show the page after another, which prints this value at its end.")
+@json_option
 def conversations(
     address: Address,
     user_id: str,
@@ -38,25 +37,24 @@ def conversations(
     after: str | None,
     as_json: bool,
 ) -> None:
-    """List a user's conversations, the most recently changed first.
+    """List a user's conversations, the last changed first.
 
-    In a pipe, a conversation is a line with tabs between.
+    In a pipe, each conversation is a line with tabs between the columns.
     """
-    from langchain_supabase_memory.cli import listing
+    from langchain_supabase_memory.cli import conversation_list
 
-    with address.opened() as memory, look.working("Asking the database …"):
+    with address.open() as memory, formatting.spinner("Asking the database …"):
         page = memory.conversations(user_id=user_id, agent_id=agent_id, state=state, limit=limit, after=after)
     if as_json:
-        found = {"conversations": [asdict(each) for each in page], "after": page.after}
-        click.echo(json.dumps(found, default=str))  # in ASCII, so that nothing in it is unseen
+        formatting.echo_json({"conversations": [asdict(each) for each in page], "after": page.after})
         return
-    if look.is_terminal():
-        listing.show(page, look.console())
+    if formatting.is_terminal():
+        conversation_list.print_list(page, formatting.console())
     else:
-        for line in listing.lines(page):
+        for line in conversation_list.plain_lines(page):
             click.echo(line)
     if not page:
         click.echo("There is no such conversation.", err=True)
     if page.after is not None:
-        more = f"There are more than these {len(page)}: --after {page.after} shows them, --limit more at once."
-        click.echo(more, err=True)
+        hint = f"There are more than these {len(page)}: --after {page.after} shows them, --limit more at once."
+        click.echo(hint, err=True)

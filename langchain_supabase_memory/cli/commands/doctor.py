@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.cli.options import addressed, modeled
+from langchain_supabase_memory.cli import formatting
+from langchain_supabase_memory.cli.options import json_option, with_database_options, with_model_options
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
@@ -25,23 +24,23 @@ _STYLES: Final[Mapping[State, str]] = {"green": "green", "yellow": "yellow", "re
 
 
 @click.command()
-@addressed
-@modeled
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@with_database_options
+@with_model_options
+@json_option
 def doctor(address: Address, models: Models, as_json: bool) -> None:
-    """Look at everything that a memory needs, from the address to the workers, with what to do next.
+    """Check the setup and say how to fix what is wrong.
 
-    Each line is green, yellow (it works, and something is to be known) or red (something is broken). The status is 1 if
-    a line is red. In a pipe a line has tabs between state, name, words and the next action.
+    Each line is green, yellow (it works, with a remark) or red (it is broken). The exit code is 1 if a line is red. In
+    a pipe, a line has tabs between the state, the name, the finding and the next action.
     """
     with ExitStack() as stack:
         memory = _memory(stack, address, models)
-        with look.working("Looking at everything …"):
+        with formatting.spinner("Checking the setup …"):
             findings = memory.doctor()
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in findings]))  # in ASCII, so that nothing in it is unseen
-    elif look.is_terminal():
-        _show(findings)
+        formatting.echo_json([asdict(each) for each in findings])
+    elif formatting.is_terminal():
+        _print_table(findings)
     else:
         for each in findings:
             click.echo("\t".join(map(spell_out, (each.state, each.name, each.text, each.next_action or ""))))
@@ -50,17 +49,17 @@ def doctor(address: Address, models: Models, as_json: bool) -> None:
 
 
 def _memory(stack: ExitStack, address: Address, models: Models) -> SupabaseMemory:
-    """The memory to look at: the application's, or one by the options."""
+    """Open the memory of the application, or that of the options."""
     from langchain_supabase_memory.worker import Worker
 
-    made = models.from_app()
-    if made is None:
-        return stack.enter_context(address.opened(needs_server=False, **models.settings()))
-    return stack.enter_context(made.memory if isinstance(made, Worker) else made)
+    app = models.load_app()
+    if app is None:
+        return stack.enter_context(address.open(needs_server=False, **models.settings()))
+    return stack.enter_context(app.memory if isinstance(app, Worker) else app)
 
 
-def _show(findings: Sequence[Finding]) -> None:
-    """A line for each finding, with the next action below, and how many there are of each state."""
+def _print_table(findings: Sequence[Finding]) -> None:
+    """Print a line per finding, its next action below, and how many findings have each state."""
     from rich.table import Table
     from rich.text import Text
 
@@ -72,6 +71,6 @@ def _show(findings: Sequence[Finding]) -> None:
         table.add_row(Text(each.state, _STYLES[each.state]), each.name, spell_out(each.text))
         if each.next_action is not None:
             table.add_row("", "", f"→ {spell_out(each.next_action)}")
-    look.console().print(table)
+    formatting.console().print(table)
     counts = Counter(each.state for each in findings)
     click.echo(", ".join(f"{counts[state]} {state}" for state in _STYLES if counts[state]) + ".")

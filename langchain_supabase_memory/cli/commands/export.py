@@ -7,27 +7,28 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from langchain_supabase_memory.cli import look, transferring
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli import transfer_options
+from langchain_supabase_memory.cli.formatting import pluralize
+from langchain_supabase_memory.cli.options import access_token_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
 
 
 @click.command()
-@addressed
-@transferring.as_user
+@with_database_options
+@access_token_option
 @click.argument("target", type=click.Path())
-@click.option("--user", "user_id", help="Whose conversations.")
+@click.option("--user", "user_id", help="Owner of the conversations.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
-@click.option("--thread", "thread_id", help="Only this conversation.")
+@click.option("--thread", "thread_id", help="Only this thread.")
 @click.option(
     "--format",
     "as_format",
     type=click.Choice(["jsonl", "markdown"]),
     default="jsonl",
     show_default=True,
-    help="JSON in lines, which `import jsonl` reads; or Markdown, a file for each conversation in a folder.",
+    help="JSON lines, which `import jsonl` reads; or Markdown, one file per conversation.",
 )
 def export(
     address: Address,
@@ -38,15 +39,16 @@ def export(
     thread_id: str | None,
     as_format: Literal["jsonl", "markdown"],
 ) -> None:
-    """Write a user's conversations to a file, or with `-` to the standard output; as Markdown to a folder.
+    """Export a user's conversations to a file or a folder.
 
-    With --access-token a user takes along all that is theirs, and nothing else.
+    TARGET is a file, `-` for the standard output, or a folder for Markdown. With --access-token, a user exports all of
+    their own data and nothing else.
     """
     from langchain_supabase_memory.transfer.export_conversations import export_conversations
 
     with (
-        transferring.memory(address, access_token, user_id) as memory,
-        transferring.progress("Exporting") as told,
+        transfer_options.open_memory(address, access_token, user_id) as memory,
+        transfer_options.progress("Exporting") as report,
     ):
         receipt = export_conversations(
             memory,
@@ -55,10 +57,10 @@ def export(
             user_id=user_id,
             agent_id=agent_id,
             thread_id=thread_id,
-            progress=told,
+            progress=report,
         )
-    counted = f"{look.number(receipt.messages, 'message')} of {look.number(receipt.conversations, 'conversation')}"
-    click.echo(f"{counted} exported, {receipt.bytes:,} bytes.", err=target == "-")
+    is_piped = target == "-"
+    click.echo(f"{transfer_options.counts(receipt)} exported, {receipt.bytes:,} bytes.", err=is_piped)
     if receipt.superseded:
-        left = look.number(receipt.superseded, "message")
-        click.echo(f"{left} more that a graph has left: marked as superseded.", err=target == "-")
+        superseded = pluralize(receipt.superseded, "message")
+        click.echo(f"{superseded} more that a graph has left: marked as superseded.", err=is_piped)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli import asking
-from langchain_supabase_memory.cli.look import shown_id
-from langchain_supabase_memory.cli.options import addressed, refuse
+from langchain_supabase_memory.cli import confirmation
+from langchain_supabase_memory.cli.formatting import format_id
+from langchain_supabase_memory.cli.options import reject_options, with_database_options
 from langchain_supabase_memory.values import Receipt
 
 if TYPE_CHECKING:
@@ -17,88 +17,88 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@addressed
-@click.option("--user", "user_id", required=True, help="Whose.")
-@click.option("--agent", "agent_id", help="Only the conversations with this agent.")
-@click.option("--thread", "thread_id", help="Only this conversation.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_database_options
+@click.option("--user", "user_id", required=True, help="Owner of the data.")
+@click.option("--agent", "agent_id", help="Only conversations with this agent.")
+@click.option("--thread", "thread_id", help="Only this thread.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", is_flag=True, help="Delete without a question.")
 def forget(
     address: Address, user_id: str, agent_id: str | None, thread_id: str | None, dry_run: bool, yes: bool
 ) -> None:
-    """Delete a user's conversation, all of them with an agent, or everything that is stored of the user, for good.
+    """Delete conversations, or everything that is stored of a user.
 
-    Everything that was made from a conversation goes with it. Before anything goes it says how much that is, and asks;
-    before a whole user goes, the user's id has to be typed. A script has to pass --yes.
+    The deletion is final and includes summaries, boards and chunks. The command counts what would go and asks before it
+    deletes anything; for a whole user, you type the user's id. A script has to pass --yes.
     """
     if dry_run:
-        refuse(["yes"], "--dry-run deletes nothing.")
+        reject_options(["yes"], "--dry-run deletes nothing.")
     else:
-        asking.can_ask(yes)
-    whose = asking.whose(user_id, agent_id, thread_id)
-    with address.opened() as memory:
+        confirmation.require_tty(yes)
+    scope = confirmation.scope_text(user_id, agent_id, thread_id)
+    with address.open() as memory:
         target = _Target(memory, user_id, agent_id, thread_id)
         if not yes:
-            found = asking.counted(target.forget(dry_run=True), are_whole=True)
-            if target.is_user and not found and memory.privacy.changes(user_id=user_id, limit=1):
-                found = "What the user controls"
-            if dry_run or not found:
-                click.echo(f"{f'{found} would go' if found else 'Nothing is stored'}, {whose}.")
+            counts = confirmation.receipt_text(target.forget(dry_run=True), with_conversations=True)
+            if target.is_user and not counts and memory.privacy.changes(user_id=user_id, limit=1):
+                counts = "What the user controls"
+            if dry_run or not counts:
+                click.echo(f"{f'{counts} would go' if counts else 'Nothing is stored'}, {scope}.")
                 return
-            question = f"Delete {found}, {whose}, for good?"
+            question = f"Delete {counts}, {scope}, for good?"
             if target.is_user:
-                asking.ask_for(f"{question} Type the user's id, {shown_id(user_id)}, to do so:", user_id)
+                confirmation.confirm_by_name(f"{question} Type the user's id, {format_id(user_id)}, to do so:", user_id)
             else:
-                asking.ask(question)
+                confirmation.confirm(question)
         try:
-            gone = target.forget()
+            deleted = target.forget()
         except KeyboardInterrupt:
-            done = asking.counted(target.gone, are_whole=True) or "Nothing"
+            counts = confirmation.receipt_text(target.deleted, with_conversations=True) or "Nothing"
             click.echo(
-                f"{done} deleted for certain. What was under way when it stopped went whole, or not at all; --dry-run "
-                "says what is left.",
+                f"{counts} deleted for certain. What was under way when it stopped went whole, or not at all; "
+                "--dry-run says what is left.",
                 err=True,
             )
             raise
-        click.echo(f"{asking.counted(gone, are_whole=True) or 'Nothing'} deleted, {whose}.")
+        click.echo(f"{confirmation.receipt_text(deleted, with_conversations=True) or 'Nothing'} deleted, {scope}.")
 
 
 class _Target:
-    """What is to be forgotten."""
+    """The data to delete."""
 
     def __init__(self, memory: SupabaseMemory, user_id: str, agent_id: str | None, thread_id: str | None) -> None:
         self._memory = memory
         self._user_id = user_id
         self._agent_id = agent_id
         self._thread_id = thread_id
-        self.gone = Receipt()
+        self.deleted = Receipt()
 
     @property
     def is_user(self) -> bool:
-        """Whether it is all of a user."""
+        """Whether it is all data of a user."""
         return self._agent_id is None and self._thread_id is None
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
-        """Forget it, in one transaction; of a thread that several agents have, in one for each."""
+        """Delete it in one transaction; a thread of several agents in one transaction per agent."""
         memory, user_id, thread_id = self._memory, self._user_id, self._thread_id
         if thread_id is None:
             return memory.forget_user(user_id=user_id, agent_id=self._agent_id, dry_run=dry_run)
         if self._agent_id is not None:
             agents = [self._agent_id]
         else:
-            memory.conversation(thread_id, user_id=user_id)  # looks at the ids
+            memory.conversation(thread_id, user_id=user_id)  # checks the ids
             agents = [row.key.agent_id for row in memory.work.status(user_id=user_id, thread_id=thread_id)]
-        self.gone = Receipt()
+        self.deleted = Receipt()
         for agent_id in agents:
             receipt = memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).forget(dry_run=dry_run)
-            self.gone = _sum(self.gone, receipt)
-        return self.gone
+            self.deleted = _sum(self.deleted, receipt)
+        return self.deleted
 
 
-def _sum(one: Receipt, other: Receipt) -> Receipt:
+def _sum(first: Receipt, second: Receipt) -> Receipt:
     return Receipt(
-        one.conversations + other.conversations,
-        one.messages + other.messages,
-        one.segments + other.segments,
-        chunks=one.chunks + other.chunks,
+        first.conversations + second.conversations,
+        first.messages + second.messages,
+        first.segments + second.segments,
+        chunks=first.chunks + second.chunks,
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from langchain_supabase_memory.cli import transferring
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli import transfer_options
+from langchain_supabase_memory.cli.options import access_token_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 SOURCES: Final = (
     "jsonl", "chatgpt", "claude", "langgraph", "langchain-postgres", "langchain-sql", "openai-agents",
 )  # fmt: skip
-"""What conversations come from."""
+"""The formats and libraries that conversations come from."""
 
 
 @click.command("import")
-@addressed
-@transferring.as_user
+@with_database_options
+@access_token_option
 @click.argument("source", type=click.Choice(SOURCES))
 @click.argument("path")
-@click.option("--user", "user_id", help="Whose the conversations are.")
-@click.option("--agent", "agent_id", help="Their agent, where the source names none; by default 'default'.")
-@click.option("--table", help="The table of a chat history, or of the messages of the OpenAI Agents SDK.")
-@click.option("--channel", default="messages", show_default=True, help="Where a LangGraph state has its messages.")
+@click.option("--user", "user_id", help="Owner of the imported conversations.")
+@click.option("--agent", "agent_id", help="Agent of conversations that name none; by default 'default'.")
+@click.option("--table", help="Table of a chat history, or of the messages of the OpenAI Agents SDK.")
+@click.option("--channel", default="messages", show_default=True, help="Channel of a LangGraph state with messages.")
 @click.option("--thread", "threads", multiple=True, help="Only this thread of a LangGraph saver; may be repeated.")
-@click.option("--encoding", help="What a file is written in, such as latin-1; by default as its first bytes say.")
-@click.option("--skip", is_flag=True, help="Leave out what cannot be read, and say so at the end.")
+@click.option("--encoding", help="Encoding of a file, such as latin-1; by default as its first bytes say.")
+@click.option("--skip", is_flag=True, help="Skip what cannot be read, and report it at the end.")
 @click.option("--dry-run", is_flag=True, help="Only read the source, and say what would be stored.")
 def import_(
     address: Address,
@@ -46,20 +46,22 @@ def import_(
     skip: bool,
     dry_run: bool,
 ) -> None:
-    """Store conversations from elsewhere: a file, or the database of another library.
+    """Import conversations from a file or another library's database.
 
-    PATH is a file (jsonl, chatgpt, claude), a connection string or a file of SQLite. Each message is stored once, in
-    its order and with its time, so that a repeat changes nothing and one that was interrupted goes on.
+    PATH is a file (jsonl, chatgpt, claude), a connection string or a SQLite file. Each message is stored once, in its
+    order and with its time: a repeated import changes nothing, and an interrupted one goes on.
     """
     from langchain_supabase_memory.transfer.import_conversations import import_conversations
 
     with (
-        transferring.memory(address, access_token, user_id) as memory,
-        transferring.opened(source, path, table=table, channel=channel, threads=threads, encoding=encoding) as events,
-        transferring.progress("Importing") as told,
+        transfer_options.open_memory(address, access_token, user_id) as memory,
+        transfer_options.open_source(
+            source, path, table=table, channel=channel, threads=threads, encoding=encoding
+        ) as events,
+        transfer_options.progress("Importing") as report,
     ):
         receipt = import_conversations(
-            memory, events, user_id=user_id, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=told
+            memory, events, user_id=user_id, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=report
         )
-    for line in transferring.imported(receipt):
+    for line in transfer_options.import_report(receipt):
         click.echo(line)

@@ -9,7 +9,13 @@ import click
 
 from langchain_supabase_memory.adapters.transports.event_loop import run
 from langchain_supabase_memory.cli import models
-from langchain_supabase_memory.cli.options import DATABASE_URL, addressed, refuse, typed
+from langchain_supabase_memory.cli.options import (
+    DATABASE_URL,
+    embeddings_option,
+    given_on_command_line,
+    reject_options,
+    with_database_options,
+)
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -17,38 +23,37 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
-_OF_STDIO: Final = ("user_id", "token")
-_OF_HTTP: Final = ("host", "port", "public_url", "issuer")
+_STDIO_OPTIONS: Final = ("user_id", "token")
+_HTTP_OPTIONS: Final = ("host", "port", "public_url", "issuer")
 
 
 @click.command("mcp")
-@addressed
+@with_database_options
 @click.option(
     "--user",
     "user_id",
     envvar="SUPABASE_MEMORY_USER",
-    help="Whose conversations, over stdio; by default $SUPABASE_MEMORY_USER.",
+    help="Owner of the conversations, over stdio; by default $SUPABASE_MEMORY_USER.",
 )
 @click.option(
     "--token",
     envvar="SUPABASE_MEMORY_TOKEN",
-    help="Or the person's access token, over the Data API with the publishable key; by default $SUPABASE_MEMORY_TOKEN.",
+    help="Access token of the owner instead, over the Data API with the publishable key; by default "
+    "$SUPABASE_MEMORY_TOKEN.",
 )
-@click.option("--agent", "agent_id", default="default", show_default=True, help="Whose conversations with this agent.")
-@click.option("--thread", "thread_id", help="The conversation where a call names none; by default the newest.")
-@click.option("--write", is_flag=True, help="With tools that store turns and notes.")
-@click.option("--destructive", is_flag=True, help="With a tool that forgets, which asks the person.")
+@click.option("--agent", "agent_id", default="default", show_default=True, help="Agent of the conversations.")
+@click.option("--thread", "thread_id", help="Conversation of a call that names none; by default the newest.")
+@click.option("--write", is_flag=True, help="Add tools that store turns and notes.")
+@click.option("--destructive", is_flag=True, help="Add a tool that deletes, after a question to the user.")
+@embeddings_option
+@click.option("--time-zone", help="Time zone of the answers, such as Asia/Manila; by default UTC.")
 @click.option(
-    "--embeddings", help="A model of OpenAI that embeds, such as text-embedding-3-small: search by meaning, too."
+    "--http", is_flag=True, help="Serve over HTTP, to whoever signs in with Supabase Auth, and not over stdio."
 )
-@click.option("--time-zone", help="In which times are shown, such as Asia/Manila; by default UTC.")
-@click.option("--http", is_flag=True, help="Over HTTP, for whoever signs in with Supabase Auth; by default over stdio.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Over HTTP, the address to listen at.")
-@click.option("--port", type=click.IntRange(1, 65_535), default=8_000, show_default=True, help="Over HTTP, the port.")
-@click.option(
-    "--public-url", help="Over HTTP, the address by which clients reach it, such as https://memory.example.com/mcp."
-)
-@click.option("--issuer", help="Over HTTP, who signs users in; by default the project's url with /auth/v1.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on, over HTTP.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=8_000, show_default=True, help="Port, over HTTP.")
+@click.option("--public-url", help="Public address over HTTP, such as https://memory.example.com/mcp.")
+@click.option("--issuer", help="Issuer of the tokens, over HTTP; by default the project's url with /auth/v1.")
 def mcp(
     address: Address,
     user_id: str | None,
@@ -65,9 +70,9 @@ def mcp(
     public_url: str | None,
     issuer: str | None,
 ) -> None:
-    """Serve past conversations to a client of the Model Context Protocol, such as Claude, Cursor or VS Code.
+    """Serve a user's conversations to an MCP client, such as Claude or Cursor.
 
-    Over stdio the client starts it, and it serves one person. Over HTTP it serves whoever signs in, each their own
+    Over stdio, the client starts the command, which serves one user. Over HTTP, it serves each signed-in user their own
     conversations, by the project's url and publishable key. It only reads, unless --write or --destructive is given.
     """
     try:
@@ -79,16 +84,16 @@ def mcp(
     from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.operations.recall.ranges import zone
 
-    zone(time_zone)  # refuses what is none before anything is opened
+    zone(time_zone)  # refuses an unknown one before anything is opened
     options = ServerOptions(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
     settings = _settings(agent_id, embeddings, write=write)
     if http:
-        refuse(_OF_STDIO, "Over HTTP each request is that of whoever signed in.")
-        refuse(("database_url", "embedded"), "Over HTTP the server needs the Data API: --url and --key.")
-        _over_http(address, settings, options, host, port, public_url, issuer)
+        reject_options(_STDIO_OPTIONS, "Over HTTP each request is that of whoever signed in.")
+        reject_options(("database_url", "embedded"), "Over HTTP the server needs the Data API: --url and --key.")
+        _serve_http(address, settings, options, host, port, public_url, issuer)
     else:
-        refuse(_OF_HTTP, "It goes with --http.")
-        memory = _of_one(address, user_id, token, settings)
+        reject_options(_HTTP_OPTIONS, "It goes with --http.")
+        memory = _open_memory(address, user_id, token, settings)
         if sys.stdin.isatty():
             click.echo(
                 "A client starts this command and writes to its input; by hand there is nothing to see.", err=True
@@ -100,41 +105,40 @@ def mcp(
 
 
 def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str, Any]:
-    """A memory's settings: it writes no summaries, for a worker does, and indexes only where it stores."""
+    """The settings of a memory without summaries (a worker writes those), which indexes only what it stores."""
     from langchain_supabase_memory.settings import ChunkPolicy
 
-    embedder = None if embeddings is None else models.embedder(embeddings)
     policy = ChunkPolicy(mode="inline" if write else "background")
-    return {"agent_id": agent_id, "embeddings": embedder, "model": None, "chunking": policy}
+    return {"agent_id": agent_id, "embeddings": models.embedder(embeddings), "model": None, "chunking": policy}
 
 
-def _of_one(address: Address, user_id: str | None, token: str | None, settings: dict[str, Any]) -> SupabaseMemory:
-    """The memory of one person, under row level security wherever that is possible.
+def _open_memory(address: Address, user_id: str | None, token: str | None, settings: dict[str, Any]) -> SupabaseMemory:
+    """Open the memory of one user, under row level security wherever that is possible.
 
     Raises:
-        ConfigurationError: Nobody is named, or a token comes with a direct connection.
+        ConfigurationError: No user is named, or a token comes with a direct connection.
     """
-    is_direct = bool(address.database_url or address.embedded) and not typed("url", "key")
-    if typed("user_id"):
-        token = token if typed("token") else None
-    if token and not typed("user_id"):
+    is_direct = bool(address.database_url or address.embedded) and not given_on_command_line("url", "key")
+    if given_on_command_line("user_id"):
+        token = token if given_on_command_line("token") else None
+    if token and not given_on_command_line("user_id"):
         if is_direct:
             raise ConfigurationError(
                 "A token goes with the Data API.",
                 hint=f"Pass --url and the publishable --key; or --user instead of the token for ${DATABASE_URL}.",
             )
-        return address.opened(needs_server=False, access_token=token, **settings)
+        return address.open(needs_server=False, access_token=token, **settings)
     if not user_id:
         raise ConfigurationError(
             "Nobody is named whose conversations these are.",
             hint="Pass --user or set SUPABASE_MEMORY_USER; or the person's access token, SUPABASE_MEMORY_TOKEN.",
         )
     if is_direct:
-        return address.opened(claims={"sub": user_id, "role": "authenticated"}, **settings)
-    return address.opened(user_id=user_id, **settings)
+        return address.open(claims={"sub": user_id, "role": "authenticated"}, **settings)
+    return address.open(user_id=user_id, **settings)
 
 
-def _over_http(
+def _serve_http(
     address: Address,
     settings: dict[str, Any],
     options: ServerOptions,

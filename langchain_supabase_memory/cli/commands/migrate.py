@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.look import working
+from langchain_supabase_memory.cli.formatting import spinner
 from langchain_supabase_memory.cli.options import (
-    addressed_directly,
     citus_option,
     partitions_option,
     realtime_option,
     vector_index_option,
+    with_direct_database_options,
 )
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@addressed_directly
+@with_direct_database_options
 @vector_index_option
 @realtime_option
 @partitions_option
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def migrate(
     address: Address, vector_index: int | None, realtime: bool | None, partitions: int | None, citus: bool | None
 ) -> None:
-    """Set a database up, or bring it to this release. Safe to repeat."""
+    """Set up a database, or upgrade it to this release. Safe to repeat."""
     from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     conn_string = address.conn_string(create=True)
-    with working("Setting the database up …"):
+    with spinner("Setting the database up …"):
         installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions, citus=citus)
     click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")

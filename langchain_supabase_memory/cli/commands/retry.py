@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.look import working
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli.formatting import spinner
+from langchain_supabase_memory.cli.options import with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
 
 
 @click.command()
-@addressed
+@with_database_options
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 def retry(address: Address, user_id: str | None, thread_id: str | None) -> None:
-    """Try again what workers have given up."""
-    with address.opened() as memory, working("Asking the database …"):
-        again = memory.work.retry(user_id=user_id, thread_id=thread_id)
-    click.echo(f"{again} conversations are due again.")
+    """Retry the work that workers have given up."""
+    with address.open() as memory, spinner("Asking the database …"):
+        count = memory.work.retry(user_id=user_id, thread_id=thread_id)
+    click.echo(f"{count} conversations are due again.")

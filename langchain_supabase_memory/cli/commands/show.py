@@ -8,46 +8,51 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from langchain_supabase_memory.cli.options import addressed, refuse, typed
+from langchain_supabase_memory.cli.options import (
+    given_on_command_line,
+    json_option,
+    reject_options,
+    with_database_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from langchain_supabase_memory.cli.message_pages import Window
     from langchain_supabase_memory.cli.options import Address
-    from langchain_supabase_memory.cli.reading import Window
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.values import ConversationInfo, StoredMessage
 
-_TURNS: Final = 10
-_MOST: Final = 200
-"""The most messages where nobody says how many."""
+_DEFAULT_TURNS: Final = 10
+_MAX_MESSAGES: Final = 200
+"""The most messages without --last."""
 
-_BESIDE: Final = 5
-"""How many messages stand before and after one that is asked for."""
+_CONTEXT: Final = 5
+"""The most messages before and after that of --around."""
 
 
 @click.command()
 @click.argument("thread")
-@addressed
-@click.option("--user", "user_id", required=True, help="The owner of the conversation.")
-@click.option("--agent", "agent_id", help="The agent; needed where several have a conversation of this name.")
+@with_database_options
+@click.option("--user", "user_id", required=True, help="Owner of the conversation.")
+@click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
 @click.option(
     "--last",
     type=click.IntRange(min=0),
-    default=_TURNS,
+    default=_DEFAULT_TURNS,
     show_default=True,
-    help=f"The newest so many turns. Where nobody says how many, no more than {_MOST} messages.",
+    help=f"Show this many of the newest turns; by default also no more than {_MAX_MESSAGES} messages.",
 )
-@click.option("--all", "is_all", is_flag=True, help="Every turn.")
+@click.option("--all", "is_all", is_flag=True, help="Show every turn.")
 @click.option(
     "--around",
     type=click.IntRange(min=0),
     metavar="NUMBER",
-    help=f"The message of this number, and {_BESIDE} before and after it.",
+    help=f"Show the message of this number, and {_CONTEXT} before and after it.",
 )
-@click.option("--tools", is_flag=True, help="With what tools were asked and what they answered.")
-@click.option("--board", "with_board", is_flag=True, help="With the board: summary, facts, action items, questions.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, with everything that tools were asked and answered.")
+@click.option("--tools", is_flag=True, help="Show the arguments and the results of tool calls.")
+@click.option("--board", "with_board", is_flag=True, help="Show the board: summary, facts, action items, questions.")
+@json_option
 def show(
     thread: str,
     address: Address,
@@ -60,71 +65,76 @@ def show(
     with_board: bool,
     as_json: bool,
 ) -> None:
-    """Read a conversation: who said what, and when, in the time zone of this machine."""
-    from langchain_supabase_memory.cli import reading
+    """Print the messages of a conversation.
+
+    Times are in the time zone of this machine. JSON includes tool calls.
+    """
+    from langchain_supabase_memory.cli import message_pages
 
     if is_all:
-        refuse(["last", "around"], "--all shows every turn.")
+        reject_options(["last", "around"], "--all shows every turn.")
     if around is not None:
-        refuse(["last"], "--around shows what stands beside one message.")
+        reject_options(["last"], "--around shows what stands beside one message.")
     if as_json:
-        refuse(["tools"], "As JSON, everything of tools is there.")
-    with address.opened() as memory:
-        conversation, info = reading.found(memory, thread, user_id, agent_id)
+        reject_options(["tools"], "As JSON, everything of tools is there.")
+    with address.open() as memory:
+        conversation, info = message_pages.find_conversation(memory, thread, user_id, agent_id)
         if is_all:
-            window = reading.whole(conversation)
+            window = message_pages.all_messages(conversation)
         elif around is not None:
-            window = reading.around(conversation, around, _BESIDE)
+            window = message_pages.around(conversation, around, _CONTEXT)
         else:
-            window = reading.newest(conversation, last, None if typed("last") else _MOST)
+            limit = None if given_on_command_line("last") else _MAX_MESSAGES
+            window = message_pages.newest(conversation, last, limit)
         if as_json:
-            _as_json(conversation, info, window, with_board)
+            _print_json(conversation, info, window, with_board)
         else:
-            _as_text(conversation, info, window, tools, with_board, 0 if around is not None else last)
+            _print_text(conversation, info, window, tools, with_board, 0 if around is not None else last)
 
 
-def _as_text(
+def _print_text(
     conversation: Conversation, info: ConversationInfo, window: Window, tools: bool, with_board: bool, last: int
 ) -> None:
-    from langchain_supabase_memory.cli.look import console, number
-    from langchain_supabase_memory.cli.spoken import is_tools, spoken
+    from langchain_supabase_memory.cli.formatting import console, pluralize
+    from langchain_supabase_memory.cli.message_view import is_tool_result, message_view
     from langchain_supabase_memory.cli.transcript import Transcript
 
     transcript = Transcript(console())
     transcript.heading(info)
     if with_board:
         transcript.board(conversation.board.read())
-    if window.is_cut:
+    if window.has_earlier:
         transcript.note(f"There are earlier messages: {f'--last {2 * last} or ' if last else ''}--all shows them.")
     hidden = 0
     for message in _messages(conversation, window):
-        if is_tools(message) and not tools:
+        if is_tool_result(message) and not tools:
             hidden += 1
         else:
-            transcript.message(spoken(message, tools=tools))
+            transcript.message(message_view(message, tools=tools))
     if hidden:
-        transcript.note(f"{number(hidden, 'answer of a tool', 'answers of tools')} left out; --tools shows them.")
-    if window.goes_on:
+        transcript.note(f"{pluralize(hidden, 'answer of a tool', 'answers of tools')} left out; --tools shows them.")
+    if window.has_later:
         transcript.note("There are later messages: leave --around out to see the newest.")
 
 
-def _as_json(conversation: Conversation, info: ConversationInfo, window: Window, with_board: bool) -> None:
-    """One document, written as it is read. It is in ASCII, so that nothing in it is unseen."""
-    from langchain_supabase_memory.cli.spoken import document
+def _print_json(conversation: Conversation, info: ConversationInfo, window: Window, with_board: bool) -> None:
+    """Print one document while it is read. ASCII shows invisible characters as their codes."""
+    from langchain_supabase_memory.cli.message_view import message_document
 
     head: dict[str, Any] = {"conversation": asdict(info)}
     if with_board:
         head["board"] = asdict(conversation.board.read())
-    click.echo(json.dumps({**head, "earlier": window.is_cut, "later": window.goes_on}, default=str)[:-1], nl=False)
+    head |= {"earlier": window.has_earlier, "later": window.has_later}
+    click.echo(json.dumps(head, default=str)[:-1], nl=False)
     click.echo(', "messages": [', nl=False)
-    for place, message in enumerate(_messages(conversation, window)):
-        click.echo((", " if place else "") + json.dumps(document(message), default=str), nl=False)
+    for index, message in enumerate(_messages(conversation, window)):
+        click.echo((", " if index else "") + json.dumps(message_document(message), default=str), nl=False)
     click.echo("]}")
 
 
 def _messages(conversation: Conversation, window: Window) -> Iterator[StoredMessage]:
-    from langchain_supabase_memory.cli.reading import pages
-    from langchain_supabase_memory.cli.spoken import COLUMNS
+    from langchain_supabase_memory.cli.message_pages import pages
+    from langchain_supabase_memory.cli.message_view import COLUMNS
 
     for page in pages(conversation, window, COLUMNS):
         yield from page

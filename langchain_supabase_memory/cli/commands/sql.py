@@ -14,13 +14,13 @@ from langchain_supabase_memory.cli.options import partitions_option, realtime_op
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write migration files into this folder (supabase/migrations), for `supabase db push`.",
+    help="Write migration files into this folder, such as supabase/migrations for `supabase db push`.",
 )
 @click.option(
     "--vector-schema",
     default=script.VECTOR_SCHEMA,
     show_default=True,
-    help="The schema that pgvector lies in. `migrate` finds it by itself.",
+    help="Schema of pgvector. `migrate` finds it by itself.",
 )
 @vector_index_option
 @realtime_option
@@ -28,13 +28,14 @@ from langchain_supabase_memory.cli.options import partitions_option, realtime_op
 def sql(
     output: Path | None, vector_schema: str, vector_index: int | None, realtime: bool | None, partitions: int | None
 ) -> None:
-    """Print everything the database needs, to be pasted into Supabase's SQL editor; or write migration files."""
+    """Print the SQL that sets up a database, or write migration files.
+
+    Paste the SQL into Supabase's SQL editor.
+    """
     if output is None:
         click.echo(script.text(vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions))
         return
-    written = files.write(output, vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions)
-    for path in written:
+    paths = files.write(output, vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions)
+    for path in paths:
         click.echo(path)
-    click.echo(
-        f"{len(written)} files written; apply them with: supabase db push" if written else "Nothing new to write."
-    )
+    click.echo(f"{len(paths)} files written; apply them with: supabase db push" if paths else "Nothing new to write.")

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, get_args
 
 import click
 
-from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli import formatting
+from langchain_supabase_memory.cli.options import json_option, with_database_options
 from langchain_supabase_memory.operations.work import WorkState
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
     from langchain_supabase_memory.operations.work import Queue
 
+_MAX_WIDTH = 10_000
+"""The columns that `--wide` has room for: more than three ids can have."""
+
 
 @click.command()
-@addressed
+@with_database_options
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--thread", "thread_id", help="Only this thread.")
-@click.option("--state", type=click.Choice(get_args(WorkState)), help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most conversations.")
-@click.option("--wide", is_flag=True, help="Ids as a whole, however wide the terminal is. In a pipe they are whole.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--state", type=click.Choice(get_args(WorkState)), help="Only conversations in this state.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Most conversations.")
+@click.option("--wide", is_flag=True, help="Show full ids and all columns, however narrow the terminal is.")
+@json_option
 def status(
     address: Address,
     user_id: str | None,
@@ -34,37 +36,37 @@ def status(
     wide: bool,
     as_json: bool,
 ) -> None:
-    """See what is due, running, waiting and dead, and how far each conversation is covered.
+    """Show the work queue, and how far each conversation is processed.
 
-    Of the messages of a conversation, so many percent are in its summary, can be recalled, and are taken in by its
-    board. In a pipe, a conversation is a line with tabs between, its errors at the end.
+    The columns summary, index and board show the share of the messages that is summarized, can be recalled, and is on
+    the board. In a pipe, each conversation is a line with tabs between the columns, and its errors are the last one.
     """
-    from langchain_supabase_memory.cli import table
+    from langchain_supabase_memory.cli import status_table
 
-    with address.opened() as memory, look.working("Asking the database …"):
+    with address.open() as memory, formatting.spinner("Asking the database …"):
         queue = memory.work.queue()
         rows = memory.work.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit + 1)
-    rows, is_cut = rows[:limit], len(rows) > limit
+    rows, has_more = rows[:limit], len(rows) > limit
     if as_json:
-        found = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": is_cut}
-        click.echo(json.dumps(found, default=str))  # in ASCII, so that nothing in it is unseen
+        document = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": has_more}
+        formatting.echo_json(document)
         return
-    for line in _said(queue):
+    for line in _queue_lines(queue):
         click.echo(line)
-    if not look.is_terminal():
-        for line in table.lines(rows):
+    if not formatting.is_terminal():
+        for line in status_table.plain_lines(rows):
             click.echo(line)
     elif rows:
-        table.show(rows, look.console(), wide=wide)
-    if is_cut:
+        status_table.print_table(rows, formatting.console(soft_wrap=wide, width=_MAX_WIDTH if wide else None))
+    if has_more:
         click.echo(f"There are more than these {limit}. --limit shows more; --user, --thread and --state narrow it.")
 
 
-def _said(queue: Queue) -> list[str]:
+def _queue_lines(queue: Queue) -> list[str]:
     """The work of all conversations, in words."""
-    lag = f", the oldest for {look.duration(queue.lag_seconds)}" if queue.depth else ""
-    aside = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
-    said = [f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead{aside}."]
+    lag = f", the oldest for {formatting.format_duration(queue.lag_seconds)}" if queue.depth else ""
+    unreadable = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
+    lines = [f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead{unreadable}."]
     if queue.unreadable_messages:
-        said.append(f"{queue.unreadable_messages} messages cannot be read; `supabase-memory unreadable` lists them.")
-    return said
+        lines.append(f"{queue.unreadable_messages} messages cannot be read; `supabase-memory unreadable` lists them.")
+    return lines

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.cli.options import addressed
+from langchain_supabase_memory.cli.formatting import echo_json, isolate_bidi, spinner
+from langchain_supabase_memory.cli.options import json_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
 
 
 @click.command()
-@addressed
+@with_database_options
 @click.option("--user", "user_id", help="Only this user's messages.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most messages.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Most messages.")
+@json_option
 def unreadable(address: Address, user_id: str | None, limit: int, as_json: bool) -> None:
-    """List stored messages that cannot be read: where they are and why, without their content.
+    """List stored messages that cannot be read, without their content.
 
-    Each is left out of packs until its payload is written anew, or the message is forgotten.
+    Prompts leave them out until somebody writes their payload anew, or forgets them.
     """
-    with address.opened() as memory, look.working("Asking the database …"):
+    with address.open() as memory, spinner("Asking the database …"):
         rows = memory.work.unreadable(user_id=user_id, limit=limit + 1)
-    rows, is_cut = rows[:limit], len(rows) > limit
+    rows, has_more = rows[:limit], len(rows) > limit
     if as_json:
-        # In ASCII, so that nothing in it is unseen.
-        click.echo(json.dumps({"messages": [asdict(row) for row in rows], "more": is_cut}))
+        echo_json({"messages": [asdict(row) for row in rows], "more": has_more})
         return
     for row in rows:
-        user, agent, thread = (look.isolated(repr(each)) for each in (row.user_id, row.agent_id, row.thread_id))
-        where = f"user {user}, agent {agent}, thread {thread}"
-        click.echo(f"message {row.sequence} of {where}: {row.reason}")
-    if is_cut:
+        user, agent, thread = (isolate_bidi(repr(each)) for each in (row.user_id, row.agent_id, row.thread_id))
+        click.echo(f"message {row.sequence} of user {user}, agent {agent}, thread {thread}: {row.reason}")
+    if has_more:
         click.echo(f"There are more than these {limit}. --limit shows more; --user narrows it.")
     if not rows:
         click.echo("Every message that somebody tried to read can be read.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from contextlib import ExitStack, nullcontext, suppress
 from datetime import timedelta
 from itertools import count
@@ -13,42 +14,44 @@ from typing import TYPE_CHECKING
 import click
 
 from langchain_supabase_memory.adapters.telemetry.logs import PACKAGE, configure
-from langchain_supabase_memory.cli import look
-from langchain_supabase_memory.cli.living import Living
-from langchain_supabase_memory.cli.options import addressed, modeled, refuse
+from langchain_supabase_memory.cli import formatting
+from langchain_supabase_memory.cli.options import reject_options, with_database_options, with_model_options
+from langchain_supabase_memory.cli.status_line import status_line
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.operations import work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from langchain_supabase_memory.cli.options import Address, Models
     from langchain_supabase_memory.worker import Worker
 
-_OF_A_WORKER = ("concurrency", "calls_per_minute", "archive_after", "user")
+_WORKER_OPTIONS = ("concurrency", "calls_per_minute", "archive_after", "user")
 
-_LOOK_SECONDS = 2.0
-"""How often the queue is looked at for a person, in seconds."""
+_QUERY_SECONDS = 2.0
+"""The time between two queries of the queue, in seconds."""
 
 _DRAW_SECONDS = 0.5
-"""How often that is drawn, in seconds."""
+"""The time between two drawings of the line, in seconds."""
 
 
 @click.command()
-@addressed
-@modeled
-@click.option("--concurrency", type=int, default=4, show_default=True, help="How many conversations at once.")
-@click.option("--calls-per-minute", type=float, help="The most calls of the model a minute.")
-@click.option("--archive-after", type=float, help="Archive conversations without a message for so many hours.")
-@click.option("--user", help="Work for this user alone.")
+@with_database_options
+@with_model_options
+@click.option("--concurrency", type=int, default=4, show_default=True, help="Conversations to process at once.")
+@click.option("--calls-per-minute", type=float, help="Most model calls a minute.")
+@click.option("--archive-after", type=float, metavar="HOURS", help="Archive conversations that are idle for this long.")
+@click.option("--user", help="Only process this user's jobs.")
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz on this port.")
 @click.option(
-    "--metrics-host", default="127.0.0.1", show_default=True, help="The address for that; 0.0.0.0 in a container."
+    "--metrics-host", default="127.0.0.1", show_default=True, help="Address for them; 0.0.0.0 in a container."
 )
-@click.option("--drain", is_flag=True, help="Do what is due and end: for a scheduled task.")
+@click.option("--drain", is_flag=True, help="Process what is due, and exit: for a scheduled task.")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="With --drain: begin nothing more after so many seconds. What has begun then has 30 more to come to its end, "
-    "or the grace_seconds of the application's Worker.",
+    help="With --drain: start no new job after this time. A running job then has 30 more seconds, or the grace_seconds "
+    "of the application's Worker.",
 )
 def worker(
     address: Address,
@@ -62,15 +65,14 @@ def worker(
     drain: bool,
     seconds: float | None,
 ) -> None:
-    """Keep every conversation's index, summary and board up to date. Run as many as you like; SIGTERM ends one.
+    """Run a worker, which keeps indexes, summaries and boards up to date.
 
-    In a terminal one line says what is done and due, the lag (for how long the oldest has been due) and the calls of
-    the model; warnings appear above it. Elsewhere each piece of work is a line of the log. Ctrl-C ends it as SIGTERM
-    does, and a second one at once.
+    Run as many as you like. In a terminal, one line shows what is done and due, the lag (how long the oldest job is
+    due) and the model calls; warnings appear above it. Elsewhere, each job is a line of the log. Ctrl-C and SIGTERM let
+    running jobs finish; a second Ctrl-C exits at once.
 
-    With --app, an option that names a database, a model or an embedder is refused, and so is one of --concurrency,
-    --calls-per-minute, --archive-after and --user if the application gives a Worker. Of them what the environment says
-    is ignored.
+    With --app, an option that names a database or a model is refused; if the application gives a Worker, so is one of
+    --concurrency, --calls-per-minute, --archive-after and --user. Their environment variables are ignored.
     """
     from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
@@ -78,88 +80,89 @@ def worker(
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
     if not drain:
-        refuse(["seconds"], "It goes with --drain.")
+        reject_options(["seconds"], "It goes with --drain.")
     with ExitStack() as stack:
-        made = models.from_app()
-        lives = look.moves()
-        if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application says how
-            configure("plain", logging.WARNING if lives else logging.INFO)
-        if isinstance(made, Worker):
-            refuse(_OF_A_WORKER, "The application gives a Worker, which has a policy of its own.")
+        target = models.load_app()
+        is_animated = formatting.can_animate()
+        if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application sets a handler
+            configure("plain", logging.WARNING if is_animated else logging.INFO)
+        if isinstance(target, Worker):
+            reject_options(_WORKER_OPTIONS, "The application gives a Worker, which has a policy of its own.")
         else:
-            if made is None:
-                made = stack.enter_context(address.opened(**models.settings()))
+            if target is None:
+                target = stack.enter_context(address.open(**models.settings()))
             policy = WorkerPolicy(
                 concurrency=concurrency,
                 model_calls_per_minute=calls_per_minute,
                 archive_after=None if archive_after is None else timedelta(hours=archive_after),
             )
-            made = Worker(made, policy=policy, user_id=user)
+            target = Worker(target, policy=policy, user_id=user)
         if metrics_port is not None:
-            if made.metrics is NO_METRICS:
-                made.memory.metrics = Metrics()
-            server = MetricsServer(made.metrics, made.health, host=metrics_host, port=metrics_port)
+            if target.metrics is NO_METRICS:
+                target.memory.metrics = Metrics()
+            server = MetricsServer(target.metrics, target.health, host=metrics_host, port=metrics_port)
             stack.enter_context(server)
             click.echo(f"Metrics on http://{metrics_host}:{server.port}/metrics", err=True)
         try:
-            run(_run(made, drain=drain, seconds=seconds, lives=lives))
+            run(_run(target, drain=drain, seconds=seconds, is_animated=is_animated))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
-    tally = made.stats
-    ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
+    tally = target.stats
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
     click.echo(
-        f"{tally.summaries} segments, {tally.boards} boards, {tally.chunks} chunks; {ends or 'nothing was due'}."
+        f"{tally.summaries} segments, {tally.boards} boards, {tally.chunks} chunks; {outcomes or 'nothing was due'}."
     )
 
 
-async def _run(worker: Worker, *, drain: bool, seconds: float | None, lives: bool) -> None:
+async def _run(worker: Worker, *, drain: bool, seconds: float | None, is_animated: bool) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    asked = count(1)
+    interrupts = count(1)
 
-    def interrupted() -> None:
-        if next(asked) > 1:
+    def on_interrupt() -> None:
+        if next(interrupts) > 1:
             task.cancel()
             return
         worker.stop()
-        click.echo("Ending: what has begun comes to its end first. Ctrl-C again ends at once.", err=True)
+        # The stream of now, which the status line has replaced: click would look for the terminal below it.
+        click.echo("Ending: what has begun comes to its end first. Ctrl-C again ends at once.", file=sys.stderr)
 
     with suppress(NotImplementedError):  # on Windows
         loop.add_signal_handler(signal.SIGTERM, worker.stop)
-        loop.add_signal_handler(signal.SIGINT, interrupted)
+        loop.add_signal_handler(signal.SIGINT, on_interrupt)
     async with worker.memory:
-        with Living() if lives else nullcontext() as line:
-            telling = None if line is None else asyncio.create_task(_tell(worker, line))
+        with status_line() if is_animated else nullcontext() as draw:
+            report = None if draw is None else asyncio.create_task(_report(worker, draw))
             try:
                 if drain:
                     await worker.drain(seconds)
                 else:
                     await worker.run()
             finally:
-                if telling is not None:
-                    telling.cancel()
-                    await asyncio.wait([telling])
+                if report is not None:
+                    report.cancel()
+                    await asyncio.wait([report])
 
 
-async def _tell(worker: Worker, line: Living) -> None:
-    """Say on one line how the work stands."""
-    stands = ["asking the database"]
+async def _report(worker: Worker, draw: Callable[[Sequence[str]], None]) -> None:
+    """Show on one line how the work stands."""
+    queue_parts = ["asking the database"]
 
-    async def ask() -> None:
+    async def query() -> None:
         while True:
             try:
                 queue = await worker.memory.arun(work.queue(user_id=worker.user_id))
-                stands[:] = [f"{queue.depth} due", f"lag {look.duration(queue.lag_seconds)}"]
+                queue_parts[:] = [f"{queue.depth} due", f"lag {formatting.format_duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
-                stands[:] = ["the database is away"]
-            await asyncio.sleep(_LOOK_SECONDS)
+                queue_parts[:] = ["the database is away"]
+            await asyncio.sleep(_QUERY_SECONDS)
 
-    async def draw() -> None:
+    async def redraw() -> None:
         while True:
             tally = worker.stats
             failed = tally.outcomes.get("retry", 0) + tally.outcomes.get("dead", 0)
-            ends = [f"{tally.pieces - failed} done", *([f"{failed} failed"] if failed else [])]
-            line.show([*ends, *stands, f"{tally.model_calls} calls"])
+            outcomes = [f"{tally.pieces - failed} done", *([f"{failed} failed"] if failed else [])]
+            draw([*outcomes, *queue_parts, f"{tally.model_calls} calls"])
             await asyncio.sleep(_DRAW_SECONDS)
 
-    await asyncio.gather(ask(), draw())
+    await asyncio.gather(query(), redraw())

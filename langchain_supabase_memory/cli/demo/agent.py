@@ -1,4 +1,4 @@
-"""A real LangChain agent whose context is bounded: what fits the question is recalled into it, or found with a tool."""
+"""A real LangChain agent with a bounded context, which recalls what fits the question or searches with a tool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.cli.demo import seen
+from langchain_supabase_memory.cli.demo import prompt_view
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import RecallScope
 
 BUDGET = ContextBudget(characters=4_000)
-"""What a prompt may hold of the conversation: the summary, the newest messages, what was recalled."""
+"""The conversation's share of a prompt: the summary, the newest messages and the recalled ones."""
 
 POLICY = SummaryPolicy(characters=1_000, keep_characters=500, input_characters=8_000)
-"""Most of a prompt may be recalled, so not much is left for the newest messages: older ones are summarized."""
+"""Recall may take most of a prompt, so few of the newest messages fit, and older ones are summarized."""
 
 _PROMPT = (
     "You are the assistant of the person you talk with. You see a summary and the newest messages of a long "
@@ -35,16 +35,16 @@ _PROMPT = (
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer, and what it took.
+class AgentAnswer:
+    """An answer and its costs.
 
     Attributes:
-        text: What the agent said.
-        sent: The characters of the conversation in each prompt sent for it: from memory, asked now, found with a tool.
-        own: The characters of the agent's own instructions in each.
-        tokens: The approximate tokens of the conversation in all of them.
-        recalled: How many messages were recalled into the prompt.
-        source: The line of the last prompt that the answer is nearest to; `None` if there is none.
+        text: The agent's words.
+        sent: The characters of the conversation in each prompt: from memory, from the question, from a tool.
+        own: The characters of the agent's own instructions in each prompt.
+        tokens: The approximate tokens of the conversation in all prompts.
+        recalled: The number of messages that recall put into the prompt.
+        source: The line of the last prompt that is nearest to the answer; `None` if there is none.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Answer:
     own: int
     tokens: int
     recalled: int
-    source: seen.Line | None
+    source: prompt_view.PromptLine | None
 
     @property
     def characters(self) -> int:
@@ -61,13 +61,13 @@ class Answer:
 
 
 class DemoAgent:
-    """Answers questions in one conversation, and stores what is said.
+    """Answers questions in one conversation, and stores both.
 
     Args:
-        memory: Where the conversation is.
-        thread_id: Which one it is.
+        memory: The memory.
+        thread_id: The conversation.
         model: A chat model that can call tools.
-        recall: From where what fits a question is recalled into the prompt; with `None` there is only the tool.
+        recall: The conversations that recall searches for the prompt; with `None` the agent has only the tool.
 
     Raises:
         MissingDependencyError: The extra `agents` is not installed.
@@ -96,39 +96,39 @@ class DemoAgent:
             middleware=[SupabaseMemoryMiddleware(memory, budget=BUDGET, recall=recall, on_error="raise")],
         )
 
-    def ask(self, question: str) -> Answer:
-        """One turn: the middleware loads the context and stores what is new."""
+    def ask(self, question: str) -> AgentAnswer:
+        """Run one turn. The middleware loads the context and stores the new messages."""
         meter = _Meter()
         config: RunnableConfig = {"callbacks": [meter], "configurable": {"thread_id": self._thread_id}}
         state: Any = {"messages": [HumanMessage(question)]}
-        said: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
-        text = str(said[-1].text)
-        recalled = {line.message for line in meter.seen if line.part == "recalled"}
-        return Answer(text, meter.sent, meter.own, meter.tokens, len(recalled), _source(meter.seen, text))
+        messages: list[BaseMessage] = self._agent.invoke(state, config)["messages"]
+        text = str(messages[-1].text)
+        recalled = {line.message for line in meter.lines if line.part == "recalled"}
+        return AgentAnswer(text, meter.sent, meter.own, meter.tokens, len(recalled), _source(meter.lines, text))
 
 
 class _Meter(BaseCallbackHandler):
-    """Counts what is sent to the model, and keeps the lines of the last prompt."""
+    """Counts the characters of each prompt, and keeps the lines of the last one."""
 
     def __init__(self) -> None:
         self.sent: list[int] = []
         self.own = self.tokens = 0
-        self.seen: list[seen.Line] = []
+        self.lines: list[prompt_view.PromptLine] = []
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any) -> None:
-        whole = [message for batch in messages for message in batch]
-        said = [message for message in whole if message.type != "system"]
-        self.sent.append(sum(map(content.characters, said)))
-        self.own = sum(map(content.characters, whole)) - self.sent[-1]
-        self.tokens += sum(map(content.tokens, said))
-        last = max((place for place, message in enumerate(whole) if message.type == "human"), default=0)
-        self.seen = seen.lines([*whole[:last], *whole[last + 1 :]])
+        prompt = [message for batch in messages for message in batch]
+        rest = [message for message in prompt if message.type != "system"]
+        self.sent.append(sum(map(content.characters, rest)))
+        self.own = sum(map(content.characters, prompt)) - self.sent[-1]
+        self.tokens += sum(map(content.tokens, rest))
+        last = max((index for index, message in enumerate(prompt) if message.type == "human"), default=0)
+        self.lines = prompt_view.lines([*prompt[:last], *prompt[last + 1 :]])
 
 
-def _source(lines: list[seen.Line], answer: str) -> seen.Line | None:
-    """The line that an answer quotes, one with a date before others; else the dated line that is nearest to it."""
+def _source(lines: list[prompt_view.PromptLine], answer: str) -> prompt_view.PromptLine | None:
+    """The line that an answer quotes, preferably one with a date; else the dated line that is nearest to it."""
     quoted = [line for line in lines if line.text and line.text in answer]
     longest = max((len(line.text) for line in quoted), default=0)
     exact = sorted((line for line in quoted if len(line.text) == longest), key=lambda line: line.day is None)
-    near = exact or seen.ranked([line for line in lines if line.day is not None], answer)
-    return near[0] if near else None
+    nearest = exact or prompt_view.rank([line for line in lines if line.day is not None], answer)
+    return nearest[0] if nearest else None

@@ -1,7 +1,4 @@
-"""The offline stand-in for a chat model: it can only quote what its context holds.
-
-So every right answer is the merit of the memory that put it there.
-"""
+"""The offline stand-in for a chat model. It only quotes its prompt, so each right answer comes from the memory."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langchain_supabase_memory.cli.demo import seen
+from langchain_supabase_memory.cli.demo import prompt_view
 from langchain_supabase_memory.language.sentences import sentences
 
 if TYPE_CHECKING:
@@ -23,10 +20,10 @@ NOTHING = "I can see nothing about that."
 
 
 class OfflineQuotingModel(BaseChatModel):
-    """No language model: it quotes the line of its prompt that shares most words with the question.
+    """A stand-in for a chat model, which quotes the line of its prompt that shares most words with the question.
 
-    Where nothing was recalled into its prompt it first asks its tool, if it has one, with the question's own words. It
-    knows nothing, makes nothing up, and is here so that the demo runs without a key.
+    Without recalled messages in the prompt, it first calls its tool, if it has one, with the question. It is no
+    language model; with it, the demo runs without a key.
     """
 
     tool_name: str | None = None
@@ -36,7 +33,7 @@ class OfflineQuotingModel(BaseChatModel):
         return "offline-quoting-stand-in"
 
     def bind_tools(self, tools: Sequence[Any], **_: Any) -> OfflineQuotingModel:
-        """Remember the tool to ask with."""
+        """Keep the name of the first tool."""
         return self.model_copy(update={"tool_name": tools[0].name if tools else None})
 
     def _generate(
@@ -46,11 +43,11 @@ class OfflineQuotingModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **_: Any,
     ) -> ChatResult:
-        last = max(place for place, message in enumerate(messages) if isinstance(message, HumanMessage))
+        last = max(index for index, message in enumerate(messages) if isinstance(message, HumanMessage))
         question = str(messages[last].text)
-        lines = seen.lines([*messages[:last], *messages[last + 1 :]])
-        answered = any(isinstance(message, ToolMessage) for message in messages[last:])
-        if self.tool_name and not answered and not any(line.part == "recalled" for line in lines):
+        lines = prompt_view.lines([*messages[:last], *messages[last + 1 :]])
+        has_result = any(isinstance(message, ToolMessage) for message in messages[last:])
+        if self.tool_name and not has_result and not any(line.part == "recalled" for line in lines):
             call = {"name": self.tool_name, "args": {"query": question}, "id": f"call_{last}"}
             answer = AIMessage("", tool_calls=[call])
         else:
@@ -58,13 +55,17 @@ class OfflineQuotingModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
-def quote(lines: Sequence[seen.Line], question: str) -> str:
-    """The line that shares most with the question, in quotation marks; empty if none shares a word."""
-    best = seen.ranked([line for line in lines if stated(line.text)], question, key=lambda line: stated(line.text))
+def quote(lines: Sequence[prompt_view.PromptLine], question: str) -> str:
+    """Quote the line that shares most words with the question; an empty text if none shares a word."""
+    best = prompt_view.rank(
+        [line for line in lines if without_questions(line.text)],
+        question,
+        key=lambda line: without_questions(line.text),
+    )
     return f"“{best[0].text}”" if best else ""
 
 
-def stated(text: str) -> str:
-    """A line without the questions in it: a question seldom answers another."""
+def without_questions(text: str) -> str:
+    """Remove the questions from a text, since a question seldom answers another."""
     parts = [text[each.start : each.end] for each in sentences(text)]
     return " ".join(part for part in parts if "?" not in part)

@@ -1,6 +1,6 @@
-"""A process of its own that stores a transcript turn by turn, so that it can be killed like any other process.
+"""A process that stores a transcript turn by turn, and that the demo kills.
 
-It goes on where the database says the conversation ends, and writes a number to its output after each turn.
+It starts where the stored conversation ends, and prints the number of stored messages after each turn.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ THREAD = "demo"
 USER = "maya"
 
 
-def turns(said: list[transcript.Said]) -> list[list[transcript.Said]]:
-    """The transcript cut before each human message."""
-    cut: list[list[transcript.Said]] = []
-    for each in said:
-        if not cut or each.message.type == "human":
-            cut.append([])
-        cut[-1].append(each)
-    return cut
+def turns(lines: list[transcript.DemoLine]) -> list[list[transcript.DemoLine]]:
+    """Cut a transcript before each human message."""
+    result: list[list[transcript.DemoLine]] = []
+    for each in lines:
+        if not result or each.message.type == "human":
+            result.append([])
+        result[-1].append(each)
+    return result
 
 
 def main(conn_string: str, path: str) -> None:
-    """Store what is missing.
+    """Store the messages that are missing.
 
     Args:
         conn_string: The database's connection string.
-        path: The transcript's file; empty for the bundled one.
+        path: The file of the transcript; empty for the bundled one.
     """
-    said = transcript.load(Path(path) if path else None)
+    lines = transcript.load(Path(path) if path else None)
     with SupabaseMemory.from_conn_string(conn_string, user_id=USER) as memory:
         stored = memory.conversation(THREAD).count()
-        done = 0
-        for turn in turns(said):
-            done += len(turn)
-            if done <= stored:
+        count = 0
+        for turn in turns(lines):
+            count += len(turn)
+            if count <= stored:
                 continue
-            # The whole turn, though part of it may be there: what is there already is not stored again.
+            # The append skips the messages of this turn that are stored already.
             memory.conversation(THREAD).append(
                 [each.message for each in turn], created_at=[each.created_at for each in turn]
             )
-            sys.stdout.write(f"{done}\n")
+            sys.stdout.write(f"{count}\n")
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What is said in the demo: a bundled conversation of seven weeks, or a JSONL file of the user's."""
+"""The conversation of the demo: a bundled one of seven weeks, or a JSONL file of the user."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _CLASSES = {
 
 
 @dataclass(frozen=True)
-class Said:
-    """One line of a transcript.
+class DemoLine:
+    """A line of a transcript.
 
     Attributes:
-        message: The message, with an id made from its place, so that a second replay stores nothing twice.
-        created_at: When it was said; `None` if the file does not tell.
+        message: The message. Its id comes from its position, so that a second replay stores nothing twice.
+        created_at: The time of the message; `None` if the file has none.
     """
 
     message: BaseMessage
@@ -40,13 +40,13 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question about what was said long ago.
+class DemoQuestion:
+    """A question about an old message.
 
     Attributes:
-        question: In a person's words.
-        expect: What a right answer holds.
-        said_at: When it was said.
+        question: The question.
+        expect: The text that a right answer contains.
+        said_at: The time of the old message.
     """
 
     question: str
@@ -54,17 +54,17 @@ class Question:
     said_at: datetime
 
 
-def load(path: Path | None = None) -> list[Said]:
-    """A transcript: one JSON object a line, with `role` (user, assistant, system), `content`, perhaps `created_at`.
+def load(path: Path | None = None) -> list[DemoLine]:
+    """Load a transcript of JSON lines with `role` (user, assistant or system), `content` and an optional `created_at`.
 
     Args:
-        path: A file of the user's; the bundled transcript by default.
+        path: A file; by default the bundled transcript.
 
     Returns:
-        Its lines, in order.
+        The lines in order.
 
     Raises:
-        InvalidInputError: The file cannot be read, or a line is not of this form; the line's number is named.
+        InvalidInputError: The file cannot be read, or a line has another form; the error names its number.
     """
     try:
         text = (path or files(__package__) / "transcript.jsonl").read_text(encoding="utf-8")
@@ -72,26 +72,26 @@ def load(path: Path | None = None) -> list[Said]:
         raise InvalidInputError(
             f"The transcript cannot be read ({type(error).__name__}).", hint="Pass a UTF-8 file of JSON lines."
         ) from None
-    said = [_said(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if not said:
+    lines = [_parse_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
         raise InvalidInputError("The transcript is empty.", hint='A line is {"role": "user", "content": "…"}.')
-    return said
+    return lines
 
 
-def questions() -> list[Question]:
-    """The questions about the bundled transcript."""
+def questions() -> list[DemoQuestion]:
+    """Load the questions about the bundled transcript."""
     text = (files(__package__) / "questions.jsonl").read_text(encoding="utf-8")
     return [
-        Question(each["question"], each["expect"], _time(each["said_at"]))
+        DemoQuestion(each["question"], each["expect"], _parse_time(each["said_at"]))
         for each in map(json.loads, text.splitlines())
     ]
 
 
-def _said(number: int, line: str) -> Said:
+def _parse_line(number: int, line: str) -> DemoLine:
     try:
         each: dict[str, Any] = json.loads(line)
-        made = _CLASSES[each["role"]](content=each["content"], id=f"transcript-{number:05d}")
-        return Said(made, _time(each["created_at"]) if each.get("created_at") else None)
+        message = _CLASSES[each["role"]](content=each["content"], id=f"transcript-{number:05d}")
+        return DemoLine(message, _parse_time(each["created_at"]) if each.get("created_at") else None)
     except (ValueError, KeyError, TypeError):
         raise InvalidInputError(
             f"Line {number} of the transcript is not of the form of a transcript.",
@@ -99,6 +99,6 @@ def _said(number: int, line: str) -> Said:
         ) from None
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)

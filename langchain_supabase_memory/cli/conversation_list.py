@@ -1,0 +1,60 @@
+"""A list of conversations: the title, the length and the last words of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
+from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
+from langchain_supabase_memory.cli.transcript import title
+from langchain_supabase_memory.language.messages.content import LABELS
+from langchain_supabase_memory.language.messages.invisible import spell_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from langchain_supabase_memory.values import ConversationInfo
+
+_COLUMNS: Final = ("thread", "agent", "messages", "last message", "title", "last words")
+
+
+def plain_lines(page: Sequence[ConversationInfo]) -> list[str]:
+    """Write a heading and a line per conversation for a pipe, with tabs between.
+
+    Args:
+        page: The conversations.
+    """
+    rows: list[tuple[str, ...]] = [_COLUMNS] if page else []
+    for each in page:
+        at = each.last_message_at.isoformat() if each.last_message_at else ""
+        cells = (each.thread_id, each.agent_id, str(each.message_count), at, each.title or "", _last_words(each))
+        rows.append(tuple(map(spell_out, cells)))
+    return ["\t".join(cells) for cells in rows]
+
+
+def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
+    """Print some lines per conversation.
+
+    Args:
+        page: The conversations.
+        console: Where they go.
+    """
+    layout = TextLayout(console)
+    for index, each in enumerate(page):
+        if index:
+            layout.blank()
+        layout.text(title(each, layout.columns) or "(nothing said yet)", style=STYLE_BOLD)
+        at = f", the last {each.last_message_at.astimezone():%Y-%m-%d %H:%M}" if each.last_message_at else ""
+        archived = "; archived" if each.archived_at else ""
+        ids = f"{format_id(each.thread_id)}, with {format_id(each.agent_id)}"
+        layout.text(f"{ids}; {pluralize(each.message_count, 'message')}{at}{archived}", indent=2, style=STYLE_DIM)
+        if words := _last_words(each):
+            layout.text(shorten_middle(spell_out(words), 2 * (layout.columns - 2)), indent=2)
+
+
+def _last_words(info: ConversationInfo) -> str:
+    """Who spoke last, and the first words of that message."""
+    words = " ".join((info.last_message_text or "").split())
+    return f"{LABELS[info.last_message_role]}: {words}" if info.last_message_role and words else ""

@@ -1,0 +1,163 @@
+"""Formats for people: ids on one line, styles of states, counts, durations, and a spinner. A pipe gets plain text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import unicodedata
+from bisect import bisect_right
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.cells import cell_len
+
+from langchain_supabase_memory.language.messages.invisible import spell_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rich.console import Console
+
+STATE_STYLES: Final[Mapping[str, str]] = {
+    "idle": "green",
+    "due": "yellow",
+    "running": "cyan",
+    "waiting": "magenta",
+    "dead": "bold red",
+}
+"""The style of each state of work."""
+
+ELLIPSIS: Final = "…"
+"""The sign that replaces the middle of an id."""
+
+_RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
+_UNIT: Final = re.compile(r"\\u[0-9a-f]{4}|\\U[0-9a-f]{8}|.", re.DOTALL)
+
+
+def console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
+    """Make a console that prints texts as they are, without colors where `NO_COLOR` is set.
+
+    Args:
+        stderr: Whether the console writes to the standard error stream, where everything goes but the answer.
+        soft_wrap: Whether the terminal breaks the lines.
+        width: The columns of a line; by default those of the terminal.
+    """
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich calls it where it was caught, and would end the command as an error does
+
+    return PlainConsole(
+        stderr=stderr,
+        soft_wrap=soft_wrap,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
+
+
+def echo_json(document: Any) -> None:
+    """Print a JSON document in ASCII, which shows invisible characters as their codes."""
+    click.echo(json.dumps(document, default=str))
+
+
+def pluralize(count: int, singular: str, plural: str | None = None) -> str:
+    """Format a count with its noun, such as `1,200 messages`.
+
+    Args:
+        count: The count.
+        singular: The noun for one.
+        plural: The noun for several; by default the singular with an s.
+    """
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
+
+
+def is_terminal() -> bool:
+    """Whether the standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def can_animate() -> bool:
+    """Whether the standard error stream is a terminal on which a line can be drawn anew."""
+    target = console(stderr=True)
+    return sys.stderr.isatty() and not target.is_dumb_terminal and not target.legacy_windows
+
+
+def shorten_middle(text: str, columns: int) -> str:
+    """Cut the middle out of a text that is too wide.
+
+    Args:
+        text: One line without invisible characters.
+        columns: The most columns. A letter may take two.
+
+    Returns:
+        The text, or its beginning and its end with `ELLIPSIS` between.
+    """
+    if cell_len(text) <= columns:
+        return text
+    units: list[str] = []  # a letter with its marks, or the code of an invisible character: neither may be cut
+    for unit in _UNIT.findall(text):
+        if units and cell_len(unit) == 0:
+            units[-1] += unit
+        else:
+            units.append(unit)
+    head = units[: _count_fitting(units, columns // 2)]
+    rest = units[len(head) :]
+    tail = rest[len(rest) - _count_fitting(rest[::-1], columns - 1 - cell_len("".join(head))) :]
+    return "".join([*head, ELLIPSIS, *tail])
+
+
+def isolate_bidi(text: str) -> str:
+    """Isolate right-to-left text in a terminal, so that it does not reorder its neighbors; a pipe gets it as it is."""
+    has_rtl = is_terminal() and any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text)
+    return f"\u2068{text}\u2069" if has_rtl else text
+
+
+def format_id(text: str, columns: int | None = None) -> str:
+    """Format an id for a line: invisible characters as their codes, quotes around blanks at the ends.
+
+    Args:
+        text: The id.
+        columns: The most columns; `None` shows all of it.
+    """
+    line = spell_out(text)
+    if line != " ".join(line.split()) or not line:
+        line = f'"{line}"'
+    return isolate_bidi(line if columns is None else shorten_middle(line, columns))
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in seconds with the unit that a person would use."""
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[Callable[[str], None]]:
+    """Show in a terminal what is under way, on the standard error stream; elsewhere show nothing.
+
+    Args:
+        text: What is under way.
+
+    Yields:
+        A function that replaces the text.
+    """
+    if not can_animate():
+        yield lambda text: None
+        return
+    with console(stderr=True).status(text) as status:
+        yield status.update
+
+
+def _count_fitting(units: Sequence[str], columns: int) -> int:
+    """Count the first units that fit into some columns."""
+    return bisect_right(list(accumulate(map(cell_len, units))), columns)

@@ -1,0 +1,128 @@
+"""What import and export share: whose memory, which source, the progress, and the report."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.cli.formatting import pluralize, spinner
+from langchain_supabase_memory.cli.options import Address, given_on_command_line
+from langchain_supabase_memory.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    MissingDependencyError,
+    connection_failed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.transfer.values import ExportReceipt, ImportReceipt, Source
+
+
+def open_memory(address: Address, access_token: str | None, user_id: str | None) -> SupabaseMemory:
+    """Open the memory, for a server or for the bearer of a token.
+
+    A named user of a named database goes before a token of the environment.
+
+    Raises:
+        ConfigurationError: No user is named, or a token comes without the Data API.
+    """
+    is_named = user_id is not None and bool(address.database_url or address.embedded)
+    if access_token is None or (is_named and not given_on_command_line("access_token")):
+        if user_id is None:
+            raise ConfigurationError("No user is named.", hint="Pass --user, or --access-token of a signed-in user.")
+        return address.open(model=None, recall=None)
+    if given_on_command_line("database_url", "embedded") or not (address.url and address.key):
+        raise ConfigurationError(
+            "A user's token is for the Data API.", hint="Pass --url and the publishable --key, and no database."
+        )
+    http_address = Address(url=address.url, key=address.key)
+    return http_address.open(needs_server=False, access_token=access_token, model=None, recall=None)
+
+
+@contextmanager
+def open_source(
+    source: str, path: str, *, table: str | None, channel: str, threads: tuple[str, ...], encoding: str | None
+) -> Iterator[Source]:
+    """Open a source by its name.
+
+    Raises:
+        InvalidInputError: The source does not take an option.
+    """
+    from langchain_supabase_memory.transfer import sources
+
+    if table is not None and source not in ("langchain-postgres", "langchain-sql", "openai-agents"):
+        raise InvalidInputError(f"The source {source} has no table.", hint="Leave --table out.")
+    if threads and source != "langgraph":
+        raise InvalidInputError(f"The source {source} is read as a whole.", hint="Leave --thread out.")
+    options = {} if table is None else {"table": table}
+    if source == "langgraph":
+        with _open_saver(path) as saver:
+            yield sources.langgraph(saver, channel=channel, threads=threads or None)
+    elif source in ("jsonl", "chatgpt", "claude"):
+        yield getattr(sources, source)(path, encoding=encoding)
+    else:
+        yield getattr(sources, source.replace("-", "_"))(path, **options)
+
+
+@contextmanager
+def _open_saver(address: str) -> Iterator[Any]:
+    """Open the LangGraph saver of a Postgres address or a SQLite file."""
+    is_postgres = address.startswith(("postgres://", "postgresql://")) or "host=" in address
+    package = f"langgraph-checkpoint-{'postgres' if is_postgres else 'sqlite'}"
+    saver_class: Any
+    try:
+        if is_postgres:
+            from langgraph.checkpoint.postgres import PostgresSaver as saver_class  # noqa: N813
+        else:
+            from langgraph.checkpoint.sqlite import SqliteSaver as saver_class  # noqa: N813
+    except ImportError:
+        raise MissingDependencyError("Reading this saver", package=package) from None
+    if not is_postgres:
+        from langchain_supabase_memory.transfer.sources.databases import sqlite_file
+
+        with saver_class.from_conn_string(sqlite_file(address)) as saver:
+            yield saver
+        return
+    from psycopg import Error
+
+    with ExitStack() as stack:
+        try:
+            saver = stack.enter_context(saver_class.from_conn_string(address))
+        except Error as error:
+            raise connection_failed(str(error)) from None
+        yield saver
+
+
+@contextmanager
+def progress(activity: str) -> Iterator[Callable[[ImportReceipt | ExportReceipt], None]]:
+    """Show the progress in a terminal."""
+    with spinner(f"{activity} …") as update:
+        yield lambda receipt: update(f"{activity} … {counts(receipt)}")
+
+
+def counts(receipt: ImportReceipt | ExportReceipt) -> str:
+    """Format how many messages and conversations a receipt counts."""
+    return f"{pluralize(receipt.messages, 'message')} of {pluralize(receipt.conversations, 'conversation')}"
+
+
+def import_report(receipt: ImportReceipt) -> Iterator[str]:
+    """Report an import, in lines."""
+    if receipt.dry_run:
+        yield f"{counts(receipt)} would be imported."
+    else:
+        duplicates = f", {receipt.known:,} were there already" if receipt.known else ""
+        yield f"{counts(receipt)} read: {receipt.stored:,} stored{duplicates}."
+    if receipt.restored:
+        yield f"{pluralize(receipt.restored, 'setting')} of people put back."
+    if receipt.refused:
+        yield f"{pluralize(receipt.refused, 'setting')} of people not put back, because of an opt-out."
+    if receipt.expired:
+        verb = "would go" if receipt.dry_run else "went"
+        yield f"{pluralize(receipt.expired, 'message')} {verb} at once, because of the retention."
+    for reason, (count, location) in receipt.lost.items():
+        yield f"Not kept: {count:,} × {reason} (first: {location})"
+    if receipt.stored:
+        yield "A worker makes summaries, boards and chunks of it: supabase-memory worker"
