@@ -43,7 +43,8 @@ MESSAGE_COLUMNS: Final = "user_id, conversation_id, sequence, message_id, role, 
 
 _COPY_MESSAGES: Final = f"copy memory.conversation_messages ({MESSAGE_COLUMNS}) from stdin"
 _BLOCKS: Final = b"""
-select count(memory_private.tally(c.user_id, c.id, '{(,)}', 1, c.next_sequence)) from memory.conversations c
+select count(memory_private.update_block_counts(c.user_id, c.id, '{(,)}', 1, c.next_sequence))
+from memory.conversations c
 where starts_with(c.thread_id, %(name)s) and c.next_sequence >= 1024
 """
 _DUE: Final = """

@@ -175,7 +175,7 @@ def _execute(conn_string: str, statement: str) -> None:
 async def _trigger(lab: Lab, site: Site) -> Table:
     """Appending with and without the trigger that marks due work: where nothing is marked yet, and where it is."""
     databases = {name: _database(site) for name in ("with", "without")}
-    _execute(databases["without"], "alter table memory.conversations disable trigger conversations_mark")
+    _execute(databases["without"], "alter table memory.conversations disable trigger conversations_mark_work")
     memories = {name: SupabaseMemory.from_conn_string(each, user_id="bench") for name, each in databases.items()}
     connection = psycopg.connect(databases["with"], autocommit=True)
 

@@ -1,8 +1,8 @@
--- Every grant and every policy, on one page. Replaced whole at every upgrade.
--- To open a new table or verb: add its name to one of the lists.
+-- Every grant and every policy. Replaced as a whole at every upgrade. A new table or verb is opened by adding its name
+-- to one of the lists.
 do $access$
 declare
-  -- Tables of users: each row belongs to user_id, and is theirs alone.
+  -- Tables of users: each row belongs to user_id, and only to that user.
   v_owned  constant text[] := array[
     'conversations', 'conversation_messages', 'message_blocks', 'gone_messages', 'superseded_messages',
     'conversation_summaries', 'summary_embeddings',
@@ -10,55 +10,56 @@ declare
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests'];
-  -- Tables of the migrations: for the role that migrates, and nobody else.
+  -- Tables of the migrations, only for the role that migrates.
   v_ledger constant text[] := array['migrations', 'installation'];
-  -- What workers share: for servers alone; a user may see the work on conversations of their own.
+  -- Tables that workers share, only for servers. A user may see the work on their own conversations.
   v_work   constant text[] := array['work', 'owners', 'drafts', 'chores'];
 
-  -- What a signed-in user may call, and a server for any of them.
+  -- Verbs for signed-in users, and for servers on behalf of any user.
   v_verbs  constant text[] := array[
-    -- Conversations: store, read, find and count messages; list them, set a title; forget them; set aside those that cannot be read.
+    -- Conversations: store, read, find and count messages; list them, set a title; forget them; quarantine those that
+    -- cannot be read.
     'memory_append', 'memory_read', 'memory_reinstate', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
-    -- Turns, what the next prompt receives, and what earlier ones did.
+    -- Turns, the context of the next prompt, and the manifests of earlier ones.
     'memory_turns', 'memory_context', 'memory_append_context', 'memory_manifests',
-    -- Summaries: which conversations are due, what to summarize, and what came of it; read, correct and find them.
+    -- Summaries: which conversations are due, what to summarize, and the result; read, correct and find them.
     'memory_due', 'memory_pending', 'memory_commit_summary', 'memory_commit_parent', 'memory_describe_summary',
     'memory_fail_summary', 'memory_summaries', 'memory_coverage', 'memory_edit_summary',
     'memory_unembedded_summaries', 'memory_embed_summaries', 'memory_recall_summaries',
-    -- Chunks: which conversations are due, what to index, and what came of it; find, list and rate them.
+    -- Chunks: which conversations are due, what to index, and the result; find, list and rate them.
     'memory_index_due', 'memory_pending_chunks', 'memory_commit_chunks', 'memory_fail_index', 'memory_reembed',
     'memory_recall', 'memory_chunks', 'memory_rate_chunk',
-    -- Boards: what to revise one by, and what came of it; read and edit it.
+    -- Boards: what to revise one with, and the result; read and edit it.
     'memory_pending_board', 'memory_commit_board', 'memory_board', 'memory_edit_board',
-    -- The store, and what moves from conversations to long-term memory.
+    -- The store, and moving from conversations to long-term memory.
     'memory_store', 'memory_store_sweep', 'memory_store_reindex',
     'memory_important', 'memory_promote', 'memory_withdrawn',
-    -- Controls: what is not to be remembered, and who changed what.
+    -- Controls: opt-outs, and the record of changes.
     'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_control_changes',
-    -- Transfer: conversations, and what people have set of them, taken along and put back.
+    -- Transfer: export and import of conversations, and of what people set in them.
     'memory_edits', 'memory_restore', 'memory_export', 'memory_import',
-    -- Work: ask for a summary now, and see how far it is.
+    -- Work: request a summary now, and read the status.
     'memory_request', 'memory_status',
-    -- Rollout: which context one receives, and what the old and the new one came to.
+    -- Rollout: which context a user receives, and comparisons of the old and the new one.
     'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
-    -- The database: what is installed, and what one call may bring.
+    -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
-  -- What only workers and operators call, with a server's key.
+  -- Verbs for workers and operators, with a server's key.
   v_worker constant text[] := array[
-    -- A piece of work: take it, keep it, end it.
+    -- A piece of work: claim, keep and finish it.
     'memory_worker_claim', 'memory_worker_heartbeat', 'memory_worker_keep_draft', 'memory_worker_finish',
     'memory_worker_release',
-    -- What is done from time to time for all conversations.
+    -- Maintenance of all conversations.
     'memory_worker_chore', 'memory_worker_rederive', 'memory_worker_idle', 'memory_worker_archive',
-    -- Operators: look at the queue and at the database, try again what was given up, set the stage of an agent.
+    -- Operators: inspect the queue and the database, retry what was given up, set the stage of an agent.
     'memory_worker_queue', 'memory_worker_doctor', 'memory_worker_revive', 'memory_worker_set_rollout',
     'memory_worker_rollouts'];
 
-  -- The owner's comparison. In a select of its own, with the arrow inside: so it runs once per statement, and not once
-  -- per row; the select within it is what Supabase's advisor looks for. Text, so that a third-party identity works too.
-  -- memory_private.owner() asks the same of the token.
+  -- The comparison with the owner. The select around it, with the arrow inside, makes it run once per statement and not
+  -- once per row. Supabase's advisor looks for the inner select. Text, so that a third-party identity works too.
+  -- memory_private.resolve_owner() reads the same from the token.
   v_is_own constant text := $$user_id = (select (select auth.jwt()) ->> 'sub')$$;
   v_name   text;
   v_policy record;
@@ -69,92 +70,121 @@ begin
     execute format('drop policy %I on %I.%I', v_policy.policyname, v_policy.schemaname, v_policy.tablename);
   end loop;
 
-  -- Nothing is inherited from the project's default privileges, old or new: first take all, then give.
+  -- Default privileges of the project, old or new, must not apply: revoke everything first, then grant.
   revoke all on schema memory, memory_private from public, anon, authenticated, service_role;
   revoke all on all tables in schema memory, memory_private from public, anon, authenticated, service_role;
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.owner(text), memory_private.author_kind(text), memory_private.allowed(), memory_private.admit(json, boolean), memory_private.is_flat(text),
-    memory_private.is_list(text[]), memory_private.weighed_metadata(jsonb),
-    memory_private.one_line(text), memory_private.beginning(text, integer),
-    memory_private.listed(memory.conversations, json, boolean), memory_private.cursor(timestamptz, uuid),
-    memory_private.fill(json), memory_private.filled(bigint, json), memory_private.completed(bigint, text, text, json),
-    memory_private.calls(bigint, json, json), memory_private.arguments(text), memory_private.beside(jsonb, text),
-    memory_private.said(jsonb, jsonb), memory_private.without_thought(text), memory_private.image(jsonb), memory_private.file_name(text),
-    memory_private.leaves(jsonb), memory_private.is_sealed(text, text), memory_private.tokens(text),
-    memory_private.expect(bigint, jsonb, jsonb, text), memory_private.refuse(bigint, text, text),
-    memory_private.weighed(json, text, jsonb, jsonb, integer, integer), memory_private.uncover(text, uuid, bigint, text),
-    memory_private.tail(text, uuid, bigint, bigint, integer, bigint, int8multirange),
-    memory_private.retain(text, uuid, json, boolean), memory_private.note_gone(text, uuid, text[]),
-    memory_private.expired(memory.conversations, json),
-    memory_private.outlived(text, uuid, json), memory_private.aged(text, uuid, timestamptz),
-    memory_private.weight(text, uuid, int8multirange), memory_private.tally(text, uuid, int8multirange, integer, bigint),
-    memory_private.turns_in(text, uuid, bigint, bigint), memory_private.since(text, uuid, bigint, bigint),
-    memory_private.turns_before(text, uuid, bigint, bigint, boolean), memory_private.question(text, uuid, bigint, bigint),
-    memory_private.positioned(memory.conversations, bigint, int8multirange, boolean, boolean),
-    memory_private.pairs(int8multirange),
-    memory_private.place(text, uuid, text),
-    memory_private.move(text, uuid, bigint[], boolean), memory_private.take_out(text, uuid, bigint, bigint),
-    memory_private.owner_digest(text), memory_private.database_id(), memory_private.forks(text, uuid),
-    memory_private.left_behind(text, uuid, bigint),
-    memory_private.follow(text, text, text, json), memory_private.followed(text, uuid, bigint, json, jsonb),
+    memory_private.resolve_owner(text), memory_private.author_kind(text), memory_private.current_limits(),
+    memory_private.check_limits(json, boolean), memory_private.is_shallow(text), memory_private.is_text_list(text[]),
+    memory_private.checked_metadata_bytes(jsonb), memory_private.one_line(text),
+    memory_private.first_words(text, integer), memory_private.conversation_json(memory.conversations, json, boolean),
+    memory_private.encode_cursor(timestamptz, uuid), memory_private.normalize_messages(json),
+    memory_private.normalize_message(bigint, json), memory_private.normalize_data(bigint, text, text, json),
+    memory_private.normalize_calls(bigint, json, json), memory_private.parse_arguments(text),
+    memory_private.message_columns(jsonb, text), memory_private.content_words(jsonb, jsonb),
+    memory_private.strip_thinking(text), memory_private.media_reference(jsonb), memory_private.clean_file_name(text),
+    memory_private.json_texts(jsonb), memory_private.is_encrypted(text, text), memory_private.estimate_tokens(text),
+    memory_private.check_types(bigint, jsonb, jsonb, text), memory_private.raise_invalid_message(bigint, text, text),
+    memory_private.checked_message_bytes(json, text, jsonb, jsonb, integer, integer),
+    memory_private.invalidate_summaries(text, uuid, bigint, text),
+    memory_private.tail_start(text, uuid, bigint, bigint, integer, bigint, int8multirange),
+    memory_private.delete_expired(text, uuid, json, boolean),
+    memory_private.record_deleted_messages(text, uuid, text[]), memory_private.find_expired(memory.conversations, json),
+    memory_private.expired_derived(text, uuid, json), memory_private.sequences_older_than(text, uuid, timestamptz),
+    memory_private.range_totals(text, uuid, int8multirange),
+    memory_private.update_block_counts(text, uuid, int8multirange, integer, bigint),
+    memory_private.count_turns_in_range(text, uuid, bigint, bigint),
+    memory_private.sizes_from(text, uuid, bigint, bigint),
+    memory_private.count_turns_before(text, uuid, bigint, bigint, boolean),
+    memory_private.question_of_turn(text, uuid, bigint, bigint),
+    memory_private.with_summary_position(memory.conversations, bigint, int8multirange, boolean, boolean),
+    memory_private.context_segments(memory.conversations, int8multirange, bigint),
+    memory_private.context_board(text, uuid, integer, bigint), memory_private.range_pairs(int8multirange),
+    memory_private.sequence_of_message(text, uuid, text),
+    memory_private.move_messages(text, uuid, bigint[], boolean),
+    memory_private.insert_messages(text, uuid, bigint, json, integer, text[]),
+    memory_private.update_messages(text, uuid, bigint, json, boolean, json),
+    memory_private.finish_append(text, uuid, bigint, integer, bigint, json, json, jsonb, json),
+    memory_private.delete_message_range(text, uuid, bigint, bigint), memory_private.owner_digest(text),
+    memory_private.database_id(), memory_private.branch_forks(text, uuid),
+    memory_private.abandoned_ranges(text, uuid, bigint),
+    memory_private.abandoned_messages(memory.conversations, bigint, jsonb, bigint),
+    memory_private.superseded_by_state(memory.conversations, json, bigint), memory_private.prepare_branch(text, text, text, json),
+    memory_private.apply_branch(text, uuid, bigint, json, jsonb),
     memory_private.expire_superseded(text, uuid, timestamptz, bigint),
-    memory_private.reposition(text, uuid), memory_private.folded(text),
-    memory_private.letters(text, boolean), memory_private.holds(text, text, json, text[], boolean),
-    memory_private.mentions(text, text[], text),
-    memory_private.unmentioned(text, text[], text), memory_private.sentences(text),
-    memory_private.unsaid(text, text[]), memory_private.telling(text[]), memory_private.deleted(text, uuid), memory_private.topics(text, uuid),
-    memory_private.told_topics(text, uuid), memory_private.hold_opt_outs(text, boolean),
-    memory_private.underive(text, uuid), memory_private.drop_topic(text, uuid, text),
-    memory_private.derived(text, uuid), memory_private.keep_undo(text, uuid, uuid, jsonb),
-    memory_private.undo_opt_out(text, uuid),
-    memory_private.close_holes(text, uuid, bigint, bigint[], integer[], integer[]), memory_private.retry_at(integer, float8),
-    memory_private.config(text), memory_private.lexemes(text, text), memory_private.language(text),
-    memory_private.summary_words(text, text),
-    memory_private.indexed(text, text, timestamptz),
-    memory_private.post(text, uuid, text[], bigint[], integer[], integer[]),
-    memory_private.unpost(text, text, uuid, bigint, bigint[]), memory_private.drop_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
-    memory_private.unchunk(text, uuid, bigint, bigint, boolean), memory_private.unrate(text, uuid, bigint[]),
-    memory_private.unindex(text, uuid, bigint),
+    memory_private.update_summary_position(text, uuid), memory_private.fold_text(text),
+    memory_private.normalize_letters(text, boolean), memory_private.contains_texts(text, text, json, text[], boolean),
+    memory_private.mentions(text, text[], text), memory_private.remove_mentions(text, text[], text),
+    memory_private.split_sentences(text), memory_private.remove_phrases(text, text[]),
+    memory_private.sentence_patterns(text[]), memory_private.deleted_item_words(text, uuid),
+    memory_private.opted_out_topics(text, uuid), memory_private.topics_for_writer(text, uuid),
+    memory_private.lock_opt_outs(text, boolean), memory_private.delete_derived(text, uuid),
+    memory_private.delete_topic_mentions(text, uuid, text), memory_private.snapshot_derived(text, uuid),
+    memory_private.save_undo(text, uuid, uuid, jsonb), memory_private.undo_opt_out(text, uuid),
+    memory_private.subtract_expired_gaps(text, uuid, bigint, bigint[], integer[], integer[]),
+    memory_private.backoff_until(integer, float8), memory_private.text_search_config(text),
+    memory_private.lexemes(text, text), memory_private.detect_language(text),
+    memory_private.summary_lexemes(text, text), memory_private.chunk_search_text(text, text, timestamptz),
+    memory_private.insert_postings(text, uuid, text[], bigint[], integer[], integer[]),
+    memory_private.delete_postings(text, text, uuid, bigint, bigint[]),
+    memory_private.delete_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
+    memory_private.invalidate_chunks(text, uuid, bigint, bigint, boolean),
+    memory_private.delete_ratings(text, uuid, bigint[]), memory_private.reindex_from(text, uuid, bigint),
+    memory_private.settle_language(memory.conversations, json, text),
     memory_private.check_model(text, uuid[], text, integer), memory_private.recall(text, uuid[], json),
-    memory_private.recall_one(text, uuid[], json, json),
-    memory_private.meant(text, uuid[], text[], text[]), memory_private.differs(text, text, integer),
-    memory_private.together(text, uuid, bigint, integer, integer, boolean, int8multirange),
-    memory_private.shown(memory.working_memory_chunks, memory.conversations),
-    memory_private.near(boolean, integer), memory_private.wanted(), memory_private.pool(boolean),
-    memory_private.ranking(boolean), memory_private.rank_all(
-      text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,
-      int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer),
-    memory_private.rank_near(
-      text, uuid[], text[], {{vector_schema}}.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,
-      int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer),
-    memory_private.scope(text, text, uuid, text),
-    memory_private.item_digest(text), memory_private.item_states(text), memory_private.is_name(text), memory_private.unboard(text, uuid, bigint, text),
-    memory_private.unboard_items(text, uuid, bigint, text),
+    memory_private.recall_one(text, uuid[], json, json), memory_private.match_speakers(text, uuid[], text[], text[]),
+    memory_private.within_edit_distance(text, text, integer),
+    memory_private.surrounding_chunks(text, uuid, bigint, integer, integer, boolean, int8multirange),
+    memory_private.chunk_json(memory.working_memory_chunks, memory.conversations),
+    memory_private.nearest_sql(boolean, integer), memory_private.pool_sql(boolean),
+    memory_private.chunk_filter_sql(text, text, text, text, text, text), memory_private.query_filter_sql(),
+    memory_private.words_sql(boolean), memory_private.bm25_sql(boolean), memory_private.score_sql(),
+    memory_private.ranking_sql(boolean, boolean), memory_private.rank_all(record), memory_private.rank_near(record),
+    memory_private.fuse_all(record), memory_private.fuse_near(record),
+    memory_private.named_speakers(text, uuid[], text[], text[]), memory_private.tune_vector_index(integer),
+    memory_private.choose_chunks(text, record, record), memory_private.chosen_chunks(text, record, record, record),
+    memory_private.recall_scope(text, text, uuid, text), memory_private.item_digest(text),
+    memory_private.item_states(text), memory_private.is_name_kind(text),
+    memory_private.invalidate_board(text, uuid, bigint, text),
+    memory_private.delete_board_evidence(text, uuid, bigint, text),
     memory_private.board_items(text, uuid, boolean, integer),
-    memory_private.named_time(text), memory_private.state(timestamptz, timestamptz), memory_private.failures(jsonb, text[]),
+    memory_private.add_board_items(memory.conversations, bigint, bigint, bigint, json, text[], text),
+    memory_private.close_board_items(
+      memory.conversations, bigint, bigint, bigint, json, text, jsonb, integer),
+    memory_private.add_board_item(text, uuid, text, text, text, text, text, text, timestamptz),
+    memory_private.edit_board_item(memory.conversation_board_items, text, text, text, text, text, timestamptz),
+    memory_private.delete_board_item(memory.conversation_board_items, text, text, timestamptz),
+    memory_private.reset_board(memory.conversations), memory_private.parse_past_time(text),
+    memory_private.work_state(timestamptz, timestamptz), memory_private.count_failures(jsonb, text[]),
+    memory_private.restore_details(memory.conversations, jsonb, text[]),
+    memory_private.restore_board_summary(memory.conversations, jsonb, text[], bigint, integer),
+    memory_private.restore_board_items(memory.conversations, jsonb, text[], bigint, integer),
+    memory_private.restore_board(memory.conversations, jsonb, text[], integer),
+    memory_private.restore_ratings(text, uuid, jsonb), memory_private.restore_summaries(memory.conversations, jsonb),
     memory_private.in_share(text, float8),
-    memory_private.is_recorded(json, jsonb, bigint, bigint, timestamptz, timestamptz), memory_private.compared(jsonb),
-    memory_private.keep_manifest(text, uuid, bigint, bigint, json), memory_private.expire_manifests(text, uuid, integer),
-    memory_private.unmanifest(text, uuid, bigint), memory_private.named(json), memory_private.named_items(json),
-    memory_private.edited_items(text, uuid, bigint[]),
+    memory_private.is_valid_manifest(json, jsonb, bigint, bigint, timestamptz, timestamptz),
+    memory_private.comparison_columns(jsonb), memory_private.insert_manifest(text, uuid, bigint, bigint, json),
+    memory_private.expire_manifests(text, uuid, integer), memory_private.delete_turn_manifests(text, uuid, bigint),
+    memory_private.manifest_sequences(json), memory_private.manifest_items(json),
+    memory_private.item_edit_times(text, uuid, bigint[]),
     -- Citus: granted
     -- Citus: end
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),
     memory_private.store_number(jsonb), memory_private.store_time(jsonb), memory_private.store_list(jsonb),
     memory_private.store_condition(jsonb, text), memory_private.store_refresh(text, text[], text[], timestamptz),
     memory_private.store_get(text, json, timestamptz), memory_private.store_search(text, json, timestamptz),
-    memory_private.store_namespaces(text, json, timestamptz),
-    memory_private.store_embed(text, text, text, text, json), memory_private.store_put(text, json, timestamptz)
+    memory_private.store_namespaces(text, json, timestamptz), memory_private.store_embed(text, text, text, text, json),
+    memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
   grant execute on function
-    memory_private.access(), memory_private.stored(regclass), memory_private.sampled_vectors(text), memory_private.longest_wait(),
-    memory_private.vector_indexes(boolean), memory_private.live(), memory_private.published_columns(text),
-    memory_private.check_publication(),
-    memory_private.is_alive(jsonb), memory_private.resumes_at(jsonb), memory_private.waits(jsonb),
-    memory_private.take(text, timestamptz, text, float8) to service_role;
-  -- They run with the reader's rights, so the tables' policies hold for them.
+    memory_private.describe_access(), memory_private.storage_relations(regclass), memory_private.sample_vectors(text),
+    memory_private.longest_wait(), memory_private.vector_indexes(boolean), memory_private.realtime_tables(),
+    memory_private.published_columns(text), memory_private.check_publication(),
+    memory_private.has_remaining_steps(jsonb), memory_private.first_retry_at(jsonb),
+    memory_private.backing_off_steps(jsonb), memory_private.claim_next(text, timestamptz, text, float8) to service_role;
+  -- The views run with the reader's rights, so the tables' policies apply.
   grant select on memory.conversation_turns, memory.current_summaries to authenticated, service_role;
 
   foreach v_name in array v_owned loop
@@ -167,15 +197,15 @@ begin
     execute format('create policy %I on memory.%I for delete to authenticated using (%s)', v_name || '_delete', v_name, v_is_own);
   end loop;
 
-  -- A partition is reached through its table alone, whose policies hold: it has no grant and no policy of its own.
+  -- Partitions are reached only through their table, whose policies apply: they have no grants and no policies.
   for v_name in select c.relname from pg_catalog.pg_class c
                 where c.relispartition and c.relkind = 'r' and c.relnamespace = 'memory_private'::regnamespace
   loop
     execute format('alter table memory_private.%I enable row level security, force row level security', v_name);
   end loop;
 
-  -- On a Postgres of yours the role that migrates may neither be a superuser nor bypass row level security. It is the
-  -- server's own role then, like service_role.
+  -- On your own Postgres the migrating role may be no superuser and may not bypass row level security. Then it is the
+  -- server's role, like service_role.
   if not (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = current_user) then
     foreach v_name in array v_owned loop
       execute format('create policy %I on memory.%I to current_user using (true) with check (true)', v_name || '_server', v_name);
@@ -187,7 +217,7 @@ begin
     execute format('alter table memory_private.%I force row level security', v_name);
     execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
   end loop;
-  -- What was shipped is compared with what holds by who serves.
+  -- Servers compare what was shipped with what is installed.
   grant select on memory_private.installation to service_role;
   create policy installation_server on memory_private.installation for select to service_role using (true);
 
@@ -200,13 +230,13 @@ begin
   end loop;
   grant select on memory_private.work to authenticated;
   execute format('create policy work_select on memory_private.work for select to authenticated using (%s)', v_is_own);
-  -- The limits are the operator's to set, and no secret.
+  -- Only the operator sets the limits; everybody may read them.
   alter table memory_private.limits enable row level security;
   alter table memory_private.limits force row level security;
   grant select on memory_private.limits to authenticated, service_role;
   create policy limits_select on memory_private.limits for select to authenticated, service_role using (true);
   create policy limits_migrator on memory_private.limits to current_user using (true) with check (true);
-  -- Which stage holds is no secret of anybody's; who set it is the servers'.
+  -- Everybody may read the current stage; only servers may read who set it.
   alter table memory.rollouts enable row level security;
   alter table memory.rollouts force row level security;
   grant select (agent_id, version, stage, share, rest, set_at) on memory.rollouts to authenticated;
@@ -223,9 +253,9 @@ begin
   foreach v_name in array v_verbs loop
     execute format('grant execute on function public.%I to authenticated', v_name);
   end loop;
-  update memory_private.installation set access = memory_private.access();
+  update memory_private.installation set access = memory_private.describe_access();
 end
 $access$;
 
--- The Data API learns of the new functions; without one, nobody listens.
+-- Tells the Data API about the new functions. Without a Data API nobody listens.
 notify pgrst, 'reload schema';

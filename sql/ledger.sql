@@ -1,4 +1,4 @@
--- The ledger: what of this package has been applied to this database. Always run first; safe to repeat.
+-- The ledger of what this package has applied to this database. Always runs first; safe to repeat.
 
 create schema if not exists memory;
 create schema if not exists memory_private;
@@ -12,7 +12,7 @@ create table if not exists memory_private.migrations (
 comment on table memory_private.migrations is
   'Reference table. The files of tables that have been applied, each once.';
 
--- Tables of another release are left alone: of a newer one, or from files that were edited after they were applied.
+-- Tables of another release are refused: of a newer one, or from files that were edited after they were applied.
 do $release$
 declare
   v_name    text;
@@ -32,7 +32,7 @@ begin
 end
 $release$;
 
--- Whether owners are spread over partitions is settled with the first table.
+-- The first table settles whether tables are partitioned by owner,
 do $partitions$
 declare
   v_tables constant regclass := to_regclass('memory.conversations');
@@ -51,7 +51,7 @@ begin
 end
 $partitions$;
 
--- So is whether Citus spreads them over its nodes.
+-- and whether Citus distributes them.
 do $citus$
 declare
   v_tables constant regclass := to_regclass('memory.conversations');
@@ -74,7 +74,7 @@ begin
         else 'leave --citus out; or set a new database up with it and move into it by supabase-memory export and import' end;
   end if;
   if v_asked then
-    -- For the transaction: what triggers of this package write belongs to the owner, and is on the same node.
+    -- For this transaction: rows that triggers of this package write belong to the owner, and are on the same node.
     set local citus.enable_unsafe_triggers = on;
     set local citus.multi_shard_modify_mode = 'sequential';
   end if;
@@ -89,7 +89,7 @@ create table if not exists memory_private.installation (
 comment on table memory_private.installation is
   'Reference table. Where pgvector lies, and who may do what as it was shipped.';
 
--- Where pgvector lies. The functions name it there, so they are written anew when it has moved.
+-- The schema of pgvector. The functions name it, so they are replaced when it has moved.
 insert into memory_private.installation (vector_schema) values ('{{vector_schema_name}}')
 on conflict (singleton) do update set vector_schema = excluded.vector_schema
   where installation.vector_schema <> excluded.vector_schema;

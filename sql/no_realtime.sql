@@ -1,4 +1,4 @@
--- Takes every table of the memory out of Supabase's Realtime; others, and the publication itself, stay.
+-- Removes the memory's tables from Supabase's Realtime. Other tables, and the publication, stay.
 do $realtime$
 declare
   v_table text;

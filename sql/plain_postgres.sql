@@ -1,4 +1,4 @@
--- For a Postgres that is not Supabase: the least that the schema needs of it. What exists is never touched.
+-- Creates what the schema needs from Supabase, on a Postgres without it. What exists is not changed.
 do $plain$
 declare
   v_role text;
@@ -15,7 +15,7 @@ begin
             using errcode = '42501', hint = 'run the migration once as a superuser';
       end;
     end if;
-    -- So that a direct connection can act as a user. Nobody but who may grant it can do so; then only that is missing.
+    -- Lets a direct connection act as a user. It needs the right to grant; without that, only this is missing.
     if not pg_has_role(current_user, v_role, 'MEMBER') then
       begin
         execute format('grant %I to current_user', v_role);
@@ -26,8 +26,8 @@ begin
     end if;
   end loop;
 
-  -- As Supabase's: what the policies in access.sql and memory_private.owner() ask. Whoever acts as a user sets the claims
-  -- of one transaction.
+  -- As on Supabase: the policies in access.sql and memory_private.resolve_owner() call it. To act as a user, set the
+  -- claims of one transaction.
   if to_regnamespace('auth') is null then
     create schema auth;
     grant usage on schema auth to anon, authenticated, service_role;

@@ -1,6 +1,6 @@
--- What Supabase's Realtime publishes of the memory: that conversations and boards change, with the columns that a page
--- shows (memory_private.live). Neither work nor errors, nor any message. The primary keys identify rows, so that of one
--- that is deleted only owner and id come out.
+-- Publishes changes of conversations and boards to Supabase's Realtime, with the columns that a page shows
+-- (memory_private.realtime_tables): neither work, errors nor messages. Rows are identified by primary keys, so only the
+-- owner and the id of a deleted row are published.
 do $realtime$
 declare
   v_live record;
@@ -14,7 +14,8 @@ begin
   if not exists (select from pg_catalog.pg_publication p where p.pubname = 'supabase_realtime') then
     create publication supabase_realtime;
   end if;
-  for v_live in select l.*, memory_private.published_columns(l.name) as published from memory_private.live() l
+  for v_live in
+    select l.*, memory_private.published_columns(l.name) as published from memory_private.realtime_tables() l
   loop
     continue when v_live.published @> v_live.columns and v_live.published <@ v_live.columns;
     if v_live.published is not null then -- with other columns

@@ -1,14 +1,14 @@
--- The functions are code: this package's own are created anew below, in one transaction. In public they are known by their
--- comment, so that a function of yours that happens to be called memory_… is left alone, and dropped first;
--- memory_private is the package's. There they are dropped first only where they are of other code, for a result may have
--- another type now: what applications are calling meanwhile is not taken from them without need.
+-- Drops this package's functions, which are created again below in the same transaction. In public they are recognized
+-- by their comment, so that another function called memory_… is not touched. Those in memory_private are dropped only
+-- if they come from other code, because a result may have another type: calls in progress are not interrupted without
+-- need.
 do $replace$
 declare
   v_is_same  boolean := false;
   v_trigger  record;
   v_function regprocedure;
 begin
-  -- In the order in which calls take them, so that those under way end first and nobody waits in a circle.
+  -- Lock in the order of calls, so that calls in progress finish first and nothing deadlocks.
   lock table memory.opt_outs, memory.conversations in access exclusive mode;
   if to_regprocedure('public.memory_schema()') is not null then
     execute 'select public.memory_schema() ->> ''code'' = ''{{code}}''' into v_is_same;
@@ -33,8 +33,8 @@ begin
   if v_is_same then
     return;
   end if;
-  -- What a table's own definition calls belongs to the table's file, and stays. So does what a trigger of yours calls,
-  -- such as one on auth.users: its function is replaced where it stands, below.
+  -- Functions that a table's definition calls belong to the table's file, and stay. A function that a trigger of yours
+  -- calls, such as one on auth.users, is replaced in place below.
   for v_function in
     select p.oid::regprocedure from pg_catalog.pg_proc p
     where p.pronamespace = 'memory_private'::regnamespace

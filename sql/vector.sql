@@ -1,5 +1,5 @@
--- pgvector: found where it is, else created. Types and operators are named with its schema, since the functions' search
--- path is empty.
+-- Finds pgvector, or creates it. Types and operators are named with its schema, because the functions' search path is
+-- empty.
 do $vector$
 declare
   v_found text := (
@@ -28,7 +28,7 @@ begin
       using errcode = 'PT409', hint = format(
         'run: supabase-memory sql --vector-schema %s (first delete those of its files that were not applied)', v_found);
   end if;
-  -- Where somebody else has made the schema, those who call must be let in as well.
+  -- If somebody else created the schema, callers need usage on it as well.
   foreach v_role in array array[current_user, 'authenticated', 'service_role'] loop
     if not has_schema_privilege(v_role, to_regnamespace('{{vector_schema}}'), 'usage') then
       begin

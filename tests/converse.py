@@ -112,6 +112,8 @@ def _branch(call: Caller) -> None:
     said = [HumanMessage("One.", id="b0"), AIMessage("Two.", id="b1"), HumanMessage("Three.", id="b2")]
     first = call("append", thread_id="graph", messages=rows(said, metadata={"via": "graph"}), branch=state)
     owner, database = first["owner"], first["database"]
+    assert call("context", thread_id="graph", branch_ids=["b0"])["superseded"] == [1, 2]
+    assert call("context", thread_id="graph", branch_ids=["b0", "b1", "b2"])["superseded"] == []
     left = {**state, "token": "t2", "expected": "t1", "ids": ["b0"], "owner": owner, "database": database}
     assert call("append", thread_id="graph", messages=[], branch=left)["lacking"] == ["b2", "b1"]
     call("append", thread_id="graph", messages=[], branch={**left, "removed": ["b1", "b2"]})
@@ -418,4 +420,6 @@ def _forget(call: Caller) -> None:
     assert retried["sequences"] == [None], "what was forgotten is not brought back"
     assert call("forget_expired", retention={"messages": 1}, limit=1)["after"]
     call("forget_expired", retention={"messages": 1})
+    more = rows([HumanMessage("One.", id="e0"), HumanMessage("Two.", id="e1")])
+    assert call("append", thread_id="studio", messages=more, retention={"messages": 1})["expired"] == 2
     call("forget", everything=True)

@@ -21,6 +21,7 @@ _CONTEXT: Final = {
     "recall": "p_recall",
     "recent": "p_recent",
     "board": "p_board",
+    "branch_ids": "p_branch_ids",
 }
 """What a reading says that an append does not say, too."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -176,11 +175,8 @@ def last_messages(
         pending: Messages that could not be stored yet.
         retention: What is kept.
     """
-    rows = yield from read_rows(
-        key, last=max_characters + len(current), columns=["payload", "metadata"], retention=retention
-    )
-    listed = [{**row, "via": (row["metadata"] or {}).get("via")} for row in rows]
-    history = _history({"messages": listed}, current, branch, ALONE, pending)
+    rows = yield from read_rows(key, last=max_characters + len(current), columns=["payload"], retention=retention)
+    history = _history({"messages": rows}, current, branch, pending)
     return recent_messages([entry.message for entry in history.entries], current, max_characters)
 
 
@@ -193,7 +189,7 @@ def unread_messages(key: ConversationKey, budget: ContextBudget, pending: Sequen
         pending: Messages that could not be stored yet.
     """
     asking = ContextRequest(key, budget, DEFAULT_POLICY, (), None, ALONE, pending, None, None)
-    return (yield from asking.build_pack({}, _history({}, (), None, ALONE, pending)))
+    return (yield from asking.build_pack({}, _history({}, (), None, pending)))
 
 
 def omitted_messages(pack: ContextPack) -> int:
@@ -243,6 +239,7 @@ class ContextRequest:
             **self._bounds(),
             "p_retention": retention_argument(self.retention),
             "p_recall": self._recalled(asked),
+            "p_branch_ids": self._branch_ids(),
         }
         try:
             document = (yield from call("memory_context", arguments, "load context")) or {}
@@ -254,7 +251,7 @@ class ContextRequest:
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
         recall = None if found is None or asked is None else (yield from asked.read_answer(found))
-        history = _history(document, self.current, self.branch, self.lineage, self.pending)
+        history = _history(document, self.current, self.branch, self.pending)
         pack = yield from self.build_pack(document, history, () if recall is None else recall.chunks)
         yield from quarantine(self.key, history.undecodable)
         is_due, through = _due(document, history, pack, self.policy)
@@ -277,6 +274,12 @@ class ContextRequest:
         if questions is None or self.recalling is None:
             return None
         return {**questions.document, "scope": self.recalling.scope}
+
+    def _branch_ids(self) -> list[str] | None:
+        """The ids of the state's messages, where the database has to say what the run leaves."""
+        if self.branch is None or not self.lineage.checkpoint_id:
+            return None
+        return [codec.row_id(each.id) for each in (*self.branch, *self.current) if each.id is not None]
 
     def _bounds(self) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
@@ -431,7 +434,6 @@ def _history(
     document: Mapping[str, Any],
     current: Sequence[BaseMessage],
     branch: Sequence[BaseMessage] | None,
-    lineage: Lineage,
     pending: Sequence[BaseMessage],
 ) -> History:
     rows = document.get("messages", [])
@@ -440,12 +442,7 @@ def _history(
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
     on_branch = {message.id: message for message in branch or ()}
     # What a run has left that names its checkpoint, and that is still to be moved out.
-    left = math.inf
-    if branch is not None and lineage.checkpoint_id:
-        begin = document.get("branch_from")
-        default = math.inf if begin is None else begin - 1
-        left = max((stored[each] for each in (*on_branch, *turn) if each in stored), default=default)
-
+    left = set(document.get("superseded") or ())
     entries: list[PromptEntry] = []
     superseded: dict[int, str] = {}
     for row, message in zip(rows, messages, strict=True):
@@ -455,10 +452,10 @@ def _history(
         if codec.unreadable_message(message) is not None and message.content == content.HIDDEN:
             superseded[sequence] = UNREADABLE
             continue
-        held = on_branch.get(message.id)
-        if held is None and row["via"] == VIA and sequence > left:
+        if sequence in left:
             superseded[sequence] = SUPERSEDED
             continue
+        held = on_branch.get(message.id)
         here = held if held is not None and content.is_conversation(held) else message
         entries.append(PromptEntry(content.in_prompt(here), (sequence,)))
     entries += [

@@ -186,6 +186,7 @@ class AppendedRows:
         different: The ids of those that are there with another payload, which stays.
         smaller: The ids of those that were made smaller, so that the database takes them.
         refused: Those that the database takes in no form, by their ids.
+        expired: How many messages retention removed.
     """
 
     new: int = 0
@@ -193,6 +194,7 @@ class AppendedRows:
     different: list[str] = dataclasses.field(default_factory=list)
     smaller: list[str] = dataclasses.field(default_factory=list)
     refused: dict[str, SupabaseMemoryError] = dataclasses.field(default_factory=dict)
+    expired: int = 0
 
 
 def append_rows(
@@ -243,6 +245,7 @@ def _append_part(
     result.new += answer["appended"]
     result.known += len(rows) - answer["appended"]
     result.different += answer.get("different", ())
+    result.expired += answer.get("expired", 0)
 
 
 _SMALLEST: Final = 16_384

@@ -48,7 +48,7 @@ class _OpenThread:
     Attributes:
         thread: It, as the source has it.
         key: Where it is stored.
-        outliving: What of it retention does not keep.
+        outliving: What of it retention would not keep, where nothing is stored.
         rows: What is to be stored of it, by ids.
         places: Where these stand in the source.
         size: About how many bytes they take.
@@ -198,11 +198,11 @@ class Importer:
         if held is None:
             self._receipt.record_loss(ORPHANED, next(iter(batch.places.values())), len(batch.places))
             return
-        for row in batch.rows.values():
-            held.outliving.add(row)
         held.messages += len(batch.rows)
         self._receipt.messages += len(batch.rows)
         if self._receipt.dry_run:
+            for row in batch.rows.values():
+                held.outliving.add(row)
             return
         if held.rows:
             yield from self._store_alone(held)
@@ -211,7 +211,7 @@ class Importer:
             yield from self._store_alone(held)
 
     def _end(self) -> Flow[None]:
-        """A conversation ends: what of it is not stored yet is, and what retention does not keep of it is counted."""
+        """A conversation ends: what of it is not stored yet is."""
         held, self._open = self._open, None
         if held is None:
             return
@@ -262,7 +262,9 @@ class Importer:
                 self._receipt.restored += answer["restored"]
                 self._receipt.refused += answer["refused"]
                 new = answer["appended"]
-                result = conversations.AppendedRows(new, len(each.rows) - new, different=answer["different"])
+                result = conversations.AppendedRows(
+                    new, len(each.rows) - new, different=answer["different"], expired=answer["expired"]
+                )
                 self._count(result, each.places)
         for each, answer in zip(waiting, done, strict=True):
             if "failed" in answer:
@@ -294,6 +296,7 @@ class Importer:
         receipt = self._receipt
         receipt.stored += done.new
         receipt.known += done.known
+        receipt.expired += done.expired
         for row_id in done.smaller:
             receipt.record_loss(SMALLER, places[row_id])
         for row_id in done.different:

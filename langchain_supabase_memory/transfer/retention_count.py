@@ -1,15 +1,22 @@
-"""How many messages of a conversation retention would remove at once, counted as they pass by."""
+"""How many messages of a conversation retention would remove at once, counted as they pass by.
+
+Only for an import that stores nothing: what is stored, `memory_private.find_expired` decides. Both follow the cases in
+`tests/cases/retention.json`.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from langchain_supabase_memory.settings import Retention
+
+_OLD: Final = 1
+_TOOL: Final = 2
 
 
 class RetentionCount:
@@ -22,8 +29,7 @@ class RetentionCount:
     def __init__(self, retention: Retention | None) -> None:
         self._retention = retention
         self._now = datetime.now(UTC)
-        self._count = 0
-        self._old = 0
+        self._traits = bytearray()  # of each message
         self._question: int | None = None
         most = 0 if retention is None else retention.max_turns or 0
         self._turns: deque[int] = deque(maxlen=most)  # where the newest complete turns begin
@@ -34,28 +40,42 @@ class RetentionCount:
             return
         given = row.get("created_at")
         age = self._retention.max_age
-        if age is not None and given is not None and datetime.fromisoformat(given) < self._now - age:
-            self._old += 1
+        is_old = age is not None and given is not None and datetime.fromisoformat(given) < self._now - age
         if row.get("role") == "user":
-            self._question = self._count
-        elif row.get("role") == "assistant" and self._question is not None and _is_final(row):
+            self._question = len(self._traits)
+        elif self._question is not None and _is_final(row):
             self._turns.append(self._question)
             self._question = None
-        self._count += 1
+        self._traits.append(_OLD * is_old | _TOOL * (row.get("role") == "tool"))
 
     @property
     def expired(self) -> int:
         """How many go."""
+        traits, cut = self._traits, self._cut()
+        if not cut and not any(each & _OLD for each in traits):
+            return 0
+        # Results at the beginning go with their call.
+        first = next((at for at in range(cut, len(traits)) if not traits[at]), len(traits))
+        return first + sum(each & _OLD for each in traits[first:])
+
+    def _cut(self) -> int:
+        """The first message that turns and messages keep."""
         if self._retention is None:
             return 0
-        beyond = 0 if self._retention.max_messages is None else self._count - self._retention.max_messages
-        most = self._retention.max_turns
-        before = self._turns[0] if most is not None and len(self._turns) == most else 0
-        return max(0, beyond, before, self._old)
+        most, turns = self._retention.max_messages, self._retention.max_turns
+        cut = self._turns[0] if turns is not None and len(self._turns) == turns else 0
+        beyond = 0 if most is None else len(self._traits) - most
+        if beyond <= 0:
+            return cut
+        # No result stays without its call. The newest block always stays whole: it may still be at work.
+        blocks = [at for at, each in enumerate(self._traits) if not each & _TOOL]
+        after = next((at for at in blocks if at >= beyond), None)
+        before = next((at for at in reversed(blocks) if at < beyond), 0)
+        return max(cut, before if after is None else after)
 
 
 def _is_final(row: Mapping[str, Any]) -> bool:
     payload = row.get("payload")
     data = payload.get("data") if isinstance(payload, dict) else None
     calls = data.get("tool_calls") if isinstance(data, dict) else None
-    return bool(row.get("text") or row.get("images")) and not calls
+    return row.get("role") == "assistant" and bool(row.get("text") or row.get("images")) and not calls

@@ -135,7 +135,7 @@ class ImportReceipt:
         stored: How many of these are new.
         known: How many were there already, or were forgotten there: a repeat changes nothing. Those that are there
             with other words are in `lost`, too.
-        expired: How many retention removed at once, or would.
+        expired: How many messages retention removed at once, or would.
         restored: How many titles, opt-outs, items and other settings of people were put back.
         refused: How many of these were not, because of an opt-out.
         lost: What could not be kept: what, how many, and where first.

@@ -1,8 +1,8 @@
--- Spreads the tables of owners over the nodes of a Citus cluster, all of one owner on one of them. What has no owner is
--- on the coordinator alone.
+-- Distributes the tables of owners over the nodes of a Citus cluster, with all rows of one owner on one node. Tables
+-- without an owner stay on the coordinator.
 do $citus$
 declare
-  -- Those that others refer to come first.
+  -- Referenced tables come first.
   v_tables constant text[] := array[
     'memory.conversations', 'memory.conversation_messages', 'memory.message_blocks', 'memory.gone_messages',
     'memory.superseded_messages', 'memory.conversation_summaries', 'memory.summary_embeddings',

@@ -2,9 +2,11 @@
 -- each full run of 1,024 sequences holds; of what lies between, and of the newest run, the rows are counted.
 -- How its queries are held to their indexes: sql/README.md.
 
--- How many turns have their first answer in a range of sequences: an answer right after a question, among questions and
--- final answers.
-create or replace function memory_private.turns_in(p_user_id text, p_conversation_id uuid, p_from bigint, p_before bigint)
+-- Counts the turns whose first answer lies in a range of sequences. The first answer is one right after a question,
+-- among questions and final answers.
+create or replace function memory_private.count_turns_in_range(
+  p_user_id text, p_conversation_id uuid, p_from bigint, p_before bigint
+)
 returns bigint
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -26,9 +28,10 @@ begin
 end
 $function$;
 
--- Take what lies in some ranges out of the blocks' counts, before it changes, or add it, after that. With it goes the
--- question or answer that follows: it may get or lose its question. Called with the conversation's row locked.
-create or replace function memory_private.tally(
+-- Adds ranges of messages to the counts of their blocks, or subtracts them: -1 before they change, 1 after that. The
+-- next question or answer is counted along, because it may get or lose its question. The caller holds the
+-- conversation's row lock.
+create or replace function memory_private.update_block_counts(
   p_user_id text, p_conversation_id uuid, p_ranges int8multirange,
   p_sign integer, -- -1 before, 1 after
   p_next bigint   -- the conversation's next sequence: what is not full by that has no row
@@ -57,10 +60,10 @@ begin
     select t.block, v_ranges * int8multirange(int8range(t.block << 10, t.block + 1 << 10)) as ranges
     from (select distinct generate_series(lower(r) >> 10, upper(r) - 1 >> 10) as block from unnest(v_ranges) r) t
   loop
-    v_weight := memory_private.weight(p_user_id, p_conversation_id, v_part.ranges);
+    v_weight := memory_private.range_totals(p_user_id, p_conversation_id, v_part.ranges);
     insert into memory.message_blocks as b (user_id, conversation_id, block, characters, tokens, turns)
     select p_user_id, p_conversation_id, v_part.block, p_sign * v_weight.characters, p_sign * v_weight.tokens,
-           p_sign * sum(memory_private.turns_in(p_user_id, p_conversation_id, lower(r), upper(r)))
+           p_sign * sum(memory_private.count_turns_in_range(p_user_id, p_conversation_id, lower(r), upper(r)))
     from unnest(v_part.ranges) r
     on conflict (user_id, conversation_id, block) do update
        set characters = b.characters + excluded.characters, tokens = b.tokens + excluded.tokens,
@@ -69,8 +72,8 @@ begin
 end
 $function$;
 
--- What is stored from a sequence on.
-create or replace function memory_private.since(
+-- Returns the characters and tokens that are stored from a sequence on.
+create or replace function memory_private.sizes_from(
   p_user_id text, p_conversation_id uuid, p_from bigint,
   p_next bigint, -- the conversation's next sequence
   out characters bigint, out tokens bigint
@@ -84,12 +87,12 @@ declare
   v_weight record;
 begin
   if v_block >= v_open then
-    v_weight := memory_private.weight(p_user_id, p_conversation_id, int8multirange(int8range(p_from, null)));
+    v_weight := memory_private.range_totals(p_user_id, p_conversation_id, int8multirange(int8range(p_from, null)));
     characters := v_weight.characters;
     tokens := v_weight.tokens;
     return;
   end if;
-  v_weight := memory_private.weight(
+  v_weight := memory_private.range_totals(
     p_user_id, p_conversation_id,
     int8multirange(int8range(p_from, v_block << 10), int8range(v_open << 10, null)));
   select coalesce(sum(b.characters), 0) + v_weight.characters, coalesce(sum(b.tokens), 0) + v_weight.tokens
@@ -99,8 +102,8 @@ begin
 end
 $function$;
 
--- How many turns have their first answer before a sequence.
-create or replace function memory_private.turns_before(
+-- Counts the turns whose first answer lies before a sequence.
+create or replace function memory_private.count_turns_before(
   p_user_id text, p_conversation_id uuid, p_before bigint,
   p_next    bigint, -- the conversation's next sequence
   p_cut     boolean default false -- also one that has only its question before that
@@ -128,12 +131,12 @@ begin
   v_block := v_before >> 10;
   select coalesce(sum(b.turns), 0) into v_turns from memory.message_blocks b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_block;
-  return v_turns + memory_private.turns_in(p_user_id, p_conversation_id, v_block << 10, v_before);
+  return v_turns + memory_private.count_turns_in_range(p_user_id, p_conversation_id, v_block << 10, v_before);
 end
 $function$;
 
--- The sequence of the question of a turn, counted from 1 in all that is stored.
-create or replace function memory_private.question(
+-- Returns the sequence of a turn's question. Turns are counted from 1 over everything that is stored.
+create or replace function memory_private.question_of_turn(
   p_user_id text, p_conversation_id uuid, p_turn bigint,
   p_next bigint -- the conversation's next sequence
 ) returns bigint

@@ -1,8 +1,9 @@
 -- Boards: what is to be read into one next, the commit, what a person does with it, and what an edit takes back.
 -- How its queries are held to their indexes: sql/README.md.
 
--- By this two wordings are the same item: but for capitals, spaces, quotation marks and where a sentence ends. Said by code
--- points, for what a class of letters holds depends on the database's locale.
+-- Two texts with one digest are the same item: case, spaces, quotation marks and punctuation at the end of a
+-- sentence do not count. The characters are written as code points, because a class of letters depends on the
+-- database's locale.
 create or replace function memory_private.item_digest(p_text text) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -11,7 +12,8 @@ as $function$
     '[.,;:!?\u2026\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]*([\s\u00a0\u3000]+|$)', ' ', 'g')), ''), p_text))
 $function$;
 
--- The states that an item of a kind may have: where they are more than one, it is open first and can be closed.
+-- Returns the states that an item of a kind may have. Where there are more than one, the item is open first and can
+-- be closed.
 create or replace function memory_private.item_states(p_kind text) returns text[]
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -21,17 +23,17 @@ as $function$
     else array['current'] end
 $function$;
 
--- Whether an item of a kind is a name, which sentences about other things have too, and not a sentence of its own.
-create or replace function memory_private.is_name(p_kind text) returns boolean
+-- Says whether an item of a kind is a name. A name also stands in sentences about other things.
+create or replace function memory_private.is_name_kind(p_kind text) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
   select p_kind in ('entity', 'topic')
 $function$;
 
--- What was read from a message that has changed or gone: an item of which it is the evidence goes, with its history; of
--- others it is no evidence any more, and what it did to them is undone. What a person wrote stays if the message was only
--- edited. Called with the conversation's row locked.
-create or replace function memory_private.unboard_items(
+-- Undoes what the board took from a message that was changed or deleted. An item whose first evidence it is goes,
+-- with its history. Other items lose it as evidence, and the state that it gave them. An edit keeps what a person
+-- wrote. The caller holds the conversation's row lock.
+create or replace function memory_private.delete_board_evidence(
   p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -49,8 +51,8 @@ begin
     where i.user_id = p_user_id and i.conversation_id = p_conversation_id
       and (p_forgotten is null and i.sequences[1] = p_sequence and i.edited_at is null
            or i.message_ids[1] = p_forgotten));
-  -- What they had replaced is replaced by what replaced them; where that is nothing it holds again, unless the same was
-  -- said once more since.
+  -- Items that they superseded are superseded by what supersedes them now. Without such an item they are current again,
+  -- unless the same was added since.
   for v_step in 1..100 loop
     update memory.conversation_board_items i
        set superseded_by = o.superseded_by, superseded_at = o.superseded_at
@@ -88,8 +90,8 @@ begin
     where i.user_id = p_user_id and i.conversation_id = p_conversation_id
       and (p_sequence = any (i.sequences) and p_forgotten is null or p_forgotten = any (i.message_ids))
   loop
-    -- The state that it gave is undone: where another message gave one since, that one holds, and what was before it is
-    -- what was before this one.
+    -- Undo the state that this message gave. If a later message gave one, that state stays, and its state before
+    -- becomes the one before this message.
     v_before := null;
     for v_change in
       select h.version, h.place, h.before from memory.conversation_board_changes h
@@ -122,8 +124,8 @@ begin
 end
 $function$;
 
--- The same, and the summary begins again where the newest segment ends that has nothing of it.
-create or replace function memory_private.unboard(
+-- Does the same for the whole board: its summary begins again after the newest segment that lies before the message.
+create or replace function memory_private.invalidate_board(
   p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -139,9 +141,9 @@ begin
   if v_through is null then
     return;
   end if;
-  perform memory_private.unboard_items(p_user_id, p_conversation_id, p_sequence, p_forgotten);
+  perform memory_private.delete_board_evidence(p_user_id, p_conversation_id, p_sequence, p_forgotten);
   if p_forgotten is not null then
-    -- Nobody knows what a person's own summary was made from; nor what those were that it took the place of.
+    -- It is unknown which messages a person's own summary, or the summaries before it, were made from.
     update memory.conversation_summary_boards b
        set edited_summary = null, edited_by = null, editor_kind = null, edited_at = null
      where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.edited_summary is not null;
@@ -165,7 +167,7 @@ begin
 end
 $function$;
 
--- The items of a board as its readers get them: pinned ones first, then what was said last.
+-- Returns the items of a board as readers get them: pinned ones first, then those that were mentioned last.
 create or replace function memory_private.board_items(
   p_user_id text, p_conversation_id uuid, p_history boolean, p_limit integer
 ) returns json
@@ -185,8 +187,8 @@ begin
 end
 $function$;
 
--- The words of messages that stood on the board as evidence of what a person deleted there.
-create or replace function memory_private.deleted(p_user_id text, p_conversation_id uuid)
+-- Returns the words of messages that are evidence of items which a person deleted.
+create or replace function memory_private.deleted_item_words(p_user_id text, p_conversation_id uuid)
 returns table (sequence bigint, words text)
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -212,13 +214,13 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
   v_rows json;
   v_last bigint;
   v_opted_out boolean;
-  v_bytes bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes bigint := (memory_private.current_limits()).answer_bytes;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -249,14 +251,14 @@ begin
     'items', memory_private.board_items(v_user, v_c.id, false, greatest(0, least(p_items, 1000))),
     'messages', coalesce(v_rows, '[]'),
     'hidden', (
-      select json_agg(d) from memory_private.deleted(v_user, v_c.id) d
+      select json_agg(d) from memory_private.deleted_item_words(v_user, v_c.id) d
       where d.sequence > coalesce(v_b.through_sequence, -1)), -- what a person deleted from the board
     'behind', v_c.next_sequence - 1 - coalesce(v_b.through_sequence, -1),
-    'behind_characters', (memory_private.since(
+    'behind_characters', (memory_private.sizes_from(
       v_user, v_c.id, coalesce(v_b.through_sequence, -1) + 1, v_c.next_sequence)).characters,
     'more', v_c.next_sequence - 1 > coalesce(v_last, v_b.through_sequence, -1) and not v_opted_out,
     'opted_out', v_opted_out,
-    'topics', memory_private.told_topics(v_user, v_c.id)); -- that are not to be remembered
+    'topics', memory_private.topics_for_writer(v_user, v_c.id)); -- that are not to be remembered
 end
 $function$;
 comment on function public.memory_pending_board is
@@ -296,6 +298,163 @@ Returns: object or null. Null if there is no such conversation.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
+-- Adds what a writer found to a board. An exact repeat counts as seen again, a new item is added, and an item that
+-- it contradicts is superseded. The caller holds the row locks of the conversation and the board.
+create or replace function memory_private.add_board_items(
+  p_conversation memory.conversations, p_version bigint, -- the board's version after this commit
+  p_through bigint, p_to bigint, -- the messages that were read
+  p_items json, p_topics text[], p_author text,
+  out added integer, out changed integer,
+  out place integer, -- of the last change
+  out stands jsonb   -- for the id of a repeat, that of the item which was there
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_most    constant integer := (memory_private.current_limits()).board_items;
+  v_held    integer; -- items that the board holds
+  v_item    record;
+  v_source  record;
+  v_old     memory.conversation_board_items;
+  v_item_id uuid;
+begin
+  added := 0;
+  changed := 0;
+  place := 0;
+  stands := '{}';
+  select count(*) into v_held from memory.conversation_board_items i
+   where i.user_id = v_user and i.conversation_id = v_id;
+  for v_item in
+    select i.*, i.position from rows from (json_to_recordset(p_items) as (
+      id uuid, kind text, type text, text text, state text, importance real, quote text, sequence bigint,
+      replaces uuid)) with ordinality
+      as i (id, kind, type, text, state, importance, quote, sequence, replaces, position)
+    order by i.position
+  loop
+    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_item.sequence
+       and m.sequence > p_through and m.sequence <= p_to;
+    continue when not found; -- without a source nothing is believed
+    continue when memory_private.mentions(concat_ws(' ', v_item.text, v_item.quote), p_topics, p_conversation.language);
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_item.kind
+       and i.digest = memory_private.item_digest(v_item.text) and i.superseded_at is null;
+    if found then
+      -- An exact repeat counts as seen again. What a person deleted stays deleted.
+      update memory.conversation_board_items i
+         set last_seen_at = greatest(i.last_seen_at, v_source.created_at),
+             first_seen_at = least(i.first_seen_at, v_source.created_at),
+             message_ids = case when v_source.message_id = any (i.message_ids) or i.deleted_at is not null
+                                then i.message_ids else (i.message_ids || v_source.message_id)[:20] end,
+             sequences = case when v_source.sequence = any (i.sequences) or i.deleted_at is not null
+                              then i.sequences else (i.sequences || v_source.sequence)[:20] end
+       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+      v_item_id := v_old.id;
+      stands := stands || jsonb_build_object(coalesce(v_item.id, v_item_id), v_item_id);
+      -- A task that is mentioned again may be done by now, or open again.
+      if cardinality(memory_private.item_states(v_old.kind)) > 1 and v_item.state <> v_old.state and v_old.deleted_at is null
+         and not v_old.pinned and v_source.sequence > all (v_old.sequences)
+         and v_source.created_at >= coalesce(v_old.edited_at, '-infinity')
+      then
+        update memory.conversation_board_items i
+           set state = v_item.state, version = i.version + 1
+         where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+        changed := changed + 1;
+        place := place + 1;
+        insert into memory.conversation_board_changes (
+          user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
+        values (v_user, v_id, p_version, place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+      end if;
+    else
+      -- A full board accepts repeats and changes, but no new items.
+      continue when v_held + added >= v_most;
+      insert into memory.conversation_board_items (
+        user_id, conversation_id, id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
+        first_seen_at, last_seen_at, author, author_kind)
+      values (
+        v_user, v_id, coalesce(v_item.id, gen_random_uuid()), v_item.kind, v_item.type, v_item.text,
+        memory_private.item_digest(v_item.text), v_item.state,
+        coalesce(v_item.importance, 0.7), v_item.quote, array[v_source.message_id], array[v_source.sequence],
+        v_source.created_at, v_source.created_at, p_author, case when p_author = 'extractive' then 'rule' else 'model' end)
+      returning id into v_item_id;
+      added := added + 1;
+      place := place + 1;
+      insert into memory.conversation_board_changes (
+        user_id, conversation_id, version, place, item_id, action, changed_by)
+      values (v_user, v_id, p_version, place, v_item_id, 'add', p_author);
+    end if;
+    v_old.id := coalesce((stands ->> v_item.replaces::text)::uuid, v_item.replaces);
+    -- A contradicted item is kept with both dates. One that a person pinned, or wrote after this message, is not
+    -- superseded.
+    update memory.conversation_board_items i
+       set superseded_by = v_item_id, superseded_at = v_source.created_at, version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id and i.id <> v_item_id
+       and i.kind = v_item.kind and i.superseded_at is null and i.deleted_at is null and not i.pinned
+       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
+    if found then
+      changed := changed + 1;
+      place := place + 1;
+      insert into memory.conversation_board_changes (
+        user_id, conversation_id, version, place, item_id, action, changed_by)
+      values (v_user, v_id, p_version, place, v_old.id, 'supersede', p_author);
+    end if;
+  end loop;
+end
+$function$;
+
+-- Sets the state of items that messages report as done. The caller holds the row locks of the conversation and the
+-- board.
+create or replace function memory_private.close_board_items(
+  p_conversation memory.conversations, p_version bigint, p_through bigint, p_to bigint, p_closed json, p_author text,
+  p_stands jsonb, -- for the id of a repeat, that of the item which was there
+  p_place integer -- of the last change
+) returns integer -- how many changed
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_item    record;
+  v_source  record;
+  v_old     memory.conversation_board_items;
+  v_changed integer := 0;
+begin
+  for v_item in select * from json_to_recordset(p_closed) as (id uuid, state text, sequence bigint)
+  loop
+    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_item.sequence
+       and m.sequence > p_through and m.sequence <= p_to;
+    continue when not found;
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id
+       and i.id = coalesce((p_stands ->> v_item.id::text)::uuid, v_item.id) and i.deleted_at is null
+       and i.state <> v_item.state and i.superseded_at is null and not i.pinned
+       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
+    continue when not found;
+    -- Checked here and not in the query: a Citus node does not have the function.
+    continue when not coalesce(
+      cardinality(memory_private.item_states(v_old.kind)) > 1
+      and v_item.state = any (memory_private.item_states(v_old.kind)), false);
+    update memory.conversation_board_items i
+       set state = v_item.state, last_seen_at = greatest(i.last_seen_at, v_source.created_at),
+           message_ids = case when v_source.message_id = any (i.message_ids)
+                              then i.message_ids else i.message_ids || v_source.message_id end,
+           sequences = case when v_source.sequence = any (i.sequences)
+                            then i.sequences else i.sequences || v_source.sequence end,
+           version = i.version + 1
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+    v_changed := v_changed + 1;
+    insert into memory.conversation_board_changes (
+      user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
+    values (
+      v_user, v_id, p_version, p_place + v_changed, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+  end loop;
+  return v_changed;
+end
+$function$;
+
 create function public.memory_commit_board(
   p_thread_id       text,
   p_conversation_id uuid,   -- what it was computed from: a conversation, which may have been forgotten and begun anew,
@@ -318,47 +477,42 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_c       memory.conversations;
   v_b       memory.conversation_summary_boards;
   v_ids     text[] := array(select json_array_elements_text(p_message_ids));
   v_stored  text[];
-  v_item    record;
-  v_source  record;
-  v_old     memory.conversation_board_items;
-  v_id      uuid;
-  v_place   integer := 0;
-  v_added   integer := 0;
-  v_changed integer := 0;
+  v_new     record;
+  v_changed integer;
   v_topics  text[];
   v_said    text[];
-  v_stands  jsonb := '{}'; -- for the id of a repeat, that of the item which was there
-  v_held    integer; -- items that the board holds
   v_now     timestamptz;
-  v_most    integer := (memory_private.allowed()).board_items;
 begin
-  perform memory_private.admit(p_items), memory_private.admit(p_closed), memory_private.admit(p_message_ids),
-          memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_items), memory_private.check_limits(p_closed),
+          memory_private.check_limits(p_message_ids),
+          memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
   if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1);
   end if;
-  -- Whatever its writer was told: nothing mentions a topic that is not to be remembered.
-  v_topics := memory_private.topics(v_user, v_c.id);
-  -- Nor repeats what a person deleted, also where that was done while the writer was at it.
-  v_said := memory_private.telling(array(select d.words from memory_private.deleted(v_user, v_c.id) d));
-  p_summary := memory_private.unsaid(memory_private.unmentioned(p_summary, v_topics, v_c.language), v_said);
-  p_context_notes := memory_private.unsaid(memory_private.unmentioned(p_context_notes, v_topics, v_c.language), v_said);
-  p_title := memory_private.unsaid(
-    memory_private.unmentioned(memory_private.beginning(p_title, 80), v_topics, v_c.language), v_said);
+  -- The writer may not have left out opted-out topics: remove them here.
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
+  -- The same for what a person deleted, perhaps while the writer was at work.
+  v_said := memory_private.sentence_patterns(array(
+    select d.words from memory_private.deleted_item_words(v_user, v_c.id) d));
+  p_summary := memory_private.remove_phrases(memory_private.remove_mentions(p_summary, v_topics, v_c.language), v_said);
+  p_context_notes := memory_private.remove_phrases(
+    memory_private.remove_mentions(p_context_notes, v_topics, v_c.language), v_said);
+  p_title := memory_private.remove_phrases(
+    memory_private.remove_mentions(memory_private.first_words(p_title, 80), v_topics, v_c.language), v_said);
   insert into memory.conversation_summary_boards (user_id, conversation_id) values (v_user, v_c.id)
   on conflict (user_id, conversation_id) do nothing;
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_c.id
      for no key update;
-  -- The same commit once more, because the answer to the first was lost.
+  -- A retry of a commit whose answer was lost.
   if v_b.through_sequence = p_to and p_to > p_through and v_b.summary = p_summary and v_c.revision = p_revision then
     return jsonb_build_object(
       'committed', true, 'through_sequence', p_to, 'version', v_b.version, 'added', 0, 'changed', 0);
@@ -367,118 +521,14 @@ begin
     from (select m.sequence, m.message_id from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > p_through and m.sequence <= p_to
           order by m.sequence) t;
-  -- Compare and swap: nobody was here first, and exactly these messages lie in between.
+  -- Compare and swap: no other commit came first, and exactly these messages lie in between.
   if v_b.through_sequence <> p_through or v_c.revision <> p_revision or v_stored is distinct from v_ids then
     return jsonb_build_object('committed', false, 'through_sequence', v_b.through_sequence);
   end if;
 
-  select count(*) into v_held from memory.conversation_board_items i
-   where i.user_id = v_user and i.conversation_id = v_c.id;
-  for v_item in
-    select i.*, i.position from rows from (json_to_recordset(p_items) as (
-      id uuid, kind text, type text, text text, state text, importance real, quote text, sequence bigint,
-      replaces uuid)) with ordinality
-      as i (id, kind, type, text, state, importance, quote, sequence, replaces, position)
-    order by i.position
-  loop
-    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence = v_item.sequence
-       and m.sequence > p_through and m.sequence <= p_to;
-    continue when not found; -- without a source nothing is believed
-    continue when memory_private.mentions(concat_ws(' ', v_item.text, v_item.quote), v_topics, v_c.language);
-    select i.* into v_old from memory.conversation_board_items i
-     where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = v_item.kind
-       and i.digest = memory_private.item_digest(v_item.text) and i.superseded_at is null;
-    if found then
-      -- An exact repeat: it was seen once more. What a person deleted stays deleted, whatever is said.
-      update memory.conversation_board_items i
-         set last_seen_at = greatest(i.last_seen_at, v_source.created_at),
-             first_seen_at = least(i.first_seen_at, v_source.created_at),
-             message_ids = case when v_source.message_id = any (i.message_ids) or i.deleted_at is not null
-                                then i.message_ids else (i.message_ids || v_source.message_id)[:20] end,
-             sequences = case when v_source.sequence = any (i.sequences) or i.deleted_at is not null
-                              then i.sequences else (i.sequences || v_source.sequence)[:20] end
-       where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
-      v_id := v_old.id;
-      v_stands := v_stands || jsonb_build_object(coalesce(v_item.id, v_id), v_id);
-      -- A task that is named again may be done by now, or to be done once more.
-      if cardinality(memory_private.item_states(v_old.kind)) > 1 and v_item.state <> v_old.state and v_old.deleted_at is null
-         and not v_old.pinned and v_source.sequence > all (v_old.sequences)
-         and v_source.created_at >= coalesce(v_old.edited_at, '-infinity')
-      then
-        update memory.conversation_board_items i
-           set state = v_item.state, version = i.version + 1
-         where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
-        v_changed := v_changed + 1;
-        v_place := v_place + 1;
-        insert into memory.conversation_board_changes (
-          user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
-        values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
-      end if;
-    else
-      -- A full board takes repeats and changes, and nothing new.
-      continue when v_held + v_added >= v_most;
-      insert into memory.conversation_board_items (
-        user_id, conversation_id, id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
-        first_seen_at, last_seen_at, author, author_kind)
-      values (
-        v_user, v_c.id, coalesce(v_item.id, gen_random_uuid()), v_item.kind, v_item.type, v_item.text, memory_private.item_digest(v_item.text), v_item.state,
-        coalesce(v_item.importance, 0.7), v_item.quote, array[v_source.message_id], array[v_source.sequence],
-        v_source.created_at, v_source.created_at, p_author, case when p_author = 'extractive' then 'rule' else 'model' end)
-      returning id into v_id;
-      v_added := v_added + 1;
-      v_place := v_place + 1;
-      insert into memory.conversation_board_changes (
-        user_id, conversation_id, version, place, item_id, action, changed_by)
-      values (v_user, v_c.id, v_b.version + 1, v_place, v_id, 'add', p_author);
-    end if;
-    v_old.id := coalesce((v_stands ->> v_item.replaces::text)::uuid, v_item.replaces);
-    -- What it contradicts is kept, with both dates; but not what a person pinned, nor what one wrote after it was said.
-    update memory.conversation_board_items i
-       set superseded_by = v_id, superseded_at = v_source.created_at, version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id and i.id <> v_id
-       and i.kind = v_item.kind and i.superseded_at is null and i.deleted_at is null and not i.pinned
-       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
-    if found then
-      v_changed := v_changed + 1;
-      v_place := v_place + 1;
-      insert into memory.conversation_board_changes (
-        user_id, conversation_id, version, place, item_id, action, changed_by)
-      values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, 'supersede', p_author);
-    end if;
-  end loop;
-
-  for v_item in select * from json_to_recordset(p_closed) as (id uuid, state text, sequence bigint)
-  loop
-    select m.message_id, m.sequence, m.created_at into v_source from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence = v_item.sequence
-       and m.sequence > p_through and m.sequence <= p_to;
-    continue when not found;
-    select i.* into v_old from memory.conversation_board_items i
-     where i.user_id = v_user and i.conversation_id = v_c.id
-       and i.id = coalesce((v_stands ->> v_item.id::text)::uuid, v_item.id) and i.deleted_at is null
-       and i.state <> v_item.state and i.superseded_at is null and not i.pinned
-       and v_source.created_at >= coalesce(i.edited_at, '-infinity');
-    continue when not found;
-    -- Here, and not in the query: a node of Citus does not have the function.
-    continue when not coalesce(
-      cardinality(memory_private.item_states(v_old.kind)) > 1
-      and v_item.state = any (memory_private.item_states(v_old.kind)), false);
-    update memory.conversation_board_items i
-       set state = v_item.state, last_seen_at = greatest(i.last_seen_at, v_source.created_at),
-           message_ids = case when v_source.message_id = any (i.message_ids)
-                              then i.message_ids else i.message_ids || v_source.message_id end,
-           sequences = case when v_source.sequence = any (i.sequences)
-                            then i.sequences else i.sequences || v_source.sequence end,
-           version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_c.id and i.id = v_old.id;
-    v_changed := v_changed + 1;
-    v_place := v_place + 1;
-    insert into memory.conversation_board_changes (
-      user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
-    values (v_user, v_c.id, v_b.version + 1, v_place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
-  end loop;
-
+  v_new := memory_private.add_board_items(v_c, v_b.version + 1, p_through, p_to, p_items, v_topics, p_author);
+  v_changed := v_new.changed + memory_private.close_board_items(
+    v_c, v_b.version + 1, p_through, p_to, p_closed, p_author, v_new.stands, v_new.place);
   v_now := clock_timestamp();
   update memory.conversation_summary_boards b
      set summary = p_summary, context_notes = p_context_notes, title = coalesce(b.title, nullif(p_title, '')),
@@ -487,7 +537,8 @@ begin
          updated_at = v_now
    where b.user_id = v_user and b.conversation_id = v_c.id;
   return jsonb_build_object(
-    'committed', true, 'through_sequence', p_to, 'version', v_b.version + 1, 'added', v_added, 'changed', v_changed);
+    'committed', true, 'through_sequence', p_to, 'version', v_b.version + 1, 'added', v_new.added,
+    'changed', v_changed);
 end
 $function$;
 comment on function public.memory_commit_board is
@@ -545,7 +596,7 @@ create function public.memory_board(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
   v_id   uuid; -- null: the board has expired
@@ -556,7 +607,7 @@ begin
   if not found then
     return null;
   end if;
-  v_id := case when not (memory_private.outlived(v_user, v_c.id, p_retention)).board then v_c.id end;
+  v_id := case when not (memory_private.expired_derived(v_user, v_c.id, p_retention)).board then v_c.id end;
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_id;
   v_items := memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000)));
@@ -651,6 +702,191 @@ Returns: object or null. Null if there is no such conversation.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
+-- Adds an item that a person, the application or a model wrote. The caller holds the board's row lock.
+create or replace function memory_private.add_board_item(
+  p_user_id text, p_conversation_id uuid, p_by text, p_author_kind text, p_kind text, p_type text, p_text text,
+  p_state text, p_now timestamptz, out item_id uuid, out is_new boolean
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_old      memory.conversation_board_items;
+  v_is_model constant boolean := p_author_kind = 'model';
+begin
+  is_new := true;
+  -- A deleted item may be written again; an existing one is not added twice.
+  select i.* into v_old from memory.conversation_board_items i
+   where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.kind = p_kind
+     and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
+  if found and v_old.deleted_at is null then
+    item_id := v_old.id;
+    is_new := false;
+    return;
+  end if;
+  if found and v_is_model then
+    raise exception 'this item was deleted from the board' using errcode = 'PT400',
+      hint = 'leave it out: only a person or the application may write it again';
+  end if;
+  if found then
+    update memory.conversation_board_items i
+       set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state,
+           edited_by = p_by, author = p_by, author_kind = p_author_kind, editor_kind = p_author_kind, edited_at = p_now,
+           last_seen_at = p_now, version = i.version + 1
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = v_old.id;
+    item_id := v_old.id;
+  else
+    insert into memory.conversation_board_items (
+      user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author,
+      author_kind, edited_by, editor_kind, edited_at)
+    values (
+      p_user_id, p_conversation_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, p_now, p_now,
+      p_by, p_author_kind, case when not v_is_model then p_by end, case when not v_is_model then p_author_kind end,
+      case when not v_is_model then p_now end)
+    returning id into item_id;
+  end if;
+end
+$function$;
+
+-- Changes the words, the state or the type of an item. The caller holds the row locks of the board and the item.
+create or replace function memory_private.edit_board_item(
+  p_old memory.conversation_board_items, p_by text, p_author_kind text, p_type text, p_text text, p_state text,
+  p_now timestamptz
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user     constant text := p_old.user_id;
+  v_id       constant uuid := p_old.conversation_id;
+  v_is_model constant boolean := p_author_kind = 'model';
+begin
+  if p_text is not null and exists (
+    select from memory.conversation_board_items i
+    where i.user_id = v_user and i.conversation_id = v_id and i.kind = p_old.kind and i.id <> p_old.id
+      and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null and i.deleted_at is null
+      and p_old.superseded_at is null)
+  then
+    raise exception 'the board has this item already' using errcode = 'PT400', hint = 'delete one of the two';
+  end if;
+  -- A deleted row keeps the digest of the old wording, so that a regeneration does not add it again.
+  if p_text is not null and p_old.superseded_at is null
+     and memory_private.item_digest(p_text) <> p_old.digest
+  then
+    -- Writing a deleted item again overrides the deletion.
+    delete from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.kind = p_old.kind and i.id <> p_old.id
+       and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
+    update memory.conversation_board_items i set digest = memory_private.item_digest(p_text)
+     where i.user_id = v_user and i.conversation_id = v_id and i.id = p_old.id;
+    insert into memory.conversation_board_items (
+      user_id, conversation_id, kind, text, digest, state, sequences, message_ids, first_seen_at, last_seen_at, author,
+      author_kind, deleted_at)
+    values (
+      v_user, v_id, p_old.kind, '', p_old.digest, p_old.state, p_old.sequences, p_old.message_ids,
+      p_old.first_seen_at, p_old.last_seen_at, p_by, p_author_kind, p_now)
+    on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do nothing;
+  end if;
+  update memory.conversation_board_items i
+     set text = coalesce(p_text, i.text), state = coalesce(p_state, i.state), type = coalesce(p_type, i.type),
+         author = case when v_is_model then p_by else i.author end,
+         author_kind = case when v_is_model then 'model' else i.author_kind end,
+         edited_by = case when not v_is_model then p_by end,
+         editor_kind = case when not v_is_model then p_author_kind end,
+         edited_at = case when not v_is_model then p_now end, version = i.version + 1
+   where i.user_id = v_user and i.conversation_id = v_id and i.id = p_old.id;
+end
+$function$;
+
+-- Deletes an item. Its row stays without words, so that no writer adds it again. The caller holds the row locks of
+-- the board and the item.
+create or replace function memory_private.delete_board_item(
+  p_old memory.conversation_board_items, p_by text, p_author_kind text, p_now timestamptz
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user constant text := p_old.user_id;
+  v_id   constant uuid := p_old.conversation_id;
+  v_said text[];
+begin
+  -- Delete the words of the item, of its history, and of the hierarchical summaries' facts and topics; and the
+  -- sentences of the board's summary that say the same. A name stands in sentences about other things too. The title
+  -- may paraphrase it.
+  update memory.conversation_summary_boards b set title = null
+   where b.user_id = v_user and b.conversation_id = v_id;
+  if not memory_private.is_name_kind(p_old.kind) then
+    v_said := memory_private.sentence_patterns(array[p_old.text, p_old.quote]);
+    update memory.conversation_summary_boards b
+       set (summary, context_notes, tokens) = (
+         select t.summary, t.notes, ceil(b.tokens * length(t.summary)::float8 / greatest(length(b.summary), 1))
+         from (select memory_private.remove_phrases(b.summary, v_said) as summary,
+                      memory_private.remove_phrases(b.context_notes, v_said) as notes) t)
+     where b.user_id = v_user and b.conversation_id = v_id;
+  end if;
+  update memory.conversation_summaries s
+     set topics = array_remove(s.topics, p_old.text),
+         key_facts = (select jsonb_agg(f order by n) from jsonb_array_elements(s.key_facts) with ordinality as e (f, n)
+                      where f ->> 'text' <> p_old.text)
+   where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
+     and (p_old.text = any (s.topics) or s.key_facts @> jsonb_build_array(jsonb_build_object('text', p_old.text)));
+  update memory.conversation_board_items i
+     set text = '', quote = null, type = null,
+         quote_length = length(p_old.quote),
+         quote_at = case when not memory_private.is_name_kind(p_old.kind) then (
+           select strpos(m.text, p_old.quote) from memory.conversation_messages m
+           where m.user_id = v_user and m.conversation_id = v_id and m.sequence = p_old.sequences[1]) end,
+         deleted_at = p_now, edited_by = p_by, editor_kind = p_author_kind, pinned = false,
+         -- Keep it current, so that the same item is not added again; a superseded item does not prevent that.
+         superseded_at = case when exists (
+           select from memory.conversation_board_items o
+           where o.user_id = v_user and o.conversation_id = v_id and o.kind = p_old.kind and o.digest = i.digest
+             and o.superseded_at is null) then i.superseded_at end,
+         edited_at = p_now, version = i.version + 1
+   where i.user_id = v_user and i.conversation_id = v_id and i.id = p_old.id;
+  update memory.conversation_board_changes h
+     set before = null
+   where h.user_id = v_user and h.conversation_id = v_id and h.item_id = p_old.id;
+end
+$function$;
+
+-- Deletes what a model wrote on a board, so that it is written again. The caller holds the row locks of the
+-- conversation and the board.
+create or replace function memory_private.reset_board(p_conversation memory.conversations) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_segment memory.conversation_summaries;
+begin
+  -- Delete what a model wrote, and keep what a person wrote, edited, pinned or deleted. Items read from expired
+  -- messages stay, with the first summary that covers these: they cannot be written again.
+  delete from memory.conversation_board_items i
+   where i.user_id = v_user and i.conversation_id = v_id and i.edited_at is null and not i.pinned
+     and i.deleted_at is null and i.sequences[1] > p_conversation.expired_through;
+  update memory.conversation_board_items i
+     set superseded_by = null, superseded_at = null
+   where i.user_id = v_user and i.conversation_id = v_id and i.superseded_at is not null
+     and not exists (
+       select from memory.conversation_board_items o
+       where o.user_id = v_user and o.conversation_id = v_id and o.id = i.superseded_by)
+     and i.id = (
+       select o.id from memory.conversation_board_items o
+       where o.user_id = v_user and o.conversation_id = v_id and o.kind = i.kind
+         and o.digest = i.digest
+       order by o.superseded_at desc, o.id limit 1); -- null first: what holds already
+  select s.* into v_segment from memory.conversation_summaries s
+   where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 and p_conversation.expired_through >= 0
+     and s.to_sequence >= p_conversation.expired_through
+   order by s.number limit 1;
+  update memory.conversation_summary_boards b
+     set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
+         tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1)
+   where b.user_id = v_user and b.conversation_id = v_id;
+  -- Make a commit that is under way fail, even if the board is at the same position again.
+  update memory.conversations c set revision = c.revision + 1 where c.user_id = v_user and c.id = v_id;
+end
+$function$;
+
 create function public.memory_edit_board(
   p_thread_id text,
   p_action    text, -- add, edit, pin, unpin, delete, summary or regenerate
@@ -668,16 +904,15 @@ create function public.memory_edit_board(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_id      uuid;
   v_old     memory.conversation_board_items;
   v_b       memory.conversation_summary_boards;
   v_item    uuid := p_item_id;
+  v_is_new  boolean;
   v_before  text;
-  v_segment memory.conversation_summaries;
   v_c       memory.conversations;
-  v_said    text[];
-  v_most    integer := (memory_private.allowed()).board_items;
+  v_most    integer := (memory_private.current_limits()).board_items;
   v_is_model constant boolean := p_author_kind = 'model';
   v_now     timestamptz;
 begin
@@ -688,7 +923,7 @@ begin
     raise exception 'a model adds and edits items, and nothing else' using errcode = 'PT400',
       hint = 'leave it to a person or to the application';
   end if;
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.lock_opt_outs(v_user);
   for v_try in 1..2 loop
     select c.* into v_c from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -711,7 +946,7 @@ begin
   if p_text <> '' and v_c.opted_out_at is not null then
     raise exception 'this conversation is not to be remembered' using errcode = 'PT400', hint = 'opt in to it first';
   end if;
-  if memory_private.mentions(p_text, memory_private.topics(v_user, v_id), v_c.language) then
+  if memory_private.mentions(p_text, memory_private.opted_out_topics(v_user, v_id), v_c.language) then
     raise exception 'it mentions a topic that is not to be remembered'
       using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
   end if;
@@ -742,143 +977,27 @@ begin
 
   case p_action
   when 'add' then
-    -- What was once deleted may be written anew; what is there already is not made twice.
-    select i.* into v_old from memory.conversation_board_items i
-     where i.user_id = v_user and i.conversation_id = v_id and i.kind = p_kind
-       and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
-    if found and v_old.deleted_at is null then
-      return json_build_object('item_id', v_old.id, 'version', v_b.version, 'is_new', false);
-    end if;
-    if found and v_is_model then
-      raise exception 'this item was deleted from the board' using errcode = 'PT400',
-        hint = 'leave it out: only a person or the application may write it again';
-    end if;
-    if found then
-      update memory.conversation_board_items i
-         set deleted_at = null, quote_at = null, quote_length = null, text = p_text, type = p_type, state = p_state,
-             edited_by = p_by, author = p_by, author_kind = p_author_kind, editor_kind = p_author_kind, edited_at = v_now, last_seen_at = v_now, version = i.version + 1
-       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
-      v_item := v_old.id;
-    else
-      insert into memory.conversation_board_items (
-        user_id, conversation_id, kind, type, text, digest, state, first_seen_at, last_seen_at, author,
-        author_kind, edited_by, editor_kind, edited_at)
-      values (
-        v_user, v_id, p_kind, p_type, p_text, memory_private.item_digest(p_text), p_state, v_now, v_now, p_by,
-        p_author_kind, case when not v_is_model then p_by end, case when not v_is_model then p_author_kind end,
-        case when not v_is_model then v_now end)
-      returning id into v_item;
+    select n.item_id, n.is_new into v_item, v_is_new
+      from memory_private.add_board_item(v_user, v_id, p_by, p_author_kind, p_kind, p_type, p_text, p_state, v_now) n;
+    if not v_is_new then
+      return json_build_object('item_id', v_item, 'version', v_b.version, 'is_new', false);
     end if;
   when 'edit' then
     v_before := case when p_text is not null then v_old.text else v_old.state end;
-    if p_text is not null and exists (
-      select from memory.conversation_board_items i
-      where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_old.kind and i.id <> v_old.id
-        and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null and i.deleted_at is null
-        and v_old.superseded_at is null)
-    then
-      raise exception 'the board has this item already' using errcode = 'PT400', hint = 'delete one of the two';
-    end if;
-    -- The old wording leaves its digest behind, so that a regeneration does not bring it back beside the new one.
-    if p_text is not null and v_old.superseded_at is null
-       and memory_private.item_digest(p_text) <> v_old.digest
-    then
-      -- Who writes again what was deleted, wants it.
-      delete from memory.conversation_board_items i
-       where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_old.kind and i.id <> v_old.id
-         and i.digest = memory_private.item_digest(p_text) and i.superseded_at is null;
-      update memory.conversation_board_items i set digest = memory_private.item_digest(p_text)
-       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
-      insert into memory.conversation_board_items (
-        user_id, conversation_id, kind, text, digest, state, sequences, message_ids, first_seen_at, last_seen_at, author,
-        author_kind, deleted_at)
-      values (
-        v_user, v_id, v_old.kind, '', v_old.digest, v_old.state, v_old.sequences, v_old.message_ids,
-        v_old.first_seen_at, v_old.last_seen_at, p_by, p_author_kind, v_now)
-      on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do nothing;
-    end if;
-    update memory.conversation_board_items i
-       set text = coalesce(p_text, i.text), state = coalesce(p_state, i.state), type = coalesce(p_type, i.type),
-           author = case when v_is_model then p_by else i.author end,
-           author_kind = case when v_is_model then 'model' else i.author_kind end,
-           edited_by = case when not v_is_model then p_by end,
-           editor_kind = case when not v_is_model then p_author_kind end,
-           edited_at = case when not v_is_model then v_now end, version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
+    perform memory_private.edit_board_item(v_old, p_by, p_author_kind, p_type, p_text, p_state, v_now);
   when 'pin', 'unpin' then
     update memory.conversation_board_items i
        set pinned = p_action = 'pin', version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
   when 'delete' then
-    -- Its words go, those of its history too, and those of the complete summaries' facts and topics; of the board's
-    -- summary the sentences that say the same. A name or a topic stands in sentences about other things, too. The title
-    -- may say it in other words.
-    update memory.conversation_summary_boards b set title = null
-     where b.user_id = v_user and b.conversation_id = v_id;
-    if not memory_private.is_name(v_old.kind) then
-      v_said := memory_private.telling(array[v_old.text, v_old.quote]);
-      update memory.conversation_summary_boards b
-         set (summary, context_notes, tokens) = (
-           select t.summary, t.notes, ceil(b.tokens * length(t.summary)::float8 / greatest(length(b.summary), 1))
-           from (select memory_private.unsaid(b.summary, v_said) as summary,
-                        memory_private.unsaid(b.context_notes, v_said) as notes) t)
-       where b.user_id = v_user and b.conversation_id = v_id;
-    end if;
-    update memory.conversation_summaries s
-       set topics = array_remove(s.topics, v_old.text),
-           key_facts = (select jsonb_agg(f order by n) from jsonb_array_elements(s.key_facts) with ordinality as e (f, n)
-                        where f ->> 'text' <> v_old.text)
-     where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
-       and (v_old.text = any (s.topics) or s.key_facts @> jsonb_build_array(jsonb_build_object('text', v_old.text)));
-    update memory.conversation_board_items i
-       set text = '', quote = null, type = null,
-           quote_length = length(v_old.quote),
-           quote_at = case when not memory_private.is_name(v_old.kind) then (
-             select strpos(m.text, v_old.quote) from memory.conversation_messages m
-             where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_old.sequences[1]) end,
-           deleted_at = v_now, edited_by = p_by, editor_kind = p_author_kind, pinned = false,
-           -- It is to keep its like from coming back, which what was superseded does not do.
-           superseded_at = case when exists (
-             select from memory.conversation_board_items o
-             where o.user_id = v_user and o.conversation_id = v_id and o.kind = v_old.kind and o.digest = i.digest
-               and o.superseded_at is null) then i.superseded_at end,
-           edited_at = v_now, version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
-    update memory.conversation_board_changes h
-       set before = null
-     where h.user_id = v_user and h.conversation_id = v_id and h.item_id = v_old.id;
+    perform memory_private.delete_board_item(v_old, p_by, p_author_kind, v_now);
   when 'summary' then
     v_before := v_b.edited_summary;
     update memory.conversation_summary_boards b
        set edited_summary = nullif(p_text, ''), edited_by = p_by, editor_kind = p_author_kind, edited_at = v_now
      where b.user_id = v_user and b.conversation_id = v_id;
   when 'regenerate' then
-    -- What a model wrote goes and is written anew; what a person wrote, edited, pinned or deleted stays. So does what was
-    -- read from messages that have expired, with the first summary that covers those: it cannot be written anew.
-    delete from memory.conversation_board_items i
-     where i.user_id = v_user and i.conversation_id = v_id and i.edited_at is null and not i.pinned
-       and i.deleted_at is null and i.sequences[1] > v_c.expired_through;
-    update memory.conversation_board_items i
-       set superseded_by = null, superseded_at = null
-     where i.user_id = v_user and i.conversation_id = v_id and i.superseded_at is not null
-       and not exists (
-         select from memory.conversation_board_items o
-         where o.user_id = v_user and o.conversation_id = v_id and o.id = i.superseded_by)
-       and i.id = (
-         select o.id from memory.conversation_board_items o
-         where o.user_id = v_user and o.conversation_id = v_id and o.kind = i.kind
-           and o.digest = i.digest
-         order by o.superseded_at desc, o.id limit 1); -- null first: what holds already
-    select s.* into v_segment from memory.conversation_summaries s
-     where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 and v_c.expired_through >= 0
-       and s.to_sequence >= v_c.expired_through
-     order by s.number limit 1;
-    update memory.conversation_summary_boards b
-       set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
-           tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1)
-     where b.user_id = v_user and b.conversation_id = v_id;
-    -- What a writer is at comes too late, though the board may stand again where it began.
-    update memory.conversations c set revision = c.revision + 1 where c.user_id = v_user and c.id = v_id;
+    perform memory_private.reset_board(v_c);
   else
     raise exception 'unknown action' using errcode = 'PT400';
   end case;

@@ -1,8 +1,9 @@
 -- Branches: the newest state of a graph decides which of its messages are current. What it does not have is moved out,
 -- and in again when the state returns to it. Only what a graph stored is moved: never what was appended by hand.
 
--- The number of a message by its id: by the one index that has both, whatever the planner knows.
-create or replace function memory_private.place(p_user_id text, p_conversation_id uuid, p_message_id text) returns bigint
+-- Returns the sequence of a message by its id. The query is held to the one index that has both.
+create or replace function memory_private.sequence_of_message(p_user_id text, p_conversation_id uuid, p_message_id text)
+returns bigint
 language sql stable security invoker set search_path = ''
 set enable_sort = off set jit = off
 as $function$
@@ -13,9 +14,9 @@ as $function$
   where t.message_id = p_message_id
 $function$;
 
--- Move messages out, or in again at their own numbers; the sequences in order. With them go the counts, and
--- what was made from there on. Called with the conversation's row locked.
-create or replace function memory_private.move(
+-- Moves messages out of the conversation, or back in at their own sequences, which come in order. Counts are
+-- updated, and what was made from them on is invalidated. The caller holds the conversation's row lock.
+create or replace function memory_private.move_messages(
   p_user_id text, p_conversation_id uuid, p_sequences bigint[], p_is_back boolean
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -31,8 +32,8 @@ declare
   v_moved    record;
   v_sequence bigint;
 begin
-  perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, -1, v_next);
-  -- Two statements each: Citus sends what a statement takes out for the next one to every node.
+  perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_ranges, -1, v_next);
+  -- Two statements each: Citus would send the rows between parts of one statement to every node.
   if p_is_back then
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
@@ -64,7 +65,7 @@ begin
       returning m.characters, m.tokens)
     select -count(*) as count, -sum(d.characters) as characters, -sum(d.tokens) as tokens into v_moved from moved d;
   end if;
-  perform memory_private.tally(p_user_id, p_conversation_id, v_ranges, 1, v_next);
+  perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_ranges, 1, v_next);
   update memory.conversations c
      set message_count = c.message_count + v_moved.count,
          total_characters = c.total_characters + v_moved.characters,
@@ -76,33 +77,34 @@ begin
     select distinct s from memory.conversation_board_items i, unnest(i.sequences) s
     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and s = any (p_sequences)
   loop
-    perform memory_private.unboard_items(p_user_id, p_conversation_id, v_sequence, null);
+    perform memory_private.delete_board_evidence(p_user_id, p_conversation_id, v_sequence, null);
   end loop;
-  perform memory_private.uncover(p_user_id, p_conversation_id, v_first);
+  perform memory_private.invalidate_summaries(p_user_id, p_conversation_id, v_first);
   if p_is_back then
-    perform memory_private.unindex(p_user_id, p_conversation_id, v_first);
+    perform memory_private.reindex_from(p_user_id, p_conversation_id, v_first);
   else
-    perform memory_private.unchunk(p_user_id, p_conversation_id, v_first, v_last);
+    perform memory_private.invalidate_chunks(p_user_id, p_conversation_id, v_first, v_last);
   end if;
 end
 $function$;
 
--- Whose a graph's state is, without the name.
+-- Identifies the owner of a graph's state without the name.
 create or replace function memory_private.owner_digest(p_user_id text) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select left(encode(sha256(convert_to(p_user_id, 'UTF8')), 'hex'), 32)
 $function$;
 
--- What tells this database from every other; a copy has the same.
+-- Identifies this database. A copy has the same id.
 create or replace function memory_private.database_id() returns text
 language sql stable security invoker set search_path = ''
 as $function$
   select l.database_id::text from memory_private.limits l
 $function$;
 
--- Where the states of a graph part: the sequences of the messages whose state did not go on from the newest, in order.
-create or replace function memory_private.forks(
+-- Returns where the states of a graph fork: the sequences of messages whose state did not continue the newest one,
+-- in order.
+create or replace function memory_private.branch_forks(
   p_user_id text, p_conversation_id uuid, out sequences bigint[], out parents bigint[], out forked boolean[]
 )
 language sql stable security invoker set search_path = ''
@@ -118,15 +120,15 @@ as $function$
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.parent is not null) t
 $function$;
 
--- What a run leaves that names the checkpoint it goes on from: what follows that, and what took its place or had its
--- place taken. Never what came before it, nor what another run stored beside it.
-create or replace function memory_private.left_behind(
+-- Returns the ranges that a run abandons which names its checkpoint: what follows the checkpoint, what replaced it,
+-- and what it replaced. What came before the checkpoint stays, and so does what another run stored beside it.
+create or replace function memory_private.abandoned_ranges(
   p_user_id text, p_conversation_id uuid, p_parent bigint -- the last message of the state, or what it begins in place of
 ) returns int8multirange
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_forks   record := memory_private.forks(p_user_id, p_conversation_id);
+  v_forks   record := memory_private.branch_forks(p_user_id, p_conversation_id);
   v_count   constant integer := cardinality(v_forks.sequences);
   v_place   integer := v_count;
   v_at      bigint := p_parent;
@@ -175,6 +177,33 @@ begin
 end
 $function$;
 
+-- Returns the messages of a graph that lie in the ranges which a run abandons.
+create or replace function memory_private.abandoned_messages(
+  p_conversation memory.conversations,
+  p_parent bigint, -- the last message of the state; null: none of it is stored
+  p_held   jsonb,  -- the ids of the state, as keys
+  p_from   bigint  -- only from this sequence on
+) returns bigint[]
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_left int8multirange;
+begin
+  if p_parent is not distinct from p_conversation.graph_through then
+    return '{}';
+  end if;
+  -- A query on a Citus node cannot call a function that reads tables.
+  v_left := memory_private.abandoned_ranges(
+    p_conversation.user_id, p_conversation.id, coalesce(p_parent, -1 - p_conversation.branch_from));
+  return array(
+    select m.sequence from memory.conversation_messages m
+    where m.user_id = p_conversation.user_id and m.conversation_id = p_conversation.id and m.sequence >= p_from
+      and m.sequence <@ v_left and m.metadata ->> 'via' = 'graph' and not p_held ? m.message_id
+    order by m.sequence);
+end
+$function$;
+
 -- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
 -- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
 -- "all", "waiting", "run", "ended", "owner", "database"}:
@@ -192,8 +221,10 @@ $function$;
 --   ended     the run that stored before and that is known to be no rolled back one.
 --   owner, database   whose state it is, and of which database, as an append answered it before.
 -- Answers {"foreign": …}, {"moved": true}, {"lacking": […]} or {"unfamiliar": true} where nothing is to be stored; else what
--- followed() needs.
-create or replace function memory_private.follow(p_user_id text, p_agent_id text, p_thread_id text, p_branch json)
+-- apply_branch() needs.
+create or replace function memory_private.prepare_branch(
+  p_user_id text, p_agent_id text, p_thread_id text, p_branch json
+)
 returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -207,8 +238,7 @@ declare
   v_lacking text[];
   v_run     text;
   v_gone    bigint[];
-  v_left    int8multirange;
-  -- An object, for its keys are found without looking at all of them.
+  -- An object, because its keys are looked up without a scan.
   v_held    jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
 begin
   if p_branch ->> 'owner' <> memory_private.owner_digest(p_user_id) then
@@ -222,7 +252,8 @@ begin
   if v_c.id is null then
     return '{}';
   end if;
-  -- Where no state was stored since the conversation was forgotten, none is brought back. The same token twice is a retry.
+  -- If the conversation was forgotten and no state was stored since, none is brought back. The same token twice is a
+  -- retry.
   if p_branch ->> 'after' is not null and v_c.branch_token is not null
      and v_c.branch_token is distinct from p_branch ->> 'expected'
      and v_c.branch_token is distinct from p_branch ->> 'token'
@@ -235,14 +266,14 @@ begin
             join memory.superseded_messages s
               on s.user_id = p_user_id and s.conversation_id = v_c.id and s.message_id = i.id) t;
     if v_back is not null then
-      perform memory_private.move(p_user_id, v_c.id, array(select unnest(v_back) order by 1), true);
+      perform memory_private.move_messages(p_user_id, v_c.id, array(select unnest(v_back) order by 1), true);
     end if;
   end if;
   select min(t.place) as first, max(t.place) as last into v_known
-    from (select memory_private.place(p_user_id, v_c.id, i.id) as place
+    from (select memory_private.sequence_of_message(p_user_id, v_c.id, i.id) as place
           from json_array_elements_text(p_branch -> 'ids') as i (id)) t;
   if p_branch ->> 'after' is not null then
-    v_low := memory_private.place(p_user_id, v_c.id, p_branch ->> 'after');
+    v_low := memory_private.sequence_of_message(p_user_id, v_c.id, p_branch ->> 'after');
     v_parent := greatest(v_known.last, v_low);
   else
     v_parent := v_known.last;
@@ -251,7 +282,7 @@ begin
     end if;
   end if;
 
-  -- A server may have taken the run back that stored last, if it came to no answer: then no checkpoint tells of it.
+  -- A server may have rolled back the run that stored last, if it reached no answer. No checkpoint tells.
   if p_branch ->> 'run' is not null and v_c.graph_through > coalesce(v_low, -1) then
     select m.metadata ->> 'run' into v_run from memory.conversation_messages m
      where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence = v_c.graph_through
@@ -280,11 +311,13 @@ begin
         where m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
     end if;
   else
-    -- What disappears from a state's beginning was trimmed: where the state has nothing that is here, that is all.
+    -- Messages missing from the beginning of a state were trimmed. If the state has no stored message, all of them
+    -- were.
     v_low := greatest(v_low, case
       when (p_branch ->> 'all')::boolean then -1
       when p_branch ->> 'since' is null then coalesce(v_low, v_known.first, v_c.next_sequence)
-      else coalesce(memory_private.place(p_user_id, v_c.id, p_branch ->> 'since'), v_c.next_sequence) end);
+      else coalesce(
+        memory_private.sequence_of_message(p_user_id, v_c.id, p_branch ->> 'since'), v_c.next_sequence) end);
     v_lacking := array(
       select m.message_id from memory.conversation_messages m
       where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence > v_low
@@ -294,13 +327,8 @@ begin
       return jsonb_build_object('lacking', to_jsonb(v_lacking));
     end if;
   end if;
-  if (p_branch ->> 'named')::boolean and v_parent is distinct from v_c.graph_through then
-    -- A query that a node of Citus runs calls no function that reads.
-    v_left := memory_private.left_behind(p_user_id, v_c.id, coalesce(v_parent, -1 - v_c.branch_from));
-    v_gone := v_gone || array(
-      select m.sequence from memory.conversation_messages m
-      where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence <@ v_left
-        and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id);
+  if (p_branch ->> 'named')::boolean then
+    v_gone := v_gone || memory_private.abandoned_messages(v_c, v_parent, v_held, 0);
   end if;
   return jsonb_build_object(
     'parent', v_parent,
@@ -310,8 +338,9 @@ begin
 end
 $function$;
 
--- After a graph's messages are stored: what its state takes away is moved out, and where it parted from the newest noted.
-create or replace function memory_private.followed(
+-- Completes an append of a graph: moves out the messages that its state no longer has, and records where it forked
+-- from the newest state.
+create or replace function memory_private.apply_branch(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_branch json, p_place jsonb
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -326,7 +355,7 @@ declare
   v_gone   bigint[] := array(select s::bigint from jsonb_array_elements_text(p_place -> 'gone') s);
   v_held   jsonb;
 begin
-  -- What waited to be stored comes first, and may be another run's; or what the run leaves, if it names its checkpoint.
+  -- Messages that waited to be stored come first. They may be another run's, or messages that this run abandons.
   if (p_branch ->> 'waiting')::integer > 0 then
     v_held := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
     v_mine := (
@@ -342,7 +371,7 @@ begin
     end if;
   end if;
   if v_gone <> '{}' then
-    perform memory_private.move(p_user_id, p_conversation_id, v_gone, false);
+    perform memory_private.move_messages(p_user_id, p_conversation_id, v_gone, false);
   end if;
   update memory.conversations c
      set branch_token = p_branch ->> 'token',
@@ -356,7 +385,7 @@ begin
     select k.sequence, k.message_id, k.created_at into v_first from memory.conversation_messages k
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
      order by k.sequence limit 1;
-    -- By its whole key: a planner without statistics takes any index that begins with the conversation.
+    -- By the whole key: without statistics the planner may use any index that begins with the conversation.
     update memory.conversation_messages m
        set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_first.sequence
@@ -375,11 +404,11 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_id   uuid;
   v_back bigint[];
 begin
-  perform memory_private.admit(p_message_ids);
+  perform memory_private.check_limits(p_message_ids);
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
@@ -389,8 +418,8 @@ begin
       and s.message_id in (select i from json_array_elements_text(p_message_ids) i)
     order by s.sequence);
   if v_back <> '{}' then
-    perform memory_private.move(v_user, v_id, v_back, true);
-    -- Who brings a message back wants it to stay, whatever a graph's state holds.
+    perform memory_private.move_messages(v_user, v_id, v_back, true);
+    -- A reinstated message stays, whatever a graph's state has.
     update memory.conversation_messages m
        set metadata = nullif(m.metadata - 'via', '{}')
      where m.user_id = v_user and m.conversation_id = v_id and m.sequence = any (v_back);
@@ -412,7 +441,7 @@ Errors:
 - PT413: p_message_ids is larger than call_bytes, or longer than call_items (see memory_limits).
 - 23514: a message cannot be right, as in memory_append.';
 
--- Remove what is superseded and too old, as the messages beside it. Nothing brings it back.
+-- Deletes superseded messages that are too old, like those beside them. Nothing brings them back.
 create or replace function memory_private.expire_superseded(
   p_user_id text, p_conversation_id uuid, p_age timestamptz, p_cut bigint
 ) returns bigint
@@ -429,7 +458,7 @@ begin
     returning s.sequence, s.message_id)
   select count(*) as count, max(gone.sequence) as last, array_agg(gone.message_id) as ids into v_gone from gone;
   if v_gone.count > 0 then
-    perform memory_private.note_gone(p_user_id, p_conversation_id, v_gone.ids);
+    perform memory_private.record_deleted_messages(p_user_id, p_conversation_id, v_gone.ids);
     update memory.conversations c
        set has_gone = true, expired_through = greatest(c.expired_through, v_gone.last)
      where c.user_id = p_user_id and c.id = p_conversation_id;

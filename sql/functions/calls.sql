@@ -1,8 +1,8 @@
 -- What every call begins with: whose it is, and how much it may bring.
 
--- Who owns what a verb touches: the user named, or the subject of the caller's token, which is what the policies in
--- access.sql compare with. One rule for every verb.
-create or replace function memory_private.owner(p_user_id text) returns text
+-- Returns the owner that a call is about: the user it names, or the subject of the caller's token. The policies in
+-- access.sql compare with the same. Every verb uses this function.
+create or replace function memory_private.resolve_owner(p_user_id text) returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
@@ -15,15 +15,17 @@ begin
 end
 $function$;
 
--- What one call may bring: checked where it arrives, since whoever is signed in can call every function.
-create or replace function memory_private.allowed() returns memory_private.limits
+-- Returns the limits of one call. They are checked in the database, because every signed-in user can call every
+-- function.
+create or replace function memory_private.current_limits() returns memory_private.limits
 language sql stable security invoker set search_path = ''
 as $function$
   select l.* from memory_private.limits l
 $function$;
 
--- Refuse a document that is larger, or a list that is longer, than one call may pass; of messages, each that is too large.
-create or replace function memory_private.admit(p_document json, p_messages boolean default false) returns void
+-- Refuses a document that is larger, or a list that is longer, than one call may pass. With p_messages each message
+-- is checked too.
+create or replace function memory_private.check_limits(p_document json, p_messages boolean default false) returns void
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare

@@ -1,8 +1,8 @@
 -- Chunks: what is to be indexed next, the commit, and what happens to them when a message changes or goes.
 -- How its queries are held to their indexes: sql/README.md.
 
--- The text search configuration of a name; simple, where this server has none of it.
-create or replace function memory_private.config(p_language text) returns regconfig
+-- Returns the text search configuration of a name, or simple where this server does not have it.
+create or replace function memory_private.text_search_config(p_language text) returns regconfig
 language sql stable security invoker set search_path = ''
 as $function$
   select coalesce((
@@ -10,18 +10,18 @@ as $function$
     where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname = p_language), 'pg_catalog.simple'::regconfig)
 $function$;
 
--- The words of a text as text search reduces them, and how often each occurs. Where words are not set apart, as in
--- Chinese and Japanese, pairs of characters stand for them.
+-- Returns the lexemes of a text and how often each occurs. Chinese and Japanese have no spaces between words: there,
+-- pairs of characters are the lexemes.
 create or replace function memory_private.lexemes(p_language text, p_text text)
 returns table (lexeme text, count integer)
 language sql stable security invoker set search_path = ''
 as $function$
   select left(t.lexeme, 100), sum(cardinality(t.positions))::integer
-  from unnest(to_tsvector(memory_private.config(p_language), p_text)) t
+  from unnest(to_tsvector(memory_private.text_search_config(p_language), p_text)) t
   where t.lexeme !~ '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]'
   group by 1
   union all
-  -- Taken apart once: where each character has several bytes, a place in a text is found by counting from its start.
+  -- Split once: with multi-byte characters, substr counts from the start of the text each time.
   select c.letter || coalesce(c.next, ''), count(*)::integer
   from (select s.letter, lead(s.letter) over r as next, row_number() over r as place
         from regexp_matches(p_text, '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+', 'g') with ordinality as m (run, number),
@@ -31,16 +31,17 @@ as $function$
   group by 1
 $function$;
 
--- What a chunk is found by: its words, who said them and in which month.
-create or replace function memory_private.indexed(p_content text, p_speaker text, p_said_at timestamptz) returns text
+-- Returns the text that a chunk is found by: its words, the speaker and the month.
+create or replace function memory_private.chunk_search_text(p_content text, p_speaker text, p_said_at timestamptz)
+returns text
 language sql stable security invoker set search_path = ''
 as $function$
   select concat_ws(' ', p_content, p_speaker, to_char(p_said_at at time zone 'UTC', 'FMMonth YYYY'))
 $function$;
 
--- The text search configuration that takes most of a text for its own stop words; null if too little was said to know,
--- simple if no language claims a fifth of it.
-create or replace function memory_private.language(p_text text) returns text
+-- Returns the text search configuration with the most stop words in a text. Null: the text is too short to know.
+-- Simple: no language has a fifth of its words as stop words.
+create or replace function memory_private.detect_language(p_text text) returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
@@ -64,9 +65,10 @@ begin
 end
 $function$;
 
--- Note the words of chunks, as lists of equal length. Where they follow on, the newest row of a word is filled up first,
--- then new ones; a place between others goes to the row around it. How many rows. Called with the conversation's row locked.
-create or replace function memory_private.post(
+-- Inserts the postings of chunks, given as lists of equal length, and returns the number of rows. Chunks at the end
+-- fill the newest row of a lexeme first; a place between others goes into the row around it. The caller holds the
+-- conversation's row lock.
+create or replace function memory_private.insert_postings(
   p_user_id text, p_conversation_id uuid, p_lexemes text[], p_places bigint[], p_parts integer[], p_counts integer[]
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
@@ -100,8 +102,8 @@ begin
 end
 $function$;
 
--- Take the postings of places out of one row, and the row when it is empty. How many went.
-create or replace function memory_private.unpost(
+-- Deletes the postings of places from one row, and the row if it is empty then. Returns how many were deleted.
+create or replace function memory_private.delete_postings(
   p_user_id text, p_lexeme text, p_conversation_id uuid, p_first bigint, p_places bigint[]
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
@@ -111,7 +113,8 @@ declare
   v_size integer;
   v_left bigint[];
 begin
-  -- Compared as rows, only the primary key will do: between two equations a planner without statistics may choose wrongly.
+  -- A row comparison can only use the primary key. With two equations a planner without statistics may use another
+  -- index.
   select cardinality(l.postings), array(select p from unnest(l.postings) p where p_first + (p >> 45) <> all (p_places))
     into v_size, v_left
     from memory.chunk_postings l
@@ -133,9 +136,9 @@ begin
 end
 $function$;
 
--- Take chunks out: their words are not found by the chunk's key, so they go by name. Should a text be reduced to other
--- words today than it was then, because the server or a dictionary was changed, all words are looked through.
-create or replace function memory_private.drop_chunks(p_user_id text, p_conversation_id uuid, p_places bigint[])
+-- Deletes the chunks of places with their postings. Postings have no index by chunk, so the lexemes of the text are
+-- looked up. If a dictionary was changed since, the lexemes differ, and all postings are searched.
+create or replace function memory_private.delete_chunks(p_user_id text, p_conversation_id uuid, p_places bigint[])
 returns bigint
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -160,7 +163,7 @@ begin
       where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
       order by k.place offset 0) k
     cross join lateral memory_private.lexemes(
-      v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
+      v_language, memory_private.chunk_search_text(k.content, k.speaker, k.said_at)) w
     cross join lateral (
       select l.first from memory.chunk_postings l
       where l.user_id = p_user_id and l.lexeme = w.lexeme and l.conversation_id = p_conversation_id
@@ -168,10 +171,10 @@ begin
       order by l.first desc limit 1) r
     group by w.lexeme, r.first
   loop
-    v_words := v_words - memory_private.unpost(
+    v_words := v_words - memory_private.delete_postings(
       p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_row.places);
   end loop;
-  -- Row by row, each looked up as in take_out.
+  -- One row at a time, each looked up as in delete_message_range.
   foreach v_place in array v_places loop
     for v_chunk in
       select k.* from memory.working_memory_chunks k
@@ -194,12 +197,12 @@ begin
       where l.user_id = p_user_id and l.conversation_id = p_conversation_id
         and exists (select from unnest(l.postings) p where l.first + (p >> 45) = any (v_places))
     loop
-      perform memory_private.unpost(p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_places);
+      perform memory_private.delete_postings(p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_places);
     end loop;
   end if;
   update memory.conversations c
      set chunk_count = c.chunk_count - v_gone,
-         -- Of whom nothing is left speaks here no more.
+         -- A speaker without chunks is removed.
          speakers = case when c.speakers && v_speakers then array(
            select s from unnest(c.speakers) s
            where s <> all (array_remove(v_speakers, null)) or (
@@ -215,8 +218,9 @@ begin
 end
 $function$;
 
--- What people said of chunks goes with them. The chunks of places, before they are taken out.
-create or replace function memory_private.unrate(p_user_id text, p_conversation_id uuid, p_places bigint[]) returns void
+-- Deletes the ratings of the chunks of places. Called before the chunks are deleted.
+create or replace function memory_private.delete_ratings(p_user_id text, p_conversation_id uuid, p_places bigint[])
+returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
@@ -232,7 +236,7 @@ begin
 end
 $function$;
 
--- Take out what has expired.
+-- Deletes chunks that have expired.
 create or replace function memory_private.expire_chunks(p_user_id text, p_conversation_id uuid) returns bigint
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -252,15 +256,15 @@ begin
     select k.place from memory.working_memory_chunks k
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at <= clock_timestamp()
     order by k.expires_at);
-  perform memory_private.unrate(p_user_id, p_conversation_id, v_gone);
-  return memory_private.drop_chunks(p_user_id, p_conversation_id, v_gone);
+  perform memory_private.delete_ratings(p_user_id, p_conversation_id, v_gone);
+  return memory_private.delete_chunks(p_user_id, p_conversation_id, v_gone);
 end
 $function$;
 
--- What was made from messages that have changed or gone: chunks without a message left go, the others are emptied and
--- wait to be indexed anew. What people said of them goes, unless the words are the same. Called with the conversation's row
--- locked.
-create or replace function memory_private.unchunk(
+-- Invalidates chunks of messages that were changed or deleted. A chunk without messages is deleted; the others are
+-- emptied and indexed again. Their ratings are deleted, unless the words are the same. The caller holds the
+-- conversation's row lock.
+create or replace function memory_private.invalidate_chunks(
   p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint, p_same_words boolean default false
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
@@ -279,7 +283,7 @@ begin
                  where c.user_id = p_user_id and c.id = p_conversation_id and c.chunk_count > 0) then
     return 0;
   end if;
-  -- The first chunk that ends at the range's end or after it is the last that can reach into it.
+  -- Chunks after the first one that ends at or after the range's end do not overlap the range.
   v_last := coalesce((
     select k.to_sequence from memory.working_memory_chunks k
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_to
@@ -297,17 +301,17 @@ begin
             and k.to_sequence >= p_from and k.to_sequence <= v_last and k.from_sequence <= p_to
           order by k.to_sequence) t;
   if not p_same_words then
-    perform memory_private.unrate(p_user_id, p_conversation_id, v_stale || v_gone);
+    perform memory_private.delete_ratings(p_user_id, p_conversation_id, v_stale || v_gone);
   end if;
   if v_stale is not null then
-    -- One empty row stays as a mark of the place.
+    -- One empty row stays to mark the place.
     foreach v_place in array v_stale loop
       select k.* into v_mark from memory.working_memory_chunks k
        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between v_place and v_place
        order by k.place, k.part limit 1;
       v_marks := v_marks || v_mark;
     end loop;
-    v_dropped := memory_private.drop_chunks(p_user_id, p_conversation_id, v_stale);
+    v_dropped := memory_private.delete_chunks(p_user_id, p_conversation_id, v_stale);
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
       content, characters, tokens, lexemes, terms, importance, stale, expires_at)
@@ -319,14 +323,15 @@ begin
      where c.user_id = p_user_id and c.id = p_conversation_id;
   end if;
   if v_gone is not null then
-    v_dropped := v_dropped + memory_private.drop_chunks(p_user_id, p_conversation_id, v_gone);
+    v_dropped := v_dropped + memory_private.delete_chunks(p_user_id, p_conversation_id, v_gone);
   end if;
   return v_dropped;
 end
 $function$;
 
--- Index anew from a message on that was not there, or could not be read, when that was done: there is no mark of its place.
-create or replace function memory_private.unindex(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+-- Starts indexing again at a message that was missing or unreadable before, because no chunk marks its place.
+create or replace function memory_private.reindex_from(p_user_id text, p_conversation_id uuid, p_sequence bigint)
+returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
@@ -336,7 +341,7 @@ begin
     from memory.working_memory_chunks k
    where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_sequence;
   if v_chunks.places is not null then
-    perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_chunks.places);
+    perform memory_private.delete_chunks(p_user_id, p_conversation_id, v_chunks.places);
   end if;
   update memory.conversations c
      set indexed_through = v_chunks.first - 1
@@ -356,13 +361,13 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
   v_last bigint;
   v_rows json;
   v_unit record; -- the newest that is indexed
   v_topics text[]; -- that are not to be remembered
-  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
   v_most   integer := greatest(1, least(coalesce(p_messages, 64), 1000));
   v_stale  json;
 begin
@@ -371,14 +376,14 @@ begin
   if not found then
     return null;
   end if;
-  -- Its messages stay, and that is all.
+  -- The conversation is opted out: only its messages stay.
   if v_c.opted_out_at is not null then
     return json_build_object(
       'conversation_id', v_c.id, 'through_sequence', v_c.indexed_through, 'revision', v_c.revision, 'messages', '[]'::json,
       'more', false, 'waiting', false, 'before', null, 'failures', 0, 'unembedded_from', null, 'stale', null, 'opted_out', true);
   end if;
-  v_topics := memory_private.topics(v_user, v_c.id);
-  -- Before anything is embedded.
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
+  -- Checked before anything is embedded.
   if p_model is not null then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, null);
   end if;
@@ -427,7 +432,7 @@ begin
     'messages', coalesce(v_rows, '[]'),
     'more', v_c.next_sequence - 1 > coalesce(v_last, v_c.indexed_through),
     'waiting', coalesce(v_c.index_retry_at > clock_timestamp(), false),
-    -- What was said just before: where places and stretches go on, and what is a change of topic here.
+    -- The last units before these: they give the next place and stretch, and show how much topics change here.
     'before', case when v_unit.place is not null then json_build_object(
       'place', v_unit.place, 'stretch', v_unit.stretch, 'type', v_unit.type,
       'is_group', v_unit.from_sequence < v_unit.to_sequence,
@@ -513,6 +518,63 @@ Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT409: the stored vectors are of another model.';
 
+-- Returns the language of a conversation's lexemes. It is settled once there is enough text; then the chunks before
+-- are indexed again. The caller holds the conversation's row lock.
+create or replace function memory_private.settle_language(
+  p_conversation memory.conversations,
+  p_chunks       json, -- that come now
+  p_language     text  -- known; null: found out
+) returns text
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user     constant text := p_conversation.user_id;
+  v_id       constant uuid := p_conversation.id;
+  v_language text;
+  v_known    text;
+  v_words    record;
+begin
+  if p_conversation.language = coalesce(p_language, p_conversation.language) then
+    return p_conversation.language;
+  end if;
+  v_language := p_language;
+  if v_language is null then
+    select string_agg(t.content, ' ') into v_known
+    from (select k.content from memory.working_memory_chunks k
+          where k.user_id = v_user and k.conversation_id = v_id
+          order by k.place, k.part limit 40) t;
+    v_language := coalesce(
+      memory_private.detect_language(left(
+        concat_ws(' ', v_known, (select string_agg(e ->> 'content', ' ') from json_array_elements(p_chunks) e)),
+        8000)),
+      case when p_conversation.chunk_count > 40 then 'simple' end);
+  end if;
+  if v_language is not null then
+    delete from memory.chunk_postings l where l.user_id = v_user and l.conversation_id = v_id;
+    with words as materialized (
+      select k.place, k.part, w.lexeme, least(w.count, 32767) as count
+      from memory.working_memory_chunks k,
+           memory_private.lexemes(v_language, memory_private.chunk_search_text(k.content, k.speaker, k.said_at)) w
+      where k.user_id = v_user and k.conversation_id = v_id and not k.stale),
+    counted as (
+      update memory.working_memory_chunks k
+         set lexemes = n.lexemes, terms = n.terms
+        from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
+              group by w.place, w.part) n
+       where k.user_id = v_user and k.conversation_id = v_id and k.place = n.place and k.part = n.part)
+    select array_agg(w.lexeme) as lexemes, array_agg(w.place) as places, array_agg(w.part) as parts,
+           array_agg(w.count) as counts
+      into v_words from words w;
+    perform memory_private.insert_postings(
+      v_user, v_id, v_words.lexemes, v_words.places, v_words.parts, v_words.counts);
+    update memory.conversations c
+       set language = v_language
+     where c.user_id = v_user and c.id = v_id;
+  end if;
+  return coalesce(v_language, p_conversation.language, 'simple');
+end
+$function$;
+
 create function public.memory_commit_chunks(
   p_thread_id       text,
   p_conversation_id uuid,   -- what they were computed from: a conversation, which may have been forgotten and begun anew,
@@ -530,34 +592,33 @@ create function public.memory_commit_chunks(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
+  v_user     text := memory_private.resolve_owner(p_user_id);
   v_c        memory.conversations;
   v_stale    bigint[] := array(select json_array_elements_text(p_stale)::bigint);
   v_expires  timestamptz := clock_timestamp() + case when p_max_age <= 1e10 then p_max_age end * interval '1 second';
   v_language text;
-  v_known    text;
   v_made     record;
-  v_words    record;
   v_topics   text[];
   v_withheld boolean := false;
 begin
-  perform memory_private.admit(p_chunks), memory_private.admit(p_stale), memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_chunks), memory_private.check_limits(p_stale),
+          memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
   if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1, 'chunks', 0);
   end if;
-  -- The same commit once more, because the answer to the first was lost.
+  -- A retry of a commit whose answer was lost.
   if v_c.indexed_through = p_to and p_to > p_through and v_c.revision = p_revision then
     return jsonb_build_object(
       'committed', true, 'through_sequence', p_to, 'chunks', json_array_length(p_chunks));
   end if;
-  -- Compare and swap: nobody was here first, and no message has changed since.
+  -- Compare and swap: no other commit came first, and no message has changed since.
   if v_c.indexed_through <> p_through or v_c.revision <> p_revision then
     return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
   end if;
-  -- Nor has one expired since it was read: that counts as no revision, and must not come back as a chunk.
+  -- No message has expired since it was read: that does not change the revision, and its chunk must not come back.
   if exists (
     select from json_to_recordset(p_chunks) as i (from_sequence bigint, to_sequence bigint, message_ids json)
     where i.from_sequence <= v_c.expired_through
@@ -569,8 +630,8 @@ begin
   then
     return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
   end if;
-  -- What mentions a topic that is not to be remembered is left out, and with it all of its place.
-  v_topics := memory_private.topics(v_user, v_c.id);
+  -- A place with a chunk that mentions an opted-out topic is left out.
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   if v_topics <> '{}' then
     select coalesce(json_agg(e.value order by e.position) filter (where not g.hidden), '[]'),
            coalesce(bool_or(g.hidden), false)
@@ -594,46 +655,9 @@ begin
       using errcode = 'PT400', hint = 'pass one that select cfgname from pg_ts_config lists, such as english';
   end if;
 
-  -- The language is known once enough was said; what was indexed before is reduced anew then.
-  if v_c.language is null or v_c.language <> p_language then
-    v_language := p_language;
-    if v_language is null then
-      select string_agg(t.content, ' ') into v_known
-      from (select k.content from memory.working_memory_chunks k
-            where k.user_id = v_user and k.conversation_id = v_c.id
-            order by k.place, k.part limit 40) t;
-      v_language := coalesce(
-        memory_private.language(left(
-          concat_ws(' ', v_known, (select string_agg(e ->> 'content', ' ') from json_array_elements(p_chunks) e)),
-          8000)),
-        case when v_c.chunk_count > 40 then 'simple' end);
-    end if;
-    if v_language is not null then
-      delete from memory.chunk_postings l where l.user_id = v_user and l.conversation_id = v_c.id;
-      with words as materialized (
-        select k.place, k.part, w.lexeme, least(w.count, 32767) as count
-        from memory.working_memory_chunks k,
-             memory_private.lexemes(v_language, memory_private.indexed(k.content, k.speaker, k.said_at)) w
-        where k.user_id = v_user and k.conversation_id = v_c.id and not k.stale),
-      counted as (
-        update memory.working_memory_chunks k
-           set lexemes = n.lexemes, terms = n.terms
-          from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
-                group by w.place, w.part) n
-         where k.user_id = v_user and k.conversation_id = v_c.id and k.place = n.place and k.part = n.part)
-      select array_agg(w.lexeme) as lexemes, array_agg(w.place) as places, array_agg(w.part) as parts,
-             array_agg(w.count) as counts
-        into v_words from words w;
-      perform memory_private.post(v_user, v_c.id, v_words.lexemes, v_words.places, v_words.parts, v_words.counts);
-      update memory.conversations c
-         set language = v_language
-       where c.user_id = v_user and c.id = v_c.id;
-    end if;
-  end if;
-  v_language := coalesce(v_language, v_c.language, 'simple');
-
+  v_language := memory_private.settle_language(v_c, p_chunks, p_language);
   if v_stale <> '{}' then
-    perform memory_private.drop_chunks(v_user, v_c.id, v_stale);
+    perform memory_private.delete_chunks(v_user, v_c.id, v_stale);
   end if;
   -- Citus: stored_chunks
   with given as materialized (
@@ -644,7 +668,8 @@ begin
       told int4range[], embedding json)),
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
-    from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w),
+    from given g, memory_private.lexemes(
+      v_language, memory_private.chunk_search_text(g.content, g.speaker, g.said_at)) w),
   made as (
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
@@ -655,7 +680,7 @@ begin
            coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number,
            coalesce(g.told, '{}'), v_expires
     from given g
-    -- What a person said of a place counts, however often it is indexed.
+    -- A person's rating of a place overrides the computed importance, however often it is indexed.
     left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id
      and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
     left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
@@ -673,8 +698,8 @@ begin
          (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts
     into v_made from made;
   -- Citus: end
-  perform memory_private.post(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
-  -- What belongs together expires together.
+  perform memory_private.insert_postings(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
+  -- Chunks of one stretch expire together.
   update memory.working_memory_chunks k
      set expires_at = v_expires
    where k.user_id = v_user and k.conversation_id = v_c.id and k.expires_at is distinct from v_expires
@@ -745,7 +770,7 @@ Errors:
 - PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).
 - 23514: a value of a chunk is refused; the name of the constraint says which.';
 
--- Vectors of two models, or of two widths, say nothing about one another.
+-- Refuses vectors of another model or another width than the stored ones: they cannot be compared.
 create or replace function memory_private.check_model(
   p_user_id text, p_conversations uuid[], p_model text, p_dimensions integer
 ) returns void
@@ -791,7 +816,7 @@ create function public.memory_fail_index(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.resolve_owner(p_user_id);
   v_c     memory.conversations;
   v_retry timestamptz;
 begin
@@ -799,7 +824,7 @@ begin
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
   if found then
-    v_retry := memory_private.retry_at(v_c.index_failures);
+    v_retry := memory_private.backoff_until(v_c.index_failures);
     update memory.conversations c
        set index_failures = c.index_failures + 1, index_error = left(p_error, 200), index_retry_at = v_retry
      where c.user_id = v_user and c.id = v_c.id;
@@ -874,14 +899,14 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.resolve_owner(p_user_id);
   v_id    uuid;
   v_limit integer := greatest(0, least(p_limit, 1000));
-  v_bytes bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes bigint := (memory_private.current_limits()).answer_bytes;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-  -- A page ends where it is long or large enough.
+  -- A page ends at its maximum of rows or bytes.
   return (
     select json_build_object(
              'chunks', coalesce(json_agg(to_json(t.shown) order by t.place, t.part)
@@ -954,13 +979,13 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_id   uuid;
   v_made bigint;
   v_gone bigint := 0;
   v_all  boolean := false;
 begin
-  perform memory_private.admit(p_embeddings);
+  perform memory_private.check_limits(p_embeddings);
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
@@ -972,7 +997,7 @@ begin
     raise exception 'the stored vectors of this model have another number of dimensions'
       using errcode = 'PT409', hint = 'name the embedding model otherwise, then call reembed()';
   end if;
-  -- Only for chunks that are still what was embedded.
+  -- Only for chunks that have not changed since they were embedded.
   insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
   select v_user, v_id, i.place, i.part, p_model, json_array_length(i.embedding),
          i.embedding::text::{{vector_schema}}.halfvec
@@ -1050,7 +1075,7 @@ create function public.memory_rate_chunk(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_id      uuid;
   v_chunk   record;
   v_version integer;
@@ -1059,7 +1084,7 @@ begin
     join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
    where k.user_id = v_user and k.id = p_chunk_id
      and (p_thread_id is null or c.thread_id = p_thread_id and c.agent_id = p_agent_id);
-  -- Under the lock that indexing commits under, and looked at once more.
+  -- Checked again under the lock that commits of chunks take.
   perform 1 from memory.conversations c where c.user_id = v_user and c.id = v_id for no key update;
   select coalesce(r.importance, k.importance) as importance, k.from_sequence, k.to_sequence, k.part into v_chunk
     from memory.working_memory_chunks k

@@ -1,6 +1,112 @@
 -- The context for the next prompt: the summaries to choose from, the newest messages and the board, in one round trip.
 -- How its queries are held to their indexes: sql/README.md.
 
+-- Returns the summaries that a prompt may begin with, and the sequence after which its messages begin.
+create or replace function memory_private.context_segments(
+  p_conversation memory.conversations, -- as it is without what has expired
+  p_holes int8multirange, -- what of it has expired and lies between others
+  p_characters bigint, out segments json, out after bigint
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_segment record;
+  v_number  integer;
+  v_left    bigint := p_conversation.total_characters - p_conversation.summarized_characters; -- after a segment
+begin
+  after := -1;
+  -- Begin at the oldest summary after which everything fits verbatim, and add the newer ones. The prompt begins at the
+  -- end of a segment, so that its beginning stays the same over many turns.
+  if p_conversation.summarized_through < 0 then
+    return;
+  end if;
+  for v_segment in
+    select s.number, s.from_sequence, s.to_sequence, s.characters, s.covered_characters
+      from memory.conversation_summaries s
+     where s.user_id = v_user and s.conversation_id = v_id and s.level = 0
+     order by s.number desc limit 100
+  loop
+    exit when v_number is not null
+          and v_left + v_segment.characters > p_characters;
+    v_number := v_segment.number;
+    after := v_segment.to_sequence;
+    v_left := v_left + v_segment.covered_characters;
+    if p_holes <> '{}' then
+      v_left := v_left - (memory_private.range_totals(v_user, v_id, p_holes * int8multirange(
+        int8range(v_segment.from_sequence, v_segment.to_sequence, '[]')))).characters;
+    end if;
+  end loop;
+  select json_agg(r order by r.number) into segments
+  from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
+               s.model, s.clipped, s.quality, s.edited_by, s.edited_at, s.created_at
+        from memory.conversation_summaries s
+        where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 and s.number >= v_number
+        order by s.number) r;
+  -- A history that fits completely needs no summary.
+  if v_number = 1 and p_conversation.total_characters <= p_characters then
+    after := -1;
+  end if;
+end
+$function$;
+
+-- Returns the current items of a board, at most p_limit of each kind, however many there are. Items that can be read
+-- in the recent messages are left out, unless a person wrote or pinned them.
+create or replace function memory_private.context_board(
+  p_user_id text, p_conversation_id uuid,
+  p_limit  integer, -- items of each kind
+  p_recent bigint   -- the first message that is surely shown
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  return (
+  select json_build_object(
+           'version', b.version,
+           'edited_summary', b.edited_summary,
+           'editor_kind', b.editor_kind,
+           'context_notes', b.context_notes,
+           'through_sequence', b.through_sequence,
+           'items', coalesce((
+             select json_agg(r)
+             from unnest(array['action', 'question', 'fact', 'entity', 'topic']) k
+             cross join lateral (
+               select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
+                      i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
+                      i.author_kind, i.edited_by, i.editor_kind, i.edited_at
+               from memory.conversation_board_items i
+               where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.kind = k
+                 and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
+                 and (i.pinned or i.edited_at is not null or i.sequences = '{}'
+                      or coalesce(not p_recent <= all (i.sequences), true))
+               order by i.pinned desc, i.last_seen_at desc, i.id
+               limit least(p_limit, 200)) r), '[]'))
+    from memory.conversation_summary_boards b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
+end
+$function$;
+
+-- Returns the messages from a sequence on that a graph's run abandons, given the ids of its state.
+create or replace function memory_private.superseded_by_state(
+  p_conversation memory.conversations, p_ids json, p_from bigint
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_held   constant jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_ids) i);
+  v_parent bigint;
+begin
+  perform memory_private.check_limits(p_ids);
+  select max(memory_private.sequence_of_message(p_conversation.user_id, p_conversation.id, i)) into v_parent
+    from json_array_elements_text(p_ids) i;
+  return array_to_json(memory_private.abandoned_messages(p_conversation, v_parent, v_held, p_from));
+end
+$function$;
+
 create function public.memory_context(
   p_thread_id  text,
   p_user_id    text    default null,
@@ -10,19 +116,17 @@ create function public.memory_context(
   p_retention  json    default null,
   p_recall     json    default null,  -- what to recall, see memory_private.recall, and its scope
   p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and said nowhere else
-  p_board      integer default 0      -- up to so many items of each kind that the board has; 0: no board
+  p_board      integer default 0,     -- up to so many items of each kind that the board has; 0: no board
+  p_branch_ids json    default null   -- the ids of a graph's state whose run names the checkpoint that it goes on from
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
+  v_user     text := memory_private.resolve_owner(p_user_id);
   v_c        memory.conversations;
   v_gone     record; -- what has expired
-  v_segment  record;
-  v_number   integer;
-  v_left     bigint; -- characters after a segment
-  v_after    bigint := -1;
+  v_after    bigint;
   v_low      bigint;
   v_block    bigint;
   v_unread   bigint;
@@ -33,12 +137,13 @@ declare
   v_recent   bigint; -- the first message that is surely shown
   v_recalled json;
   v_board    json;
+  v_superseded json;
   v_work     text;
   v_unattended boolean;
-  v_bytes    bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes    bigint := (memory_private.current_limits()).answer_bytes;
   v_messages integer := greatest(1, least(p_messages, 1000));
 begin
-  perform memory_private.admit(p_recall);
+  perform memory_private.check_limits(p_recall);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
@@ -46,57 +151,30 @@ begin
       return null;
     end if;
     return json_build_object('recalled', memory_private.recall(
-      v_user, memory_private.scope(v_user, p_agent_id, null, p_recall ->> 'scope'), p_recall));
+      v_user, memory_private.recall_scope(v_user, p_agent_id, null, p_recall ->> 'scope'), p_recall));
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   v_c := v_gone.conversation;
 
-  -- The oldest summary after which everything still fits verbatim, and the newer ones: the prompt begins where a
-  -- segment ends, so that it stays the same from turn to turn until it has to move.
-  v_left := v_c.total_characters - v_c.summarized_characters;
-  if v_c.summarized_through >= 0 and not v_gone.summaries then
-    for v_segment in
-      select s.number, s.from_sequence, s.to_sequence, s.characters, s.covered_characters
-        from memory.conversation_summaries s
-       where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
-       order by s.number desc limit 100
-    loop
-      exit when v_number is not null
-            and v_left + v_segment.characters > p_characters;
-      v_number := v_segment.number;
-      v_after := v_segment.to_sequence;
-      v_left := v_left + v_segment.covered_characters;
-      if v_gone.holes <> '{}' then
-        v_left := v_left - (memory_private.weight(v_user, v_c.id, v_gone.holes * int8multirange(
-          int8range(v_segment.from_sequence, v_segment.to_sequence, '[]')))).characters;
-      end if;
-    end loop;
-    select json_agg(r order by r.number) into v_segments
-    from (select s.number, s.id, s.from_sequence, s.to_sequence, s.built_on, s.content, s.characters, s.tokens,
-                 s.model, s.clipped, s.quality, s.edited_by, s.edited_at, s.created_at
-          from memory.conversation_summaries s
-          where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number >= v_number
-          order by s.number) r;
-    -- A history that fits whole needs no summary.
-    if v_number = 1 and v_c.total_characters <= p_characters then
-      v_after := -1;
-    end if;
+  if not v_gone.summaries then
+    select s.segments, s.after into v_segments, v_after
+      from memory_private.context_segments(v_c, v_gone.holes, p_characters) s;
   end if;
   v_after := greatest(v_after, v_gone.first - 1);
 
-  v_low := memory_private.tail(v_user, v_c.id, v_after, p_characters, v_messages, v_bytes, v_gone.holes);
+  v_low := memory_private.tail_start(v_user, v_c.id, v_after, p_characters, v_messages, v_bytes, v_gone.holes);
   select bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked into v_window
     from (select m.role from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
             and not m.sequence <@ v_gone.holes
           order by m.sequence) t;
-  -- The newest block is cut by nothing but the bytes that one answer may have.
+  -- Only the maximum bytes of an answer may cut the newest block.
   if v_window.tools_only then
     select m.sequence into v_block from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
        and m.role <> 'tool' and not m.sequence <@ v_gone.holes
      order by m.sequence desc limit 1;
-    v_low := greatest(coalesce(v_block, v_low), memory_private.tail(
+    v_low := greatest(coalesce(v_block, v_low), memory_private.tail_start(
       v_user, v_c.id, v_after, null, 5000, 2 * v_bytes, v_gone.holes));
   end if;
   select json_agg(r order by r.sequence) into v_rows
@@ -105,7 +183,10 @@ begin
         where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
           and not m.sequence <@ v_gone.holes
         order by m.sequence) r;
-  -- In a long run of tools the question lies further back; a conversation in which nobody asked is not read whole.
+  if p_branch_ids is not null then
+    v_superseded := memory_private.superseded_by_state(v_c, p_branch_ids, v_low);
+  end if;
+  -- In a long run of tools the question lies further back. The scan is limited, because there may be no question.
   if not v_window.asked then
     select json_build_object('sequence', t.sequence, 'payload', t.payload) into v_asked
     from (select m.sequence, m.role, m.payload from memory.conversation_messages m
@@ -120,49 +201,25 @@ begin
      and not m.sequence <@ v_gone.holes
    order by m.sequence limit 1;
 
-  -- Not what is shown anyway; nothing where all of it is.
+  -- Do not recall what is shown anyway. If everything is shown, recall nothing.
   if p_recall is not null and (
     v_c.total_characters > p_characters / 2 or coalesce(p_recall ->> 'scope', 'conversation') <> 'conversation')
   then
-    -- Of the message in which that begins, however long it is, not all is shown.
-    v_recent := memory_private.tail(
+    -- The message at the boundary may be long and shown only in part.
+    v_recent := memory_private.tail_start(
       v_user, v_c.id, v_gone.first - 1, p_recent, v_messages, null, v_gone.holes) + 1;
     v_recalled := memory_private.recall(
-      v_user, memory_private.scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
+      v_user, memory_private.recall_scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
       (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
         'expired', v_gone.messages::text,
         'sequence', v_recent)))::json);
   end if;
 
-  -- What holds now, of each kind so much: however much a board has, no more of it is read. What can be read in the
-  -- messages that nothing is recalled from takes no place, unless a person wrote it or holds on to it.
-  if p_board > 0 then
-    select json_build_object(
-             'version', b.version,
-             'edited_summary', b.edited_summary,
-             'editor_kind', b.editor_kind,
-             'context_notes', b.context_notes,
-             'through_sequence', b.through_sequence,
-             'items', coalesce((
-               select json_agg(r)
-               from unnest(array['action', 'question', 'fact', 'entity', 'topic']) k
-               cross join lateral (
-                 select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
-                        i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
-                        i.author_kind, i.edited_by, i.editor_kind, i.edited_at
-                 from memory.conversation_board_items i
-                 where i.user_id = v_user and i.conversation_id = v_c.id and i.kind = k and i.superseded_at is null
-                   and i.deleted_at is null and i.state in ('current', 'open')
-                   and (i.pinned or i.edited_at is not null or i.sequences = '{}'
-                        or coalesce(not v_recent <= all (i.sequences), true))
-                 order by i.pinned desc, i.last_seen_at desc, i.id
-                 limit least(p_board, 200)) r), '[]'))
-      into v_board
-      from memory.conversation_summary_boards b
-     where b.user_id = v_user and b.conversation_id = v_c.id and not v_gone.board;
+  if p_board > 0 and not v_gone.board then
+    v_board := memory_private.context_board(v_user, v_c.id, p_board, v_recent);
   end if;
-  select memory_private.state(w.run_after, w.lease_until),
+  select memory_private.work_state(w.run_after, w.lease_until),
          w.since < clock_timestamp() - interval '1 hour' and w.attempts = 0 and w.paused = '{}'
     into v_work, v_unattended
     from memory_private.work w
@@ -185,6 +242,7 @@ begin
     'asked', v_asked,
     'recalled', v_recalled,
     'board', v_board,
+    'superseded', v_superseded,
     'branch_from', v_c.branch_from,
     'branch_token', v_c.branch_token,
     'work', v_work, -- how a worker stands to it, as in memory_status; null: it has nothing to do there
@@ -211,6 +269,8 @@ p_recall: what to recall, as p_ask in memory_recall; null: nothing is recalled.
 p_recent: characters of the newest messages that the prompt shows anyway: they are not recalled. Where something is,
   items of the board that can be read in them are left out, too.
 p_board: up to so many items of each kind of the board, at most 200; 0: no board.
+p_branch_ids: where a run of a graph names the checkpoint that it goes on from, the ids of its state''s messages, a list of
+  text; null: there is no such run.
 Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, an object that has
   only recalled.
 - conversation_id: uuid. The conversation.
@@ -257,6 +317,8 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - board.context_notes: text. What is to be borne in mind.
 - board.through_sequence: integer. The last message that was read into it; -1 if none.
 - board.items: object[] as memory_board.items. What holds now, by kind.
+- superseded: integer[] or null. Those of messages that the run leaves, as the next append of its state will; null without
+  p_branch_ids.
 - branch_from: integer or null. The first sequence of what a graph''s state has held.
 - branch_token: text or null. The token of the state that was stored last.
 - work: text or null. How a worker stands to it: due, running, waiting or dead; null: it has nothing to do there.
@@ -288,7 +350,7 @@ declare
   v_stored  jsonb;
   v_context json;
 begin
-  perform memory_private.admit(p_context);
+  perform memory_private.check_limits(p_context);
   v_stored := public.memory_append(
     p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest);
   if v_stored -> 'sequences' <> 'null' then
@@ -299,7 +361,8 @@ begin
       p_retention,
       case when json_typeof(p_context -> 'recall') <> 'null' then p_context -> 'recall' end,
       coalesce((p_context ->> 'recent')::bigint, 0),
-      coalesce((p_context ->> 'board')::integer, 0));
+      coalesce((p_context ->> 'board')::integer, 0),
+      case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end
@@ -316,6 +379,7 @@ p_context: what is read, as memory_context takes it.
 - recall: object or null. Its p_recall.
 - recent: integer or null. Its p_recent; null: 0.
 - board: integer or null. Its p_board; null: 0.
+- branch_ids: text[] or null. Its p_branch_ids.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced, as in memory_append.

@@ -12,7 +12,7 @@ begin
     and c.collencoding in (-1, pg_char_to_encoding('UTF8'))
   order by array_position(array['pg_c_utf8', 'und-x-icu', 'C.utf8'], c.collname::text) limit 1;
   execute format($make$
-    create or replace function memory_private.folded(p_text text) returns text
+    create or replace function memory_private.fold_text(p_text text) returns text
     language sql immutable security invoker set search_path = ''
     as %L $make$, format($body$
   select btrim(regexp_replace(
@@ -23,10 +23,10 @@ begin
     '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u3030\ufe30-\ufe4f]+',
     ' ', 'g'))
 $body$, coalesce(' collate pg_catalog.' || v_collation, '')));
-  -- A text as it is looked for letter by letter: each letter in one form, and in one case unless capitals matter. Accents,
-  -- blanks and signs stay.
+  -- Normalizes a text for an exact search: one form for each letter, and lower case unless case matters. Accents,
+  -- spaces and punctuation stay.
   execute format($make$
-    create or replace function memory_private.letters(p_text text, p_case boolean) returns text
+    create or replace function memory_private.normalize_letters(p_text text, p_case boolean) returns text
     language sql immutable security invoker set search_path = ''
     as %L $make$, format($body$
   select case when p_case then normalize(p_text, NFC)
@@ -35,9 +35,9 @@ $body$, coalesce(' collate pg_catalog.' || v_collation, '')));
 end
 $do$;
 
--- Whether a text mentions one of some folded topics: its words, next to one another, as text search reduces them in the
--- text's language, in English and not at all. Where words are not set apart, or end in many ways that no dictionary here
--- knows (Chinese, Japanese, Korean, Thai, …), and for emoji: its characters.
+-- Says whether a text mentions one of some folded topics. Words are compared as lexemes in the text's language, in
+-- English, and as they are. Emoji, and languages without spaces or without a dictionary here (Chinese, Japanese,
+-- Korean, Thai, …), are compared by characters.
 create or replace function memory_private.mentions(p_text text, p_topics text[], p_language text default null)
 returns boolean
 language plpgsql stable security invoker set search_path = ''
@@ -53,7 +53,7 @@ begin
   if p_text is null or cardinality(p_topics) = 0 then
     return false;
   end if;
-  v_text := memory_private.folded(left(p_text, 200000));
+  v_text := memory_private.fold_text(left(p_text, 200000));
   v_tight := replace(v_text, ' ', '');
   foreach v_topic in array p_topics loop
     if v_topic ~ ('[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2190-\u2bff\u3005-\u3007\u3040-\u30ff'
@@ -70,9 +70,9 @@ begin
     return false;
   end if;
   for v_config in select distinct l from unnest(array['simple', 'english', coalesce(p_language, 'english')]) l loop
-    v_vector := to_tsvector(memory_private.config(v_config), v_text);
+    v_vector := to_tsvector(memory_private.text_search_config(v_config), v_text);
     foreach v_topic in array v_words loop
-      if v_vector @@ phraseto_tsquery(memory_private.config(v_config), v_topic) then
+      if v_vector @@ phraseto_tsquery(memory_private.text_search_config(v_config), v_topic) then
         return true;
       end if;
     end loop;
@@ -81,16 +81,16 @@ begin
 end
 $function$;
 
--- The sentences of a text, each with what parts it from the next.
-create or replace function memory_private.sentences(p_text text) returns text[]
+-- Splits a text into sentences, each with the separator after it.
+create or replace function memory_private.split_sentences(p_text text) returns text[]
 language sql immutable security invoker set search_path = ''
 as $function$
   select string_to_array(regexp_replace(
     translate(p_text, chr(31), ' '), '([.!?…]+["''”’)»\]]*\s+|[。！？]+[」』”’]*\s*|\n+)', '\1' || chr(31), 'g'), chr(31))
 $function$;
 
--- A text without the sentences that mention a topic.
-create or replace function memory_private.unmentioned(p_text text, p_topics text[], p_language text default null)
+-- Removes the sentences that mention a topic.
+create or replace function memory_private.remove_mentions(p_text text, p_topics text[], p_language text default null)
 returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -103,10 +103,10 @@ begin
   if not memory_private.mentions(p_text, p_topics, p_language) then
     return p_text;
   end if;
-  foreach v_part in array memory_private.sentences(p_text) loop
+  foreach v_part in array memory_private.split_sentences(p_text) loop
     continue when memory_private.mentions(v_part, p_topics, p_language);
     v_last := cardinality(v_kept);
-    -- Nor what mentions it across the end of a sentence.
+    -- Nor a mention across the boundary of two sentences.
     if v_last > 0 and memory_private.mentions(v_kept[v_last] || v_part, p_topics, p_language) then
       v_kept := v_kept[:v_last - 1];
     else
@@ -118,30 +118,30 @@ begin
 end
 $function$;
 
--- A text without the sentences that hold one of some folded phrases, word for word.
-create or replace function memory_private.unsaid(p_text text, p_said text[]) returns text
+-- Removes the sentences that contain one of some folded phrases, word for word.
+create or replace function memory_private.remove_phrases(p_text text, p_said text[]) returns text
 language sql stable security invoker set search_path = ''
 as $function$
   select case when cardinality(p_said) = 0 then p_text else (
     select btrim(coalesce(string_agg(e.part, '' order by e.place), ''), E' \n\t\r')
-    from unnest(memory_private.sentences(p_text)) with ordinality as e (part, place)
-    cross join lateral (select ' ' || memory_private.folded(e.part) || ' ' as folded offset 0) f
+    from unnest(memory_private.split_sentences(p_text)) with ordinality as e (part, place)
+    cross join lateral (select ' ' || memory_private.fold_text(e.part) || ' ' as folded offset 0) f
     where not exists (select from unnest(p_said) s where strpos(f.folded, ' ' || s || ' ') > 0)) end
 $function$;
 
--- The sentences of phrases, folded, that say something by themselves: a word or two do not.
-create or replace function memory_private.telling(p_phrases text[]) returns text[]
+-- Returns the folded sentences of phrases that are long enough to be specific: one or two words are not.
+create or replace function memory_private.sentence_patterns(p_phrases text[]) returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
   select array(
     select f.folded from unnest(p_phrases) e (phrase)
-    cross join lateral unnest(memory_private.sentences(e.phrase)) s (part)
-    cross join lateral (select memory_private.folded(s.part) as folded offset 0) f
+    cross join lateral unnest(memory_private.split_sentences(e.phrase)) s (part)
+    cross join lateral (select memory_private.fold_text(s.part) as folded offset 0) f
     where f.folded ~ ' .* ' or length(f.folded) > 8 and f.folded ~ '[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]')
 $function$;
 
--- The topics that are not to be remembered of a conversation, folded.
-create or replace function memory_private.topics(p_user_id text, p_conversation_id uuid) returns text[]
+-- Returns the folded topics that a conversation is opted out of.
+create or replace function memory_private.opted_out_topics(p_user_id text, p_conversation_id uuid) returns text[]
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
@@ -153,8 +153,8 @@ begin
 end
 $function$;
 
--- The same as they were written, for who is told of them; null if there is none.
-create or replace function memory_private.told_topics(p_user_id text, p_conversation_id uuid) returns json
+-- Returns the same topics as they were written, for a writer; null if there is none.
+create or replace function memory_private.topics_for_writer(p_user_id text, p_conversation_id uuid) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
@@ -165,9 +165,9 @@ begin
 end
 $function$;
 
--- What is committed was checked against all that a user has opted out of: a commit holds that as it is until its end, also
--- in a conversation that is only just begun. Before the conversation's row lock, never after it.
-create or replace function memory_private.hold_opt_outs(p_user_id text, p_change boolean default false) returns void
+-- Locks a user's opt-outs until the end of the transaction, shared, or exclusively to change them. A commit is
+-- checked against all of them, also in a new conversation. Taken before the conversation's row lock, never after it.
+create or replace function memory_private.lock_opt_outs(p_user_id text, p_change boolean default false) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
@@ -181,9 +181,9 @@ begin
 end
 $function$;
 
--- Take back all that is derived from a conversation. What a person or the application wrote, pinned, rated or deleted on
--- its board stays, without what it was read from. Called with its row locked.
-create or replace function memory_private.underive(p_user_id text, p_conversation_id uuid) returns void
+-- Deletes everything derived from a conversation. What a person or the application wrote, pinned, rated or deleted
+-- on the board stays, without its evidence. The caller holds the row lock.
+create or replace function memory_private.delete_derived(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
@@ -236,12 +236,14 @@ begin
          unembedded_from = null,
          summary_failures = 0, summary_retry_at = null, summary_error = null
    where c.user_id = p_user_id and c.id = p_conversation_id;
-  perform memory_private.reposition(p_user_id, p_conversation_id);
+  perform memory_private.update_summary_position(p_user_id, p_conversation_id);
 end
 $function$;
 
--- Take back what of a conversation mentions a topic, and refuse what is under way. Called with its row locked.
-create or replace function memory_private.drop_topic(p_user_id text, p_conversation_id uuid, p_topic text) returns void
+-- Deletes what was derived from a conversation and mentions a topic, and makes commits that are under way fail. The
+-- caller holds the row lock.
+create or replace function memory_private.delete_topic_mentions(p_user_id text, p_conversation_id uuid, p_topic text)
+returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
@@ -262,7 +264,7 @@ begin
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and not k.stale
     group by k.place
     having memory_private.mentions(string_agg(k.content, ' ' order by k.part), v_topics, v_c.language));
-  -- What moved to long-term memory, also from what has gone here since.
+  -- Items in long-term memory too, also from messages that are gone here.
   update memory.promotions p set withdrawn = true
    where p.user_id = p_user_id and p.conversation_id = p_conversation_id and not p.withdrawn
      and (p.source_id in (select k.id from memory.working_memory_chunks k
@@ -277,8 +279,8 @@ begin
                        and m.message_id = any (p.message_ids)
                        and (select memory_private.mentions(m.text, v_topics, v_c.language))));
   if v_places <> '{}' then
-    perform memory_private.unrate(p_user_id, p_conversation_id, v_places);
-    perform memory_private.drop_chunks(p_user_id, p_conversation_id, v_places);
+    perform memory_private.delete_ratings(p_user_id, p_conversation_id, v_places);
+    perform memory_private.delete_chunks(p_user_id, p_conversation_id, v_places);
     update memory.conversations c set withheld = true where c.user_id = p_user_id and c.id = p_conversation_id;
   end if;
 
@@ -294,22 +296,23 @@ begin
     delete from memory.conversation_summaries s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level > 0
        and s.to_sequence >= v_first and s.from_sequence > v_c.expired_through;
-    -- Of the rolling summary never more than what can be written anew.
+    -- Delete only as much of the rolling summary as can be written again.
     select greatest(v_first, max(s.to_sequence) + 1) into v_first from memory.conversation_summaries s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0 and s.number = v_barrier;
-    perform memory_private.uncover(p_user_id, p_conversation_id, v_first);
+    perform memory_private.invalidate_summaries(p_user_id, p_conversation_id, v_first);
   end if;
-  -- The others lose the sentences. A vector of them would still mean the same: it goes, and so does one on its way.
+  -- Remove the sentences from the others. Their vectors still mean the same, so they are deleted, and one on its way is
+  -- refused.
   for v_s in
     select r.* from memory.conversation_summaries r
     where r.user_id = p_user_id and r.conversation_id = p_conversation_id
       and memory_private.mentions(
         concat_ws(' ', r.content, array_to_string(r.topics, ' '), r.key_facts::text), v_topics, v_c.language)
   loop
-    v_content := coalesce(nullif(memory_private.unmentioned(v_s.content, v_topics, v_c.language), ''), '…');
+    v_content := coalesce(nullif(memory_private.remove_mentions(v_s.content, v_topics, v_c.language), ''), '…');
     v_s.tokens := greatest(1, ceil(v_s.tokens * length(v_content)::float8 / v_s.characters)::integer);
     v_s.id := gen_random_uuid();
-    v_s.lexemes := memory_private.summary_words(v_s.language, v_content);
+    v_s.lexemes := memory_private.summary_lexemes(v_s.language, v_content);
     v_s.topics := case when v_s.topics is not null then array(
       select u from unnest(v_s.topics) u where not memory_private.mentions(u, v_topics, v_s.language)) end;
     v_s.key_facts := (select jsonb_agg(f) from jsonb_array_elements(v_s.key_facts) f
@@ -340,10 +343,10 @@ begin
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id
      and (select memory_private.mentions(h.before, v_topics, v_c.language));
   update memory.conversation_summary_boards b
-     set summary = (select memory_private.unmentioned(b.summary, v_topics, v_c.language)),
-         context_notes = (select memory_private.unmentioned(b.context_notes, v_topics, v_c.language)),
-         edited_summary = (select nullif(memory_private.unmentioned(b.edited_summary, v_topics, v_c.language), '')),
-         title = (select nullif(memory_private.unmentioned(b.title, v_topics, v_c.language), '')),
+     set summary = (select memory_private.remove_mentions(b.summary, v_topics, v_c.language)),
+         context_notes = (select memory_private.remove_mentions(b.context_notes, v_topics, v_c.language)),
+         edited_summary = (select nullif(memory_private.remove_mentions(b.edited_summary, v_topics, v_c.language), '')),
+         title = (select nullif(memory_private.remove_mentions(b.title, v_topics, v_c.language), '')),
          version = b.version + 1, updated_at = v_now
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
   update memory.conversations c set title = null
@@ -352,9 +355,9 @@ begin
 end
 $function$;
 
--- What is derived from a conversation, as far as it cannot be made of the messages without a model or a person: all that
--- an opt-out takes away, but for chunks.
-create or replace function memory_private.derived(p_user_id text, p_conversation_id uuid) returns jsonb
+-- Returns what an opt-out deletes of a conversation and only a model or a person could make again: everything
+-- derived but chunks.
+create or replace function memory_private.snapshot_derived(p_user_id text, p_conversation_id uuid) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
@@ -390,14 +393,14 @@ begin
 end
 $function$;
 
--- Keep for a minute what an opt-out took from a conversation; 64 MiB of one, at most.
-create or replace function memory_private.keep_undo(
+-- Saves for one minute what an opt-out deleted from a conversation, at most 64 MiB of each.
+create or replace function memory_private.save_undo(
   p_user_id text, p_opt_out_id uuid, p_conversation_id uuid, p_before jsonb
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_after jsonb := memory_private.derived(p_user_id, p_conversation_id);
+  v_after jsonb := memory_private.snapshot_derived(p_user_id, p_conversation_id);
 begin
   if v_after <> p_before and octet_length(p_before::text) <= 67108864 then
     insert into memory.opt_out_undos (user_id, opt_out_id, conversation_id, rows, after)
@@ -407,7 +410,8 @@ begin
 end
 $function$;
 
--- Put back what an opt-out took away less than a minute ago. What has changed since stays, and gets what it lacks.
+-- Restores what an opt-out deleted less than a minute ago. What has changed since stays, and gets back what it
+-- lacks.
 create or replace function memory_private.undo_opt_out(p_user_id text, p_opt_out_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -425,7 +429,7 @@ begin
   loop
     perform 1 from memory.conversations c
      where c.user_id = p_user_id and c.id = v_undo.conversation_id for no key update;
-    v_found := memory_private.derived(p_user_id, v_undo.conversation_id);
+    v_found := memory_private.snapshot_derived(p_user_id, v_undo.conversation_id);
     v_board := v_undo.rows -> 'board';
     v_rest := v_undo.rows -> 'others';
     if v_undo.after ->> 'summaries' = md5(v_found ->> 'summaries') then
@@ -445,7 +449,7 @@ begin
     insert into memory.conversation_summary_boards
     select * from jsonb_populate_recordset(null::memory.conversation_summary_boards, v_board -> 'boards')
     on conflict do nothing;
-    -- Never a number that somebody has seen on another board.
+    -- Never reuse a version that somebody has seen.
     update memory.conversation_summary_boards b
        set version = 1 + greatest(b.version, (v_found #>> '{board,boards,0,version}')::bigint)
      where b.user_id = p_user_id and b.conversation_id = v_undo.conversation_id;
@@ -461,7 +465,7 @@ begin
     insert into memory.chunk_ratings
     select * from jsonb_populate_recordset(null::memory.chunk_ratings, v_rest -> 'ratings')
     on conflict do nothing;
-    -- Its numbers as they are measured: jsonb has put blanks between them.
+    -- Restore the numbers in the form that the check measures: jsonb has added spaces between them.
     insert into memory.context_manifests
     select w.user_id, w.conversation_id, w.sequence, w.id, w.from_sequence, w.made_at, w.expires_at,
            replace(w.pack::text, ' ', '')::json, w.comparison
@@ -477,7 +481,7 @@ begin
     end loop;
     update memory.conversations c set title = coalesce(c.title, v_rest ->> 'title'), revision = c.revision + 1
      where c.user_id = p_user_id and c.id = v_undo.conversation_id;
-    perform memory_private.reposition(p_user_id, v_undo.conversation_id);
+    perform memory_private.update_summary_position(p_user_id, v_undo.conversation_id);
   end loop;
 end
 $function$;
@@ -492,14 +496,14 @@ create function public.memory_opt_out(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
-  v_topic  text := memory_private.folded(p_topic);
+  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_topic  text := memory_private.fold_text(p_topic);
   v_id     uuid;
   v_found  uuid;
   v_opt_out uuid;
   v_before jsonb;
   v_number integer := 0;
-  v_most   integer := (memory_private.allowed()).opt_outs;
+  v_most   integer := (memory_private.current_limits()).opt_outs;
   v_now    timestamptz;
 begin
   if octet_length(p_topic) > 1000 then
@@ -508,11 +512,11 @@ begin
   if p_thread_id is null and p_topic is null or v_topic = '' then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic of letters';
   end if;
-  perform memory_private.hold_opt_outs(v_user, true);
+  perform memory_private.lock_opt_outs(v_user, true);
   v_now := clock_timestamp();
   delete from memory.opt_out_undos u where u.user_id = v_user and u.expires_at <= v_now;
   if p_thread_id is not null then
-    -- Also before the first word is said.
+    -- Also before the first message.
     insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
     on conflict (user_id, agent_id, thread_id) do nothing;
     select c.id into v_id from memory.conversations c
@@ -531,11 +535,11 @@ begin
     return jsonb_build_object('is_new', false, 'conversations', 0);
   end if;
   if p_topic is null then
-    v_before := memory_private.derived(v_user, v_id);
-    perform memory_private.underive(v_user, v_id);
+    v_before := memory_private.snapshot_derived(v_user, v_id);
+    perform memory_private.delete_derived(v_user, v_id);
     v_now := clock_timestamp();
     update memory.conversations c set opted_out_at = v_now where c.user_id = v_user and c.id = v_id;
-    perform memory_private.keep_undo(v_user, v_opt_out, v_id, v_before);
+    perform memory_private.save_undo(v_user, v_opt_out, v_id, v_before);
     v_number := 1;
   else
     for v_found in
@@ -544,9 +548,9 @@ begin
       order by c.user_id, c.id
         for no key update
     loop
-      v_before := memory_private.derived(v_user, v_found);
-      perform memory_private.drop_topic(v_user, v_found, v_topic);
-      perform memory_private.keep_undo(v_user, v_opt_out, v_found, v_before);
+      v_before := memory_private.snapshot_derived(v_user, v_found);
+      perform memory_private.delete_topic_mentions(v_user, v_found, v_topic);
+      perform memory_private.save_undo(v_user, v_opt_out, v_found, v_before);
       v_number := v_number + 1;
     end loop;
   end if;
@@ -585,8 +589,8 @@ create function public.memory_opt_in(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
-  v_topic text := memory_private.folded(p_topic);
+  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_topic text := memory_private.fold_text(p_topic);
   v_id    uuid;
   v_each  uuid;
   v_places bigint[];
@@ -595,7 +599,7 @@ begin
   if p_thread_id is null and p_topic is null then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic';
   end if;
-  perform memory_private.hold_opt_outs(v_user, true);
+  perform memory_private.lock_opt_outs(v_user, true);
   if p_thread_id is not null then
     select c.id into v_id from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -612,11 +616,11 @@ begin
   perform memory_private.undo_opt_out(v_user, v_opt_out);
   delete from memory.opt_outs o where o.user_id = v_user and o.id = v_opt_out;
   if p_topic is null then
-    -- Due again, from its beginning.
+    -- Due again from the beginning.
     update memory.conversations c set opted_out_at = null, revision = c.revision + 1
      where c.user_id = v_user and c.id = v_id;
   else
-    -- What was not indexed leaves no mark of where: such a conversation is indexed anew.
+    -- Places that were left out have no mark, so such a conversation is indexed again.
     for v_each in
       select c.id from memory.conversations c
       where c.user_id = v_user and (v_id is null or c.id = v_id) and c.withheld
@@ -626,16 +630,16 @@ begin
       v_places := array(
         select distinct k.place from memory.working_memory_chunks k
         where k.user_id = v_user and k.conversation_id = v_each);
-      perform memory_private.drop_chunks(v_user, v_each, v_places);
+      perform memory_private.delete_chunks(v_user, v_each, v_places);
       update memory.conversations c
          set withheld = false, indexed_through = -1, revision = c.revision + 1
        where c.user_id = v_user and c.id = v_each;
     end loop;
   end if;
-  -- What may be remembered again is named no longer.
+  -- Delete the topic's name from the record once it may be remembered again.
   update memory.control_changes h set subject = null
    where h.user_id = v_user and h.conversation_id is not distinct from v_id and h.action = 'opt_out'
-     and memory_private.folded(h.subject) = v_topic;
+     and memory_private.fold_text(h.subject) = v_topic;
   insert into memory.control_changes (user_id, conversation_id, action, changed_by)
   values (v_user, v_id, 'opt_in', p_by);
   return '{"removed": true}';
@@ -664,7 +668,7 @@ create function public.memory_opt_outs(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
 begin
   return coalesce((
     select json_agg(json_build_object(
@@ -702,7 +706,7 @@ create function public.memory_control_changes(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
 begin
   return coalesce((
     select json_agg(r order by r.changed_at desc, r.id)

@@ -1,10 +1,12 @@
 -- The verbs over conversations. Each is one round trip, runs with the caller's rights, and returns one document.
 -- The owner is p_user_id, or the subject of the caller's token where none is given.
 
--- Delete a range of messages, and return what of them is needed. Each row is looked up by its primary key and the
--- columns of the other indexes: a planner without statistics takes any that begins with the conversation, and would read
--- it all.
-create or replace function memory_private.take_out(p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint)
+-- Deletes a range of messages, and returns the columns that the caller needs. Each row is looked up by its primary
+-- key and the columns of the other indexes: without statistics the planner may use any index that begins with the
+-- conversation, and read all of it.
+create or replace function memory_private.delete_message_range(
+  p_user_id text, p_conversation_id uuid, p_from bigint, p_to bigint
+)
 returns table (sequence bigint, message_id text, characters integer, tokens integer)
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -27,9 +29,9 @@ begin
 end
 $function$;
 
--- The next number is beyond all that are taken, whoever writes it by SQL: else no message could be stored any more. An
--- append that gives numbers back has taken their messages out before.
-create or replace function memory_private.hold_counter() returns trigger
+-- Refuses a next sequence that is not beyond all messages, by whatever SQL: no message could be stored any more. An
+-- append that returns sequences has deleted their messages before.
+create or replace function memory_private.check_next_sequence() returns trigger
 language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
@@ -46,9 +48,177 @@ begin
   return new;
 end
 $function$;
-create or replace trigger conversations_hold_counter before update of next_sequence on memory.conversations
+create or replace trigger conversations_check_next_sequence before update of next_sequence on memory.conversations
   for each row when (new.next_sequence < old.next_sequence)
-  execute function memory_private.hold_counter();
+  execute function memory_private.check_next_sequence();
+
+-- Stores new messages from p_first on, and returns how many were new. Runs after the row lock, so that it sees what
+-- an earlier try of the same batch committed. The conflict target names one index, so the cost of the check does not
+-- depend on a plan. If some were stored before, the sequences would have gaps: the new ones are then stored once
+-- more.
+create or replace function memory_private.insert_messages(
+  p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json,
+  p_count integer, -- of the messages
+  p_gone  text[]   -- the ids of those that are not brought back
+) returns integer
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_new   text[];
+  v_fresh integer;
+begin
+  loop
+    -- Citus: insert_messages
+    insert into memory.conversation_messages (
+      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
+      images, payload)
+    select p_user_id, p_conversation_id, p_first - 1 + row_number() over (order by i.position), i.id, i.role, i.text,
+           i.characters, i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
+    from rows from (json_to_recordset(p_messages) as (
+           id text, role text, text text, characters integer, tokens integer,
+           created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
+         as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
+    where (v_new is null or i.id = any (v_new)) and i.id <> all (p_gone)
+    on conflict (user_id, conversation_id, message_id) do nothing;
+    get diagnostics v_fresh = row_count;
+    -- Citus: end
+    exit when v_fresh = p_count - cardinality(p_gone) or v_new is not null;
+    v_new := array(
+      select t.message_id
+      from memory_private.delete_message_range(p_user_id, p_conversation_id, p_first, p_first + p_count) t);
+  end loop;
+  return v_fresh;
+end
+$function$;
+
+-- Updates stored messages whose content has changed. Messages from p_first on were stored by this call.
+create or replace function memory_private.update_messages(
+  p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json, p_replace boolean, p_branch json,
+  out sequences  bigint[], -- of each message; null: it is gone
+  out updated    text[],
+  out different  text[],   -- the ids of those that are there with other content, which stays
+  out repeated   text[],   -- the ids of those that have another message's id
+  out characters bigint,   -- what the conversation has beyond all of p_messages; negative: less
+  out tokens     bigint,
+  out edited     bigint    -- the first sequence of those that were updated
+)
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_asked    bigint; -- the question before a message
+  v_row      record;
+  v_stored   record;
+  v_is_again boolean;
+  v_range    int8multirange;
+  v_now      constant timestamptz := clock_timestamp(); -- since the append began, the lock may have been waited for
+begin
+  sequences := '{}';
+  updated := '{}';
+  different := '{}';
+  repeated := '{}';
+  characters := 0;
+  tokens := 0;
+  -- A single message answers the newest question.
+  if p_branch is null and json_array_length(p_messages) = 1 then
+    select case when t.role = 'user' then t.sequence end into v_asked
+      from (select m.sequence, m.role from memory.conversation_messages m
+            where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+            order by m.sequence desc limit 1) t;
+  elsif p_branch ->> 'after' is not null then
+    -- A query on a Citus node cannot call a function that reads tables.
+    v_asked := memory_private.sequence_of_message(p_user_id, p_conversation_id, p_branch ->> 'after');
+    select m.sequence into v_asked from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.role = 'user' and m.sequence <= v_asked
+     order by m.sequence desc limit 1;
+  end if;
+  for v_row in
+    select * from json_to_recordset(p_messages) as (
+      id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
+  loop
+    select t.* into v_stored
+      from (select m.message_id, m.sequence, m.created_at, m.characters, m.tokens, m.text, m.payload, m.unreadable
+            from memory.conversation_messages m
+            where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.message_id >= v_row.id
+            order by m.message_id limit 1) t
+     where t.message_id = v_row.id;
+    v_is_again := coalesce(v_stored.sequence = any (sequences), false); -- its id was in this call before
+    sequences := sequences || v_stored.sequence;
+    if v_row.role = 'user' then
+      v_asked := v_stored.sequence;
+    end if;
+    continue when v_stored.sequence >= p_first and not v_is_again;
+    characters := characters - v_row.characters;
+    tokens := tokens - v_row.tokens;
+    continue when v_stored.sequence is null or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
+    -- A message with the id of one before the newest question is another message: some providers reuse ids.
+    if v_stored.sequence < v_asked and v_row.role <> 'user' then
+      repeated := repeated || v_row.id;
+    end if;
+    if not p_replace then
+      different := different || v_row.id;
+    end if;
+    continue when not p_replace or v_row.id = any (repeated);
+    v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
+    perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, -1, p_first);
+    update memory.conversation_messages m
+       set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
+           metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
+           payload = v_row.payload, unreadable = null, updated_at = v_now
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_stored.sequence
+       and m.message_id = v_stored.message_id and m.created_at = v_stored.created_at;
+    perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, 1, p_first);
+    characters := characters + v_row.characters - v_stored.characters;
+    tokens := tokens + v_row.tokens - v_stored.tokens;
+    edited := least(edited, v_stored.sequence);
+    perform memory_private.invalidate_chunks(
+      p_user_id, p_conversation_id, v_stored.sequence, v_stored.sequence, v_stored.text = v_row.text);
+    if v_stored.unreadable is not null then
+      perform memory_private.reindex_from(p_user_id, p_conversation_id, v_stored.sequence);
+    end if;
+    perform memory_private.invalidate_board(p_user_id, p_conversation_id, v_stored.sequence, null);
+    updated := updated || v_row.id;
+  end loop;
+end
+$function$;
+
+-- Completes an append after its messages are stored: block counts, invalidated summaries, the manifest, the branch
+-- and retention.
+create or replace function memory_private.finish_append(
+  p_user_id text, p_conversation_id uuid, p_first bigint,
+  p_count     integer, -- of the messages that are new
+  p_edited    bigint,  -- the first that was updated; null: none
+  p_manifest  json,
+  p_branch    json,
+  p_place     jsonb,   -- of the branch
+  p_retention json
+) returns bigint -- how many messages retention removed
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_next constant bigint := p_first + p_count;
+begin
+  if p_first >> 10 < v_next >> 10 then
+    perform memory_private.update_block_counts(
+      p_user_id, p_conversation_id, int8multirange(int8range(p_first >> 10 << 10, v_next)), 1, v_next);
+  end if;
+  if p_edited is not null then
+    perform memory_private.invalidate_summaries(p_user_id, p_conversation_id, p_edited);
+  end if;
+  -- A repeated call stores nothing new, and its manifest exists.
+  if p_manifest is not null and p_count > 0 then
+    perform memory_private.insert_manifest(p_user_id, p_conversation_id, p_first, v_next - 1, p_manifest);
+  end if;
+  if p_branch is not null then
+    perform memory_private.apply_branch(p_user_id, p_conversation_id, p_first, p_branch, p_place);
+  end if;
+  if p_retention is null then
+    return 0;
+  end if;
+  return memory_private.delete_expired(p_user_id, p_conversation_id, p_retention, true);
+end
+$function$;
 
 create function public.memory_append(
   p_thread_id text,
@@ -56,7 +226,7 @@ create function public.memory_append(
   p_user_id   text default null,
   p_agent_id  text default 'default',
   p_replace   boolean default true, -- whether a message that is there with other content is replaced
-  p_retention json    default null, -- what is kept, see memory_private.retain
+  p_retention json    default null, -- what is kept, see memory_private.delete_expired
   p_branch    json    default null, -- what a graph's state holds, as a graph's middleware passes it
   p_manifest  json    default null  -- what stood in the prompt that these messages answer, in numbers
 ) returns jsonb
@@ -65,40 +235,29 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user       text := memory_private.owner(p_user_id);
+  v_user       text := memory_private.resolve_owner(p_user_id);
   v_count      integer;
   v_ids        text[];
   v_is_whole   boolean;
-  v_is_again   boolean;
   v_id         uuid;
   v_first      bigint;
   v_characters bigint;
   v_tokens     bigint;
-  v_counted    bigint;
-  v_weighed    bigint;
-  v_edited     bigint;
-  v_range      int8multirange;
   v_fresh      integer;
   v_touched    timestamptz;
-  v_now        timestamptz := clock_timestamp();
-  v_new        text[];
-  v_row        record;
+  v_now        constant timestamptz := clock_timestamp();
   v_stored     record;
-  v_sequences  bigint[] := '{}';
-  v_updated    text[] := '{}';
-  v_different  text[] := '{}';
   v_has_gone   boolean;
   v_gone       text[] := '{}';
   v_aside      boolean;
+  v_expired    bigint; -- how many messages retention removed
   v_is_out     boolean; -- whether nothing of the conversation is to be remembered
   v_place      jsonb; -- of the branch
   v_whose      jsonb := '{}'; -- what a graph's state keeps, to tell later whose it is
-  v_asked      bigint; -- the question before a message
-  v_repeated   text[] := '{}';
 begin
   if p_branch is not null then
-    perform memory_private.admit(p_branch);
-    v_place := memory_private.follow(v_user, p_agent_id, p_thread_id, p_branch);
+    perform memory_private.check_limits(p_branch);
+    v_place := memory_private.prepare_branch(v_user, p_agent_id, p_thread_id, p_branch);
     if json_typeof(p_branch -> 'database') = 'null' then
       v_whose := jsonb_build_object(
         'owner', memory_private.owner_digest(v_user), 'database', memory_private.database_id());
@@ -115,15 +274,15 @@ begin
     if p_branch is not null then
       select c.id, c.next_sequence into v_id, v_first from memory.conversations c
        where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-      perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
+      perform memory_private.apply_branch(v_user, v_id, v_first, p_branch, v_place);
     end if;
     return jsonb_build_object(
       'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb)
       || v_whose;
   end if;
-  perform memory_private.admit(p_messages, true);
+  perform memory_private.check_limits(p_messages, true);
 
-  -- Python sends messages that are whole; what another client leaves out is filled in.
+  -- Python sends complete messages; for other clients the rest is filled in.
   for v_try in 1..2 loop
     begin
       select sum(i.characters), sum(i.tokens), array_agg(i.id),
@@ -136,11 +295,11 @@ begin
       v_is_whole := false;
     end;
     exit when v_is_whole;
-    p_messages := memory_private.fill(p_messages);
-    perform memory_private.admit(p_messages, true);
+    p_messages := memory_private.normalize_messages(p_messages);
+    perform memory_private.check_limits(p_messages, true);
   end loop;
 
-  -- Take the conversation's row lock and the whole batch's numbers in one statement; create the row at first use.
+  -- One statement takes the row lock and the sequences of the batch. The first append creates the row.
   for v_try in 1..2 loop
     update memory.conversations c
        set next_sequence = c.next_sequence + v_count,
@@ -162,7 +321,7 @@ begin
     raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
   end if;
 
-  -- What has expired or was forgotten is not brought back by a retry, nor by one that waited while it was forgotten.
+  -- A retry, also one that waited for the lock, does not bring back messages that were forgotten or have expired.
   if v_has_gone then
     v_gone := array(
       select g.message_id from memory.gone_messages g
@@ -170,154 +329,47 @@ begin
         and g.message_id = any (v_ids));
   end if;
 
-  -- What is said again by hand has a new place.
+  -- A superseded message that is appended by hand gets a new sequence.
   if v_aside and p_branch is null then
     delete from memory.superseded_messages s
      where s.user_id = v_user and s.conversation_id = v_id
        and s.message_id = any (v_ids);
   end if;
 
-  -- After the lock, so that this statement sees what an earlier try of the same batch committed. The arbiter names its
-  -- index, so the cost of the check for ids cannot depend on a plan. Where some were there already, the numbers would
-  -- have holes: then only the new ones are stored once more.
-  loop
-    -- Citus: insert_messages
-    insert into memory.conversation_messages (
-      user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
-      images, payload)
-    select v_user, v_id, v_first - 1 + row_number() over (order by i.position), i.id, i.role, i.text, i.characters,
-           i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
-    from rows from (json_to_recordset(p_messages) as (
-           id text, role text, text text, characters integer, tokens integer,
-           created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
-         as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-    where (v_new is null or i.id = any (v_new)) and i.id <> all (v_gone)
-    on conflict (user_id, conversation_id, message_id) do nothing;
-    get diagnostics v_fresh = row_count;
-    -- Citus: end
-    exit when v_fresh = v_count - cardinality(v_gone) or v_new is not null;
-    v_new := array(select t.message_id from memory_private.take_out(v_user, v_id, v_first, v_first + v_count) t);
-  end loop;
-
+  v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone);
   if v_fresh = v_count then
-    if v_first >> 10 < v_first + v_count >> 10 then
-      perform memory_private.tally(
-        v_user, v_id, int8multirange(int8range(v_first >> 10 << 10, v_first + v_count)), 1, v_first + v_count);
-    end if;
-    if p_manifest is not null and not v_is_out then
-      perform memory_private.keep_manifest(v_user, v_id, v_first, v_first + v_count - 1, p_manifest);
-    end if;
-    if p_branch is not null then
-      perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
-    end if;
-    if p_retention is not null then
-      perform memory_private.retain(v_user, v_id, p_retention, true);
-    end if;
+    v_expired := memory_private.finish_append(
+      v_user, v_id, v_first, v_count, null, case when not v_is_out then p_manifest end, p_branch, v_place, p_retention);
     return jsonb_build_object(
       'conversation_id', v_id,
       'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
       'message_ids', to_jsonb(v_ids),
       'appended', v_count,
-      'updated', '[]'::jsonb) || v_whose;
+      'updated', '[]'::jsonb) || v_whose
+      || case when v_expired = 0 then '{}' else jsonb_build_object('expired', v_expired) end;
   end if;
 
-  -- Update what was there with other content.
-  v_now := clock_timestamp(); -- since then the lock may have been waited for
-  v_counted := v_tokens;
-  v_weighed := v_characters;
-  -- Who stores message by message answers the question that stands last.
-  if p_branch is null and json_array_length(p_messages) = 1 then
-    select case when t.role = 'user' then t.sequence end into v_asked
-      from (select m.sequence, m.role from memory.conversation_messages m
-            where m.user_id = v_user and m.conversation_id = v_id
-            order by m.sequence desc limit 1) t;
-  elsif p_branch ->> 'after' is not null then
-    -- A query that a node of Citus runs calls no function that reads.
-    v_asked := memory_private.place(v_user, v_id, p_branch ->> 'after');
-    select m.sequence into v_asked from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_id and m.role = 'user' and m.sequence <= v_asked
-     order by m.sequence desc limit 1;
-  end if;
-  for v_row in
-    select * from json_to_recordset(p_messages) as (
-      id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
-  loop
-    select t.* into v_stored
-      from (select m.message_id, m.sequence, m.created_at, m.characters, m.tokens, m.text, m.payload, m.unreadable
-            from memory.conversation_messages m
-            where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= v_row.id
-            order by m.message_id limit 1) t
-     where t.message_id = v_row.id;
-    v_is_again := coalesce(v_stored.sequence = any (v_sequences), false); -- its id was in this call before
-    v_sequences := v_sequences || v_stored.sequence;
-    if v_row.role = 'user' then
-      v_asked := v_stored.sequence;
-    end if;
-    continue when v_stored.sequence >= v_first and not v_is_again;
-    v_characters := v_characters - v_row.characters;
-    v_tokens := v_tokens - v_row.tokens;
-    continue when v_stored.sequence is null or v_stored.payload::jsonb is not distinct from v_row.payload::jsonb;
-    -- What has another's id, and stands behind a later question, is another message: some providers repeat their ids.
-    if v_stored.sequence < v_asked and v_row.role <> 'user' then
-      v_repeated := v_repeated || v_row.id;
-    end if;
-    if not p_replace then
-      v_different := v_different || v_row.id;
-    end if;
-    continue when not p_replace or v_row.id = any (v_repeated);
-    v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
-    perform memory_private.tally(v_user, v_id, v_range, -1, v_first);
-    update memory.conversation_messages m
-       set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
-           metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
-           payload = v_row.payload, unreadable = null, updated_at = v_now
-     where m.user_id = v_user and m.conversation_id = v_id and m.sequence = v_stored.sequence
-       and m.message_id = v_stored.message_id and m.created_at = v_stored.created_at;
-    perform memory_private.tally(v_user, v_id, v_range, 1, v_first);
-    v_characters := v_characters + v_row.characters - v_stored.characters;
-    v_tokens := v_tokens + v_row.tokens - v_stored.tokens;
-    v_edited := least(v_edited, v_stored.sequence);
-    perform memory_private.unchunk(v_user, v_id, v_stored.sequence, v_stored.sequence, v_stored.text = v_row.text);
-    if v_stored.unreadable is not null then
-      perform memory_private.unindex(v_user, v_id, v_stored.sequence);
-    end if;
-    perform memory_private.unboard(v_user, v_id, v_stored.sequence, null);
-    v_updated := v_updated || v_row.id;
-  end loop;
-
-  -- Give the unused numbers back: what the first statement counted is replaced by what was stored.
+  v_stored := memory_private.update_messages(v_user, v_id, v_first, p_messages, p_replace, p_branch);
+  -- Return the unused sequences, and correct the counts to what was stored.
   update memory.conversations c
      set next_sequence = v_first + v_fresh,
          message_count = c.message_count - v_count + v_fresh,
-         total_characters = c.total_characters - v_weighed + v_characters,
-         total_tokens = c.total_tokens - v_counted + v_tokens,
-         updated_at = case when v_fresh = 0 and v_updated = '{}' then v_touched else c.updated_at end
+         total_characters = c.total_characters + v_stored.characters,
+         total_tokens = c.total_tokens + v_stored.tokens,
+         updated_at = case when v_fresh = 0 and v_stored.updated = '{}' then v_touched else c.updated_at end
    where c.user_id = v_user and c.id = v_id;
-  if v_first >> 10 < v_first + v_fresh >> 10 then
-    perform memory_private.tally(
-      v_user, v_id, int8multirange(int8range(v_first >> 10 << 10, v_first + v_fresh)), 1, v_first + v_fresh);
-  end if;
-  if v_edited is not null then
-    perform memory_private.uncover(v_user, v_id, v_edited);
-  end if;
-  -- A call that is repeated brings nothing new, and its manifest is there.
-  if p_manifest is not null and v_fresh > 0 and not v_is_out then
-    perform memory_private.keep_manifest(v_user, v_id, v_first, v_first + v_fresh - 1, p_manifest);
-  end if;
-  if p_branch is not null then
-    perform memory_private.followed(v_user, v_id, v_first, p_branch, v_place);
-  end if;
-  if p_retention is not null then
-    perform memory_private.retain(v_user, v_id, p_retention, true);
-  end if;
+  v_expired := memory_private.finish_append(
+    v_user, v_id, v_first, v_fresh, v_stored.edited, case when not v_is_out then p_manifest end, p_branch, v_place,
+    p_retention);
   return jsonb_build_object(
     'conversation_id', v_id,
-    'sequences', to_jsonb(v_sequences),
+    'sequences', to_jsonb(v_stored.sequences),
     'message_ids', to_jsonb(v_ids),
     'appended', v_fresh,
-    'updated', to_jsonb(v_updated)) || v_whose
-    || case when p_replace then '{}' else jsonb_build_object('different', v_different) end
-    || case when v_repeated = '{}' then '{}' else jsonb_build_object('repeated', v_repeated) end;
+    'updated', to_jsonb(v_stored.updated)) || v_whose
+    || case when v_expired = 0 then '{}' else jsonb_build_object('expired', v_expired) end
+    || case when p_replace then '{}' else jsonb_build_object('different', v_stored.different) end
+    || case when v_stored.repeated = '{}' then '{}' else jsonb_build_object('repeated', v_stored.repeated) end;
 end
 $function$;
 comment on function public.memory_append is
@@ -385,6 +437,7 @@ Returns: object.
   because of the branch.
 - appended: integer. How many are new.
 - updated: text[]. The ids of those that were replaced.
+- expired: integer. Only where p_retention removed some: how many messages.
 - different: text[]. Only without p_replace, and where some were there already: the ids of those that are there with
   another payload, which stays.
 - repeated: text[]. Only where there are some: the ids of those that have another message''s id, which was said before a
@@ -426,7 +479,7 @@ language plpgsql stable security invoker set search_path = ''
 set enable_sort = off set jit = off
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_c       memory.conversations;
   v_gone    record; -- what has expired
   v_limit   integer := greatest(0, least(coalesce(p_last, p_limit), 1000));
@@ -438,14 +491,14 @@ begin
   if not found then
     return '{"messages": [], "more": false}';
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   v_columns := array(
     select quote_ident(c) from json_array_elements_text(p_columns) c
     where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
                 'payload', 'unreadable'));
 
-  -- Built here, so that only the columns asked for are read and each kind of range gets a plan of its own. What a window
-  -- finds by its times is sorted by sequence; no other range may be. A page ends where it is long or large enough.
+  -- Built here, so that only the requested columns are read and each kind of range gets its own plan. Only a window of
+  -- times is sorted by sequence. A page ends at its maximum of rows or bytes.
   if p_since is not null or p_until is not null then
     perform set_config('enable_sort', 'on', true);
   end if;
@@ -469,7 +522,7 @@ begin
     /* 7 from     */ greatest(p_from, v_gone.first),
     /* 8 to       */ coalesce(p_to, 9223372036854775807),
     /* 9 limit    */ v_limit,
-    /* 10 size    */ (memory_private.allowed()).answer_bytes,
+    /* 10 size    */ (memory_private.current_limits()).answer_bytes,
     /* 11 display */ case when p_display then
       'and m.role in (''user'', ''assistant'') and (m.text <> '''' or m.images is not null)' end,
     /* 12 table   */ case when p_superseded then 'superseded_messages' else 'conversation_messages' end)
@@ -526,7 +579,7 @@ create function public.memory_count(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
 begin
   select c.* into v_c from memory.conversations c
@@ -534,7 +587,7 @@ begin
   if not found then
     return 0;
   end if;
-  return ((memory_private.expired(v_c, p_retention)).conversation).message_count;
+  return ((memory_private.find_expired(v_c, p_retention)).conversation).message_count;
 end
 $function$;
 comment on function public.memory_count is
@@ -558,7 +611,7 @@ create function public.memory_forget(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_agent   text := coalesce(p_agent_id, case when not p_everything then 'default' end);
   v_is_all  boolean := p_everything and p_agent_id is null;
   v_receipt jsonb;
@@ -567,7 +620,7 @@ begin
     raise exception 'a thread, or everything' using errcode = 'PT400';
   end if;
   if not p_dry_run then
-    -- One after the other in this order, as memory_forget_expired takes them, and with what an append counts meanwhile.
+    -- Lock in the order that memory_forget_expired uses. Counts that an append changes meanwhile are seen.
     perform 1 from memory.conversations c
      where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
        and (p_thread_id is null or c.thread_id = p_thread_id)
@@ -589,13 +642,13 @@ begin
    where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
      and (p_thread_id is null or c.thread_id = p_thread_id);
   if not p_dry_run then
-    -- Everything derived hangs on the conversation's row.
+    -- Everything derived is deleted with the conversation's row.
     delete from memory.conversations c
      where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
        and (p_thread_id is null or c.thread_id = p_thread_id);
-    -- Long-term memory hangs on the user.
+    -- Long-term memory belongs to the user,
     delete from memory.store_items i where v_is_all and i.user_id = v_user;
-    -- And so does what is not to be remembered.
+    -- and so do opt-outs.
     delete from memory.opt_outs o where v_is_all and o.user_id = v_user;
     delete from memory.control_changes h where v_is_all and h.user_id = v_user;
   end if;
@@ -633,7 +686,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
+  v_user     text := memory_private.resolve_owner(p_user_id);
   v_id       uuid;
   v_next     bigint;
   v_row      record;
@@ -665,21 +718,21 @@ begin
     v_aside := v_row.sequence is not null;
   end if;
   if v_row.sequence is null then
-    -- It may have expired, and live on in the summaries that were made from it.
+    -- It may have expired and still be in summaries made from it,
     select s.from_sequence into v_from from memory.conversation_summaries s
      where s.user_id = v_user and s.conversation_id = v_id and p_message_id = any (s.message_ids)
      order by s.level, s.number limit 1;
-    -- Or on the board.
+    -- or on the board,
     select least(v_from, min(i.sequences[array_position(i.message_ids, p_message_id)])) into v_from
       from memory.conversation_board_items i
      where i.user_id = v_user and i.conversation_id = v_id and p_message_id = any (i.message_ids);
-    -- Or in the board's summary, of which only its range is known.
+    -- or in the board's summary, of which only the range is known.
     if v_from is null and exists (
       select from memory.gone_messages g
       where g.user_id = v_user and g.conversation_id = v_id and g.message_id = p_message_id and not g.forgotten)
       and not p_dry_run
     then
-      perform memory_private.unboard(v_user, v_id, 0, p_message_id);
+      perform memory_private.invalidate_board(v_user, v_id, 0, p_message_id);
       update memory.conversations c set revision = c.revision + 1 where c.user_id = v_user and c.id = v_id;
       update memory.gone_messages g set forgotten = true
        where g.user_id = v_user and g.conversation_id = v_id and g.message_id = p_message_id;
@@ -708,16 +761,16 @@ begin
           order by k.to_sequence) t
    where t.from_sequence <= v_row.sequence and not t.stale;
   if v_row.sequence is null and not p_dry_run then
-    perform memory_private.uncover(v_user, v_id, v_from, p_message_id);
+    perform memory_private.invalidate_summaries(v_user, v_id, v_from, p_message_id);
   elsif not p_dry_run then
     v_place := int8multirange(int8range(v_row.sequence, v_row.sequence, '[]'));
-    perform memory_private.tally(v_user, v_id, v_place, -1, v_next);
-    perform memory_private.take_out(v_user, v_id, v_row.sequence, v_row.sequence);
-    perform memory_private.tally(v_user, v_id, v_place, 1, v_next);
+    perform memory_private.update_block_counts(v_user, v_id, v_place, -1, v_next);
+    perform memory_private.delete_message_range(v_user, v_id, v_row.sequence, v_row.sequence);
+    perform memory_private.update_block_counts(v_user, v_id, v_place, 1, v_next);
     delete from memory.superseded_messages s
      where v_aside and s.user_id = v_user and s.conversation_id = v_id and s.sequence = v_row.sequence;
     v_now := clock_timestamp();
-    -- Its number is not given to another message: what refers to a range keeps its meaning.
+    -- Its sequence is not reused: references to ranges keep their meaning.
     update memory.conversations c
        set message_count = c.message_count - (not v_aside)::integer,
            has_gone = true,
@@ -725,9 +778,9 @@ begin
            total_tokens = c.total_tokens - v_row.tokens,
            updated_at = v_now
      where c.user_id = v_user and c.id = v_id;
-    perform memory_private.uncover(v_user, v_id, v_row.sequence, p_message_id);
-    perform memory_private.unchunk(v_user, v_id, v_row.sequence, v_row.sequence);
-    perform memory_private.unmanifest(v_user, v_id, v_row.sequence);
+    perform memory_private.invalidate_summaries(v_user, v_id, v_row.sequence, p_message_id);
+    perform memory_private.invalidate_chunks(v_user, v_id, v_row.sequence, v_row.sequence);
+    perform memory_private.delete_turn_manifests(v_user, v_id, v_row.sequence);
   end if;
   if not p_dry_run then
     insert into memory.gone_messages (user_id, conversation_id, message_id, forgotten)
@@ -765,11 +818,11 @@ create function public.memory_set_aside(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_id   uuid;
   v_new  jsonb;
 begin
-  perform memory_private.admit(p_rows);
+  perform memory_private.check_limits(p_rows);
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
@@ -839,19 +892,19 @@ Returns: object[].
 - [].reason: text. Why, in a word.
 Errors: none.';
 
--- A message that was mended is given back: what was made without it is taken back, as after an edit.
-create or replace function memory_private.mended() returns trigger
+-- Makes a repaired message readable again, and invalidates what was made without it, as after an edit.
+create or replace function memory_private.invalidate_repaired_message() returns trigger
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
   update memory.conversation_messages m set unreadable = null
    where m.user_id = new.user_id and m.conversation_id = new.conversation_id and m.sequence = new.sequence;
-  perform memory_private.unindex(new.user_id, new.conversation_id, new.sequence);
-  perform memory_private.uncover(new.user_id, new.conversation_id, new.sequence);
+  perform memory_private.reindex_from(new.user_id, new.conversation_id, new.sequence);
+  perform memory_private.invalidate_summaries(new.user_id, new.conversation_id, new.sequence);
   return null;
 end
 $function$;
-create or replace trigger conversation_messages_mended after update of payload on memory.conversation_messages
+create or replace trigger conversation_messages_repaired after update of payload on memory.conversation_messages
   for each row
   when (old.unreadable is not null and new.unreadable is not null and old.payload::text <> new.payload::text)
-  execute function memory_private.mended();
+  execute function memory_private.invalidate_repaired_message();

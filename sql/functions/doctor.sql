@@ -1,9 +1,9 @@
 -- How the database stands, for operators: from catalogs and statistics, and of each table a hundred rows at most, so that
 -- it costs the same on a hundred conversations and on a million.
 
--- Who may do what: one sentence for each grant, policy and kind of row level security, as the catalog has it now. After a
--- migration it is kept in memory_private.installation, and what differs later was changed by somebody.
-create or replace function memory_private.access() returns text[]
+-- Describes who may do what: one sentence for each grant, policy and kind of row level security in the catalog. A
+-- migration stores the result in memory_private.installation; a difference later on is a change that somebody made.
+create or replace function memory_private.describe_access() returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
   with relations as (
@@ -12,7 +12,7 @@ as $function$
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')),
   code as (
-    -- Where pgvector lies is another line of the doctor's.
+    -- The doctor reports the schema of pgvector on another line.
     select p.proowner, p.proacl, p.prosecdef,
            regexp_replace(p.oid::regprocedure::text, '([(,])[^(),]+\.(vector|halfvec|sparsevec)\M', '\1\2', 'g') as name
     from pg_catalog.pg_proc p
@@ -52,24 +52,24 @@ as $function$
   select coalesce(array_agg(l.line order by l.line collate "C"), '{}') from lines l
 $function$;
 
--- What holds a table's rows: itself, or its partitions.
-create or replace function memory_private.stored(p_table regclass) returns setof oid
+-- Returns the relations that store a table's rows: the table, or its partitions.
+create or replace function memory_private.storage_relations(p_table regclass) returns setof oid
 language sql stable security invoker set search_path = ''
 as $function$
   select coalesce(i.inhrelid, p_table::oid)
   from (select) t left join pg_catalog.pg_inherits i on i.inhparent = p_table
 $function$;
 
--- Of the chunks a sample: whether they have a vector of a model, or only of others, and how wide these are.
-create or replace function memory_private.sampled_vectors(p_model text) returns jsonb
+-- Samples chunks: how many have a vector of a model or only of others, and how wide these are.
+create or replace function memory_private.sample_vectors(p_model text) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
 as $function$
 declare
-  -- About ten pages of the table, wherever they lie; all of a small one.
+  -- About ten pages of the table, or all of a small one.
   v_share constant float8 := (
     select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
-    where c.oid in (select memory_private.stored('memory.working_memory_chunks')));
+    where c.oid in (select memory_private.storage_relations('memory.working_memory_chunks')));
 begin
   return (
     with chunks as materialized (
@@ -88,7 +88,7 @@ begin
 end
 $function$;
 
--- The indexes over vectors, which are used or were not built to their end.
+-- Returns the indexes over vectors that are valid, or those whose build did not finish.
 create or replace function memory_private.vector_indexes(p_valid boolean) returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
@@ -99,7 +99,8 @@ as $function$
     order by r.relname)
 $function$;
 
--- For how long work has waited: of the hundred owners whose turn is next, what a worker would take now.
+-- Returns how long work has waited, in seconds: of the hundred owners who are next, the oldest piece that a worker
+-- would claim.
 create or replace function memory_private.longest_wait() returns float8
 language sql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -122,14 +123,14 @@ set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_shipped text[] := (select i.access from memory_private.installation i);
-  v_access  text[] := memory_private.access();
+  v_access  text[] := memory_private.describe_access();
   v_dead    bigint;
 begin
   select count(*) into v_dead
     from (select w.dead_at from memory_private.work w where w.dead_at is not null order by w.dead_at limit 100) d;
   return jsonb_build_object(
     'now', clock_timestamp(), 'role', current_user,
-    -- A role that row level security binds, and that no policy lets see all, reads nothing, without an error.
+    -- A role under row level security without a policy for all rows reads nothing, and gets no error.
     'sees_all', not row_security_active('memory.conversations') or exists (
       select from pg_catalog.pg_policies p cross join lateral unnest(p.roles) r
       where p.schemaname = 'memory' and p.tablename = 'conversations' and p.cmd in ('ALL', 'SELECT') and p.qual = 'true'
@@ -138,7 +139,7 @@ begin
     'distributed', false,
     -- Citus: end
     'server', current_setting('server_version_num')::integer,
-    -- Where all that was received is replayed, nothing is behind, however long ago the last transaction was.
+    -- If everything received is replayed, the lag is zero, however old the last transaction is.
     'replay_lag_seconds', case
       when not pg_is_in_recovery() then null
       when pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()
@@ -155,7 +156,7 @@ begin
       select l from unnest(v_access) l where l <> all (coalesce(v_shipped, '{}')) order by l collate "C")),
     'missing', to_jsonb(array(
       select l from unnest(v_shipped) l where l <> all (v_access) order by l collate "C")),
-    'vectors', case when p_model is not null then memory_private.sampled_vectors(p_model) end,
+    'vectors', case when p_model is not null then memory_private.sample_vectors(p_model) end,
     'heartbeat_at', (select max(c.done_at) from memory_private.chores c),
     'expired_at', (select c.done_at from memory_private.chores c where c.name = 'expire'),
     'wait_seconds', memory_private.longest_wait(),
@@ -174,7 +175,7 @@ begin
                  where o.option_name = 'autovacuum_enabled' and not o.option_value::boolean)) as is_vacuumed,
                max(greatest(pg_catalog.pg_stat_get_last_autovacuum_time(p.oid),
                             pg_catalog.pg_stat_get_last_vacuum_time(p.oid))) as vacuumed_at
-        from pg_catalog.pg_class p where p.oid in (select memory_private.stored(c.oid::regclass))) s
+        from pg_catalog.pg_class p where p.oid in (select memory_private.storage_relations(c.oid::regclass))) s
       where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p') and not c.relispartition),
     'published', case when exists (select from pg_catalog.pg_publication p where p.pubname = 'supabase_realtime') then
       to_jsonb(array(
@@ -182,11 +183,11 @@ begin
         where t.pubname = 'supabase_realtime' and t.schemaname in ('memory', 'memory_private') order by 1)) end,
     'columns_added', to_jsonb(array(
       select format('memory.%I.%I', l.name, c)
-      from memory_private.live() l cross join lateral unnest(memory_private.published_columns(l.name)) c
+      from memory_private.realtime_tables() l cross join lateral unnest(memory_private.published_columns(l.name)) c
       where c <> all (l.columns) order by 1)),
     'columns_missing', to_jsonb(array(
       select format('memory.%I.%I', l.name, c)
-      from memory_private.live() l cross join lateral unnest(l.columns) c
+      from memory_private.realtime_tables() l cross join lateral unnest(l.columns) c
       where c <> all (memory_private.published_columns(l.name)) order by 1)),
     'unidentified', to_jsonb(array(
       select c.relname from pg_catalog.pg_class c

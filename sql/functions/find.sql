@@ -1,12 +1,12 @@
 -- Exact search: the messages that hold some texts, letter by letter.
 
--- Whether a message holds every one of some texts: in its words, or in the names and arguments of what it calls. Not what
--- the memory itself gave, nor what it was asked for: that would find itself, time and again.
-create or replace function memory_private.holds(
+-- Says whether a message contains every one of some texts, in its words or in the names and arguments of its calls.
+-- Calls and results of the memory's own tools do not count: a search would find itself.
+create or replace function memory_private.contains_texts(
   p_role    text,
   p_text    text,
   p_payload json,    -- of one that may call something; null: it does not
-  p_texts   text[],  -- as memory_private.letters gives them
+  p_texts   text[],  -- as memory_private.normalize_letters gives them
   p_case    boolean
 ) returns boolean
 language plpgsql immutable security invoker set search_path = ''
@@ -21,7 +21,7 @@ begin
   if json_typeof(p_payload #> '{data,tool_calls}') = 'array' then
     v_calls := p_payload #> '{data,tool_calls}';
   end if;
-  v_letters := memory_private.letters(p_text || coalesce((
+  v_letters := memory_private.normalize_letters(p_text || coalesce((
     select string_agg(e'\n' || (v #>> '{}'), '')
     from jsonb_array_elements(v_calls) c (call)
     cross join lateral jsonb_path_query(jsonb_build_array(c.call -> 'name', c.call -> 'args'), 'strict $.**') v
@@ -51,11 +51,11 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   c_most   constant integer := 2000; -- messages that one call looks at; a conversation counts as ten
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_newest constant boolean := p_order is not distinct from 'newest';
   v_limit  constant integer := greatest(1, least(coalesce(p_limit, 20), 100));
   v_around constant integer := greatest(0, least(coalesce(p_around, 0), 10));
-  v_bytes  bigint := (memory_private.allowed()).answer_bytes; -- what is left of them
+  v_bytes  bigint := (memory_private.current_limits()).answer_bytes; -- what is left of them
   v_texts  text[];
   v_at     timestamptz; -- the place to go on from: a conversation,
   v_id     uuid;
@@ -84,7 +84,7 @@ begin
     raise exception 'what is looked for is a list of 1 to 10 texts, each of 1 to 1000 characters'
       using errcode = 'PT400', hint = 'pass ["E-47"], for example';
   end if;
-  v_texts := array(select memory_private.letters(t, p_case) from unnest(v_texts) t);
+  v_texts := array(select memory_private.normalize_letters(t, p_case) from unnest(v_texts) t);
   if p_after is not null then
     begin
       v_at := split_part(p_after, '/', 1)::timestamptz;
@@ -96,7 +96,7 @@ begin
     end;
   end if;
 
-  -- In the order in which they were begun, which nobody changes meanwhile: so no conversation is left out or comes again.
+  -- In the order of creation, which does not change between pages: no conversation is skipped or repeated.
   for v_c in
     select c.* from memory.conversations c
      where c.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
@@ -109,7 +109,7 @@ begin
       return json_build_object('found', to_json(v_found), 'read', v_read, 'after', v_after);
     end if;
     v_read := v_read + 10;
-    v_gone := memory_private.expired(v_c, p_retention);
+    v_gone := memory_private.find_expired(v_c, p_retention);
     v_from := v_gone.first;
     v_to := v_c.next_sequence;
     if v_c.id = v_id and v_newest then
@@ -117,11 +117,12 @@ begin
     elsif v_c.id = v_id then
       v_from := greatest(v_from, v_place + 1);
     end if;
-    -- One text for each direction, so that a range is read in its order and no further than needed.
+    -- One statement for each direction, so that a range is read in index order and only as far as needed.
     for v_row in execute format($sql$
       select t.sequence, t.bytes,
              t.before < $5 and t.created_at >= $6 and t.created_at < $7 and not t.sequence <@ $8
-             and memory_private.holds(t.role, t.text, case when t.role = 'assistant' and not t.final then t.payload end, $9, $10)
+             and memory_private.contains_texts(
+               t.role, t.text, case when t.role = 'assistant' and not t.final then t.payload end, $9, $10)
                as fits
       from (select m.sequence, m.role, m.final, m.text, m.payload, m.created_at, m.bytes,
                    sum(m.bytes) over (order by m.sequence %1$s) - m.bytes as before
@@ -135,7 +136,7 @@ begin
     loop
       v_read := v_read + 1;
       v_bytes := v_bytes - v_row.bytes;
-      v_after := memory_private.cursor(v_c.created_at, v_c.id) || '/' || v_row.sequence;
+      v_after := memory_private.encode_cursor(v_c.created_at, v_c.id) || '/' || v_row.sequence;
       if v_row.fits then
         select json_build_object(
                  'thread_id', v_c.thread_id, 'agent_id', v_c.agent_id,

@@ -1,15 +1,15 @@
 -- Lists: a user's conversations as an application's sidebar shows them, and what people set of one.
 
--- A text in one line: spaces, line breaks and control characters are one space each.
+-- Returns a text as one line: each run of spaces, line breaks and control characters becomes one space.
 create or replace function memory_private.one_line(p_text text) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select btrim(regexp_replace(p_text, '[\s\u0001-\u001f\u007f-\u00a0\u2028\u2029\u3000]+', ' ', 'g'))
 $function$;
 
--- The first words of a text, in one line of so many characters at most; null if it has none. Cut between words, unless the
--- last one is very long, and never between a sign and what joins the next one to it.
-create or replace function memory_private.beginning(p_text text, p_characters integer) returns text
+-- Returns the first words of a text as one line of at most p_characters; null if there are none. The cut is between
+-- words, unless the last word is very long, and never between a character and one that combines with it.
+create or replace function memory_private.first_words(p_text text, p_characters integer) returns text
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -28,18 +28,18 @@ begin
 end
 $function$;
 
--- A conversation as a list shows it. The title is the one that a person set, or the writer's, or the first words of the
--- first question. What has expired is not shown, nor words that mention a topic which is not to be remembered.
-create or replace function memory_private.listed(
+-- Returns a conversation as a list shows it. The title is the person's, else the writer's, else the first words of
+-- the first question. What has expired, and words that mention an opted-out topic, are left out.
+create or replace function memory_private.conversation_json(
   p_conversation memory.conversations, p_retention json, p_has_topics boolean
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_gone   record := memory_private.expired(p_conversation, p_retention);
+  v_gone   record := memory_private.find_expired(p_conversation, p_retention);
   v_c      memory.conversations := v_gone.conversation;
-  v_topics text[] := case when p_has_topics then memory_private.topics(v_c.user_id, v_c.id) else '{}' end;
+  v_topics text[] := case when p_has_topics then memory_private.opted_out_topics(v_c.user_id, v_c.id) else '{}' end;
   v_title  text := v_c.title;
   v_last   record;
   v_words  text;
@@ -49,7 +49,7 @@ begin
      where b.user_id = v_c.user_id and b.conversation_id = v_c.id;
   end if;
   if v_title is null then
-    -- Of the first few only: a conversation may begin with many answers, or with images alone.
+    -- Only the first few: a conversation may begin with many answers, or with images.
     select t.text into v_title
     from (select m.role, left(m.text, 1000) as text from memory.conversation_messages m
           where m.user_id = v_c.user_id and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
@@ -57,14 +57,14 @@ begin
           order by m.sequence + 0 limit 5) t
     where t.role = 'user' and t.text <> '' limit 1;
     v_title := case when not memory_private.mentions(v_title, v_topics, v_c.language)
-                    then memory_private.beginning(v_title, 60) end;
+                    then memory_private.first_words(v_title, 60) end;
   end if;
   select m.created_at, m.role, left(m.text, 2000) as text into v_last from memory.conversation_messages m
    where m.user_id = v_c.user_id and m.conversation_id = v_c.id and (m.role = 'user' or m.final)
      and m.sequence + 0 >= v_gone.first and not m.sequence <@ v_gone.holes
    order by m.sequence + 0 desc limit 1;
   v_words := case when not memory_private.mentions(v_last.text, v_topics, v_c.language)
-                  then memory_private.beginning(v_last.text, 200) end;
+                  then memory_private.first_words(v_last.text, 200) end;
   return jsonb_build_object(
     'id', v_c.id, 'user_id', v_c.user_id, 'agent_id', v_c.agent_id, 'thread_id', v_c.thread_id,
     'title', v_title, 'metadata', coalesce(v_c.metadata, '{}'),
@@ -75,8 +75,8 @@ begin
 end
 $function$;
 
--- A place in a list of conversations, as a caller hands it back: when the conversation changed, and its id.
-create or replace function memory_private.cursor(p_at timestamptz, p_id uuid) returns text
+-- Encodes a position in a list of conversations for the caller: when the conversation changed, and its id.
+create or replace function memory_private.encode_cursor(p_at timestamptz, p_id uuid) returns text
 language sql stable security invoker set search_path = ''
 as $function$
   select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || p_id
@@ -97,7 +97,7 @@ create function public.memory_conversations(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_place  text := coalesce(p_after, p_before);
   v_limit  integer := greatest(1, least(p_limit, 1000));
   v_at     timestamptz;
@@ -122,7 +122,7 @@ begin
         using errcode = 'PT400', hint = 'pass what a page gave as before or after, as it is';
     end;
   end if;
-  -- One text a direction, so that a page is read in its order and ends where it is full.
+  -- One statement for each direction, so that a page is read in index order and ends when it is full.
   for v_row in
     execute format($sql$
       select c.* from memory.conversations c
@@ -145,12 +145,12 @@ begin
   v_topics := exists (select from memory.opt_outs o where o.user_id = v_user and o.topic is not null);
   return jsonb_build_object(
     'conversations', coalesce((
-      select jsonb_agg(memory_private.listed(c, p_retention, v_topics) order by c.updated_at desc, c.id desc)
+      select jsonb_agg(memory_private.conversation_json(c, p_retention, v_topics) order by c.updated_at desc, c.id desc)
       from unnest(v_found) c), '[]'),
     'before', case when p_after is not null or p_before is not null and v_more
-                   then memory_private.cursor(v_found[1].updated_at, v_found[1].id) end,
+                   then memory_private.encode_cursor(v_found[1].updated_at, v_found[1].id) end,
     'after', case when p_before is not null or v_more
-                  then memory_private.cursor(
+                  then memory_private.encode_cursor(
                     v_found[cardinality(v_found)].updated_at, v_found[cardinality(v_found)].id) end);
 end
 $function$;
@@ -204,7 +204,7 @@ create function public.memory_update(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_title  text := memory_private.one_line(p_title);
   v_c      memory.conversations;
   v_topics text[];
@@ -212,19 +212,19 @@ begin
   if length(v_title) > 200 then
     raise exception 'a title has more than 200 characters' using errcode = 'PT400', hint = 'pass a shorter one';
   end if;
-  perform memory_private.admit(p_metadata), memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_metadata), memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
   if not found then
     raise exception 'there is no such conversation' using errcode = 'PT404', hint = 'store a message first';
   end if;
-  v_topics := memory_private.topics(v_user, v_c.id);
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   if memory_private.mentions(v_title, v_topics, v_c.language) then
     raise exception 'the title mentions a topic that is not to be remembered'
       using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
   end if;
-  -- Not updated_at: a list keeps its order when a title changes.
+  -- Without updated_at: a new title does not change the order of a list.
   if v_title is not null then
     update memory.conversations c set title = nullif(v_title, '') where c.user_id = v_user and c.id = v_c.id;
   end if;
@@ -232,7 +232,7 @@ begin
     update memory.conversations c set metadata = p_metadata::jsonb where c.user_id = v_user and c.id = v_c.id;
   end if;
   select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = v_c.id;
-  return memory_private.listed(v_c, p_retention, cardinality(v_topics) > 0);
+  return memory_private.conversation_json(v_c, p_retention, cardinality(v_topics) > 0);
 end
 $function$;
 comment on function public.memory_update is

@@ -1,8 +1,8 @@
 -- Live: what Supabase's Realtime publishes of the memory, if it is asked to.
 
--- What Supabase's Realtime is to publish, where it is asked to: tables of the schema memory, with the columns that a page
--- shows.
-create or replace function memory_private.live() returns table (name text, columns text[])
+-- Returns what Supabase's Realtime publishes if it is asked to: tables of the schema memory with the columns that a
+-- page shows.
+create or replace function memory_private.realtime_tables() returns table (name text, columns text[])
 language sql immutable security invoker set search_path = ''
 as $function$
   values
@@ -15,7 +15,7 @@ as $function$
       'language', 'quality', 'through_sequence', 'version', 'created_at', 'updated_at'])
 $function$;
 
--- The columns of a table of the schema memory that it does publish; null: it publishes none.
+-- Returns the columns of a table of the schema memory that are published now; null: none.
 create or replace function memory_private.published_columns(p_table text) returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
@@ -23,7 +23,7 @@ as $function$
   where t.pubname = 'supabase_realtime' and t.schemaname = 'memory' and t.tablename = p_table
 $function$;
 
--- Refuse what publishes whole schemas: no table can be taken out of it, and no column.
+-- Refuses a publication of whole schemas: no table and no column can be excluded from it.
 create or replace function memory_private.check_publication() returns void
 language plpgsql stable security invoker set search_path = ''
 as $function$

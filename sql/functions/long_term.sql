@@ -18,7 +18,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_types   text[] := case when json_typeof(p_types) = 'array' then array(select json_array_elements_text(p_types)) end;
   v_facts   boolean := v_types is null or 'fact' = any (v_types);
   v_scope   uuid[];
@@ -30,8 +30,7 @@ begin
     where c.user_id = v_user and (p_agent_id is null or c.agent_id = p_agent_id)
       and (p_thread_id is null or c.thread_id = p_thread_id) and c.opted_out_at is null
       and (p_after_conversation is null or c.id >= p_after_conversation));
-  -- What a board was written for is read from there: its facts say the same in fewer words, and what no longer holds is
-  -- not among them.
+  -- If there is a board, read from it: its facts are shorter, and outdated ones are not among them.
   v_boarded := array(
     select b.conversation_id from memory.conversation_summary_boards b
     where b.user_id = v_user and b.conversation_id = any (v_scope) and b.through_sequence >= 0 and v_facts);
@@ -49,7 +48,7 @@ begin
         and (k.expires_at is null or k.expires_at > statement_timestamp())
         and k.importance >= p_min_importance::real and (v_types is null or k.type = any (v_types))
         and (p_since is null or k.said_at >= p_since)
-        -- A move that broke off before there was a board comes to its end.
+        -- Finish a move that was interrupted before there was a board.
         and (k.conversation_id <> all (v_boarded) or exists (
           select from memory.promotions p
           where p.user_id = v_user and p.target = p_target and p.conversation_id = k.conversation_id
@@ -67,8 +66,8 @@ begin
       where v_facts and i.user_id = v_user and i.conversation_id = any (v_scope) and i.kind = 'fact'
         and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
         and (i.pinned or i.importance >= p_min_importance::real) and (p_since is null or i.last_seen_at >= p_since)
-        -- Once from each message: not beside a chunk of it, nor beside an item that the board no longer has, until
-        -- forget_source has taken that back.
+        -- Only once from each message: not if a chunk of it was moved, nor if an item was moved that the board no
+        -- longer has, until forget_source has taken that back.
         and (p_target is null or not exists (
           select from memory.promotions p
           where p.user_id = v_user and p.target = p_target and p.conversation_id = i.conversation_id
@@ -135,10 +134,10 @@ create function public.memory_promote(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_rows json;
 begin
-  perform memory_private.admit(p_facts);
+  perform memory_private.check_limits(p_facts);
   if p_moved then
     -- Citus: held_promotions
     -- Citus: end
@@ -152,8 +151,8 @@ begin
     select json_agg(json_build_object('source_id', m.source_id, 'memory_id', m.memory_id)) into v_rows from moved m;
     return coalesce(v_rows, '[]');
   end if;
-  -- Written down before the move: what is moved can be found again, whatever happens in between. The same words, moved
-  -- before from another place, are known.
+  -- Recorded before the move, so that what is moved can be found whatever happens. The same words, moved before from
+  -- another place, are known.
   -- Citus: noted_promotions
   with given as (
     select i.*, k.memory_id as known
@@ -171,7 +170,7 @@ begin
     select v_user, p_target, g.conversation_id, g.source_id, g.text_id, coalesce(g.known, g.memory_id),
            array(select json_array_elements_text(g.message_ids)), g.edited_at, g.known is not null or g.repeats,
            coalesce(g.from_board, false),
-           -- Since it was read, it may have become something that is not to be remembered.
+           -- It may have been opted out since it was read.
            exists (select from memory.opt_outs o where o.user_id = v_user)
            and not exists (
              select from memory.working_memory_chunks k
@@ -230,12 +229,12 @@ create function public.memory_withdrawn(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_ids  text[] := case when json_typeof(p_message_ids) = 'array'
                         then array(select json_array_elements_text(p_message_ids)) end;
   v_rows json;
 begin
-  perform memory_private.admit(p_message_ids), memory_private.admit(p_gone);
+  perform memory_private.check_limits(p_message_ids), memory_private.check_limits(p_gone);
   delete from memory.promotions p
    where p.user_id = v_user and p.target = p_target
      and p.memory_id = any (array(select json_array_elements_text(p_gone)::uuid));
@@ -253,7 +252,7 @@ begin
              select from memory.conversation_messages m
              where m.user_id = v_user and m.conversation_id = p.conversation_id and m.message_id = any (p.message_ids)
                and m.updated_at > coalesce(p.edited_at, '-infinity'))
-           -- The board no longer has it: deleted, contradicted, taken back with its source; or it reads otherwise now.
+           -- The board no longer has it: it was deleted, contradicted, taken back with its source, or changed.
            or p.from_board and not exists (
              select from memory.conversation_board_items i
              where i.user_id = v_user and i.conversation_id = p.conversation_id and i.id = p.source_id
@@ -263,7 +262,7 @@ begin
               and (p_thread_id is null or c.thread_id = p_thread_id)
               and (p_thread_id is null or p_agent_id is null or c.agent_id = p_agent_id)
               and (v_ids is null or p.message_ids && v_ids))),
-  -- Who only said it once more goes from the record, and the memory stays.
+  -- A source that only repeated it is deleted from the record, and the memory stays.
   dropped as (
     delete from memory.promotions p
      using gone g

@@ -1,7 +1,7 @@
 -- Manifests: what stood in a prompt, in numbers. They come with the answer's append and cost it nothing if they are
 -- none; where words have changed or gone since, the reader is told.
 
--- Remove those that are too old; of a long list only the oldest are looked at.
+-- Deletes manifests that are too old, or only the oldest p_most of them.
 create or replace function memory_private.expire_manifests(
   p_user_id text, p_conversation_id uuid,
   p_most integer default null -- so many of the oldest; null: all
@@ -18,16 +18,16 @@ begin
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id
      order by k.sequence, k.id
      limit p_most offset 0) r
-   -- The owner and the conversation once more: Citus finds the node by them.
+   -- Citus finds the node by the owner and the conversation.
    where x.user_id = p_user_id and x.conversation_id = p_conversation_id
      and x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
      and x.expires_at < v_now;
 end
 $function$;
 
--- Keep the manifest that came with messages. What is none is left out, and nothing is raised: an answer is never lost for
--- it.
-create or replace function memory_private.keep_manifest(
+-- Stores the manifest that came with messages. An invalid one is ignored without an error, so that no answer is lost
+-- for it.
+create or replace function memory_private.insert_manifest(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_last bigint, p_pack json
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -37,22 +37,24 @@ declare
   v_now timestamptz := clock_timestamp();
   v_age float8 := 2592000; -- in seconds: what is said of none; 0: as long as its messages
 begin
-  if memory_private.is_recorded(p_pack, null, p_first, p_last, v_now, null) then
+  if memory_private.is_valid_manifest(p_pack, null, p_first, p_last, v_now, null) then
     if (p_pack #>> '{0,7}')::float8 >= 0 then
       v_age := least((p_pack #>> '{0,7}')::float8, 3153600000);
     end if;
     insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, made_at, expires_at, pack)
     values (p_user_id, p_conversation_id, p_last, p_first, v_now, v_now + nullif(v_age, 0) * interval '1 second', p_pack);
   end if;
-  -- A few at a time, so that what nobody cleans up does not grow.
+  -- A few at a time, so that manifests do not grow without a cleanup.
   if p_first >> 6 < p_last + 1 >> 6 then
     perform memory_private.expire_manifests(p_user_id, p_conversation_id, 100);
   end if;
 end
 $function$;
 
--- Remove the manifests of the turn that a message belongs to: up to the next question.
-create or replace function memory_private.unmanifest(p_user_id text, p_conversation_id uuid, p_sequence bigint) returns void
+-- Deletes the manifests of the turn of a message, up to the next question.
+create or replace function memory_private.delete_turn_manifests(
+  p_user_id text, p_conversation_id uuid, p_sequence bigint
+) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
@@ -67,9 +69,9 @@ begin
 end
 $function$;
 
--- The messages whose words a manifest names: those that stood there verbatim or were pointed at, and those of recalled
--- passages.
-create or replace function memory_private.named(p_pack json) returns int8multirange
+-- Returns the messages whose words a manifest refers to: those that were shown or pointed at, and those of recalled
+-- chunks.
+create or replace function memory_private.manifest_sequences(p_pack json) returns int8multirange
 language sql immutable security invoker set search_path = ''
 as $function$
   select coalesce(range_agg(int8range(t.first, least(t.last, t.first + 9999), '[]')), '{}')
@@ -81,8 +83,8 @@ as $function$
   where t.first >= 0 and t.last >= t.first
 $function$;
 
--- The items of the board that a manifest names, by the beginnings of their ids.
-create or replace function memory_private.named_items(p_pack json) returns bigint[]
+-- Returns the board items that a manifest refers to, by the prefixes of their ids.
+create or replace function memory_private.manifest_items(p_pack json) returns bigint[]
 language sql immutable security invoker set search_path = ''
 as $function$
   select array(
@@ -92,8 +94,9 @@ as $function$
     order by i.place)
 $function$;
 
--- Of items of a board, by the beginnings of their ids, when each that is still there was last edited; -infinity: never.
-create or replace function memory_private.edited_items(p_user_id text, p_conversation_id uuid, p_items bigint[])
+-- Returns when each of some board items, given by prefixes of their ids, was last edited; -infinity: never. Items
+-- that were deleted are left out.
+create or replace function memory_private.item_edit_times(p_user_id text, p_conversation_id uuid, p_items bigint[])
 returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -125,7 +128,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_limit  integer := greatest(1, least(p_limit, 200));
   v_c      memory.conversations;
   v_gone   record; -- what has expired
@@ -152,7 +155,7 @@ begin
   if not found then
     return json_build_object('manifests', '[]'::json, 'after', null);
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   for v_row in
     select x.* from memory.context_manifests x
     where x.user_id = v_user and x.conversation_id = v_c.id and x.pack is not null
@@ -167,9 +170,9 @@ begin
   v_more := cardinality(v_found) > v_limit;
   v_found := v_found[:v_limit];
 
-  -- Each message once, however many of the page name it.
+  -- Each message once, however many manifests of the page refer to it.
   select range_agg(r) into v_named
-    from unnest(v_found) x cross join lateral unnest(memory_private.named(x.pack)) r;
+    from unnest(v_found) x cross join lateral unnest(memory_private.manifest_sequences(x.pack)) r;
   select range_agg(int8range(m.sequence, m.sequence, '[]')) as sequences,
          array_agg(m.sequence) filter (where m.updated_at is not null) as edited,
          array_agg(m.updated_at) filter (where m.updated_at is not null) as edited_at
@@ -181,8 +184,9 @@ begin
         and not k.sequence <@ v_gone.messages
       order by k.sequence
       offset 0) m;
-  v_items := memory_private.edited_items(
-    v_user, v_c.id, array(select i from unnest(v_found) x cross join lateral unnest(memory_private.named_items(x.pack)) i));
+  v_items := memory_private.item_edit_times(
+    v_user, v_c.id, array(
+      select i from unnest(v_found) x cross join lateral unnest(memory_private.manifest_items(x.pack)) i));
   return json_build_object(
     'manifests', coalesce((
       select json_agg(json_build_object(
@@ -192,13 +196,14 @@ begin
                'made_at', x.made_at,
                'expires_at', x.expires_at,
                'pack', x.pack,
-               'gone', memory_private.pairs(memory_private.named(x.pack) - coalesce(v_stored.sequences, '{}')),
-               'changed', memory_private.pairs(coalesce((
+               'gone', memory_private.range_pairs(
+                 memory_private.manifest_sequences(x.pack) - coalesce(v_stored.sequences, '{}')),
+               'changed', memory_private.range_pairs(coalesce((
                  select range_agg(int8range(e.sequence, e.sequence, '[]'))
                  from unnest(v_stored.edited, v_stored.edited_at) e (sequence, at)
-                 where e.at > x.made_at and e.sequence <@ memory_private.named(x.pack)), '{}')),
+                 where e.at > x.made_at and e.sequence <@ memory_private.manifest_sequences(x.pack)), '{}')),
                'changed_items', to_json(array(
-                 select i from unnest(memory_private.named_items(x.pack)) i
+                 select i from unnest(memory_private.manifest_items(x.pack)) i
                  where coalesce((v_items ->> i::text)::timestamptz > x.made_at, true))),
                'resummarized', exists (
                  select from json_array_elements(x.pack) e

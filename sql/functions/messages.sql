@@ -1,9 +1,10 @@
--- What a client may leave out of a message: the rest is made of what it says, as Python makes it (language/messages).
--- Nothing here runs for messages that are whole, as Python sends them.
+-- What a client may leave out of a message: the rest is made of what it says. Nothing here runs for messages that are whole,
+-- as Python sends them. Both count alike: tests/cases/messages.json holds this and language/messages to the same words,
+-- characters, tokens and images.
 
--- The tokens of a text, estimated as language/tokens.py does, in twentieths: each character has a weight, and what is cut
--- into more tokens than its characters tell (a run of digits or of punctuation, a capital after a small letter) adds one.
-create or replace function memory_private.tokens(p_text text) returns bigint
+-- Estimates the tokens of a text as language/tokens.py does, in twentieths of a token. Each character has a weight.
+-- Runs of digits or punctuation, and a capital after a small letter, are split into more tokens and add to that.
+create or replace function memory_private.estimate_tokens(p_text text) returns bigint
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -36,8 +37,8 @@ begin
 end
 $function$;
 
--- The texts in a value, however deep, each with the key that it stands under; ids are left out.
-create or replace function memory_private.leaves(p_value jsonb) returns table (key text, leaf text)
+-- Returns the texts in a value at any depth, each with its key. Ids are left out.
+create or replace function memory_private.json_texts(p_value jsonb) returns table (key text, leaf text)
 language sql immutable security invoker set search_path = ''
 as $function$
   with recursive found (key, value) as (
@@ -55,15 +56,15 @@ as $function$
   select f.key, f.value #>> '{}' from found f where jsonb_typeof(f.value) = 'string'
 $function$;
 
--- Whether a text is a signature or encrypted, and so no words.
-create or replace function memory_private.is_sealed(p_key text, p_leaf text) returns boolean
+-- Says whether a text is a signature or encrypted.
+create or replace function memory_private.is_encrypted(p_key text, p_leaf text) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
   select p_key ~* 'encrypted|signature' and strpos(btrim(p_leaf), ' ') = 0
 $function$;
 
--- What is stored beside a message of an image, a sound or a file in it.
-create or replace function memory_private.image(p_block jsonb) returns jsonb
+-- Returns what is stored beside a message for an image, a sound or a file in it.
+create or replace function memory_private.media_reference(p_block jsonb) returns jsonb
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -91,16 +92,16 @@ begin
 end
 $function$;
 
--- A file's name on one line, cut where it is very long.
-create or replace function memory_private.file_name(p_text text) returns text
+-- Returns a file's name as one line, cut if it is very long.
+create or replace function memory_private.clean_file_name(p_text text) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select case when length(t.line) <= 200 then t.line else left(t.line, 200) || '…' end
   from (select btrim(regexp_replace(left(p_text, 800), '\s+', ' ', 'g')) as line) t
 $function$;
 
--- What the content of a message says. Where a block says more than its text, only Python knows the words.
-create or replace function memory_private.said(
+-- Returns the words of a message's content. Python alone knows the words of blocks that say more than their text.
+create or replace function memory_private.content_words(
   p_content jsonb, -- a text, or a list of texts and blocks
   p_calls   jsonb, -- the message's calls
   out words   text,
@@ -114,7 +115,7 @@ as $function$
 declare
   v_media  constant text[] := '{image,image_url,input_image,audio,input_audio,video,file,input_file}';
   v_names  constant text[] := '{filename,file_name,name,display_name}';
-  -- What a provider says for itself about a block, and what media say of themselves.
+  -- Fields that a provider adds to a block, and fields of media.
   v_mute   constant text[] := '{tool_use_id,tool_call_id,call_id,item_id,container_id,caller,cache_control,start_index,
     end_index,object}';
   v_plain  constant text[] := '{data,base64,file_data,bytes,b64_json,image_data,mime_type,media_type,mimeType,format,url,
@@ -126,7 +127,7 @@ declare
   v_kind   text;
   v_leaf   record;
   v_line   text;
-  -- Lists, and joined at the end, so that the time is linear in the number of blocks.
+  -- Lists that are joined at the end: the time is linear in the number of blocks.
   v_run    text[] := '{}'; -- texts that follow one another are one text
   v_lines  text[] := '{}';
   v_unsaid text[] := '{}';
@@ -147,13 +148,13 @@ begin
     then
       v_run := array_append(v_run, v_block ->> 'text');
       v_unsaid := array_append(v_unsaid, (
-        select string_agg(l.leaf, '') from jsonb_each(v_block) e cross join lateral memory_private.leaves(e.value) l
+        select string_agg(l.leaf, '') from jsonb_each(v_block) e cross join lateral memory_private.json_texts(e.value) l
         where e.key = any (v_mute)));
       strange := coalesce(strange, 'text block with ' || (
         select min(left(e.key, 64)) from jsonb_each(v_block - '{type,id,index,text}'::text[] - v_mute) e
         where e.key not in ('annotations', 'citations') or e.value <> '[]'));
     elsif v_kind in ('reasoning', 'thinking', 'redacted_thinking', 'reasoning_content') then
-      v_unsaid := array_append(v_unsaid, (select string_agg(l.leaf, '') from memory_private.leaves(v_block) l));
+      v_unsaid := array_append(v_unsaid, (select string_agg(l.leaf, '') from memory_private.json_texts(v_block) l));
     elsif v_kind in (
       'tool_use', 'function_call', 'tool_call', 'tool_call_chunk', 'invalid_tool_call', 'custom_tool_call')
     then
@@ -161,15 +162,16 @@ begin
         strange := coalesce(strange, v_kind || ' block that is not among its tool_calls');
       end if;
       v_unsaid := array_append(v_unsaid, (
-        select string_agg(l.leaf, '') from memory_private.leaves(v_block) l
-        where memory_private.is_sealed(l.key, l.leaf)));
+        select string_agg(l.leaf, '') from memory_private.json_texts(v_block) l
+        where memory_private.is_encrypted(l.key, l.leaf)));
     elsif v_kind = any (v_media) and coalesce(v_block #>> '{source,type}' not in ('text', 'content'), true) then
       media := media + 1;
-      for v_leaf in select l.key, l.leaf from memory_private.leaves(v_block) l loop
+      for v_leaf in select l.key, l.leaf from memory_private.json_texts(v_block) l loop
         if v_leaf.key = any (v_names) then
           v_line := concat_ws(E'\n', nullif(v_line, ''), format(
-            '[%s %s]', replace(replace(v_kind, 'input_', ''), '_url', ''), memory_private.file_name(v_leaf.leaf)));
-        elsif memory_private.is_sealed(v_leaf.key, v_leaf.leaf) then
+            '[%s %s]', replace(replace(v_kind, 'input_', ''), '_url', ''),
+            memory_private.clean_file_name(v_leaf.leaf)));
+        elsif memory_private.is_encrypted(v_leaf.key, v_leaf.leaf) then
           v_unsaid := array_append(v_unsaid, v_leaf.leaf);
         elsif v_leaf.leaf <> '' and v_leaf.key <> all (v_plain || v_mute)
           and v_leaf.leaf !~* '^data:[\w.+/-]*(;[^,;]{1,100}){0,5},'
@@ -182,7 +184,7 @@ begin
         strange, case when v_kind ~ '^[a-z_-]{1,40}$' then v_kind || ' block' else 'block of no known type' end);
     end if;
     if v_kind = any (v_media || '{text-plain,media,document}'::text[]) then
-      v_images := array_append(v_images, memory_private.image(v_block));
+      v_images := array_append(v_images, memory_private.media_reference(v_block));
     end if;
     if v_line <> '' then
       v_lines := array_append(v_lines, array_to_string(v_run, ''));
@@ -198,8 +200,8 @@ begin
 end
 $function$;
 
--- A model's text without the thought that it begins with, which local models write so. Python knows the other forms.
-create or replace function memory_private.without_thought(p_text text, out words text, out thought text)
+-- Removes the thinking that a model's text begins with, as local models write it. Python knows the other forms.
+create or replace function memory_private.strip_thinking(p_text text, out words text, out thought text)
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -224,8 +226,8 @@ begin
 end
 $function$;
 
--- What is stored beside a message: its words, how much it is, and its media.
-create or replace function memory_private.beside(
+-- Returns the columns beside a message's payload: its words, its size and its media.
+create or replace function memory_private.message_columns(
   p_data jsonb, -- as LangChain has it
   p_text text,  -- its words, where the client says them
   out text text, out characters bigint, out tokens bigint, out images jsonb,
@@ -239,12 +241,12 @@ declare
   v_aside  record;
   v_calls  text;
 begin
-  v_said := memory_private.said(p_data -> 'content', v_listed);
+  v_said := memory_private.content_words(p_data -> 'content', v_listed);
   if p_data ->> 'type' = 'ai' and jsonb_typeof(p_data -> 'content') = 'string' and strpos(v_said.words, 'think') > 0 then
     select t.words, v_said.unsaid || t.thought into v_said.words, v_said.unsaid
-      from memory_private.without_thought(v_said.words) t;
+      from memory_private.strip_thinking(v_said.words) t;
   end if;
-  -- What providers put beside the content.
+  -- Fields that providers put beside the content.
   for v_aside in
     select a.key, a.value, 'additional_kwargs' as place from jsonb_each(p_data -> 'additional_kwargs') a
     union all
@@ -254,7 +256,7 @@ begin
     continue when v_aside.value in ('null', '""', '[]', '{}');
     if v_aside.key in ('reasoning', 'reasoning_content', 'thinking', '__gemini_function_call_thought_signatures__') then
       v_said.unsaid := v_said.unsaid || coalesce(
-        (select string_agg(l.leaf, '') from memory_private.leaves(v_aside.value) l), '');
+        (select string_agg(l.leaf, '') from memory_private.json_texts(v_aside.value) l), '');
     elsif v_aside.key = 'refusal' and jsonb_typeof(v_aside.value) = 'string' then
       v_said.words := concat_ws(E'\n', nullif(v_said.words, ''), v_aside.value #>> '{}');
     elsif v_aside.key in (
@@ -273,15 +275,15 @@ begin
     into v_calls from jsonb_array_elements(v_listed) c;
   v_calls := coalesce(v_calls, '');
   characters := length(text) + length(v_calls) + length(v_said.unsaid);
-  tokens := 4 + memory_private.tokens(text) + memory_private.tokens(v_calls) + memory_private.tokens(v_said.unsaid)
-    + 800 * v_said.media;
+  tokens := 4 + memory_private.estimate_tokens(text) + memory_private.estimate_tokens(v_calls)
+    + memory_private.estimate_tokens(v_said.unsaid) + 800 * v_said.media;
   images := v_said.images;
   strange := v_said.strange;
 end
 $function$;
 
--- Refuse a message: where it stands and why, never what it says.
-create or replace function memory_private.refuse(p_place bigint, p_why text, p_hint text) returns void
+-- Refuses a message with its position and the reason, never with its words.
+create or replace function memory_private.raise_invalid_message(p_place bigint, p_why text, p_hint text) returns void
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 begin
@@ -289,8 +291,10 @@ begin
 end
 $function$;
 
--- Refuse what is of another type than it has to be; what is null is not there.
-create or replace function memory_private.expect(p_place bigint, p_object jsonb, p_types jsonb, p_in text default '')
+-- Refuses values of a wrong type. Null counts as absent.
+create or replace function memory_private.check_types(
+  p_place bigint, p_object jsonb, p_types jsonb, p_in text default ''
+)
 returns void
 language plpgsql immutable security invoker set search_path = ''
 as $function$
@@ -302,15 +306,15 @@ begin
    where jsonb_typeof(p_object -> t.key) not in ('null', t.value #>> '{}')
    limit 1;
   if found then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, format('has %s%s of another type', p_in, v_key), format('%s%s is %s', p_in, v_key, case v_type
         when 'string' then 'a text' when 'array' then 'a list' when 'object' then 'an object' else 'a number' end));
   end if;
 end
 $function$;
 
--- A call's arguments from the text that a model wrote; null where that is no JSON object.
-create or replace function memory_private.arguments(p_text text) returns json
+-- Parses the arguments of a call from a model's text; null if they are no JSON object.
+create or replace function memory_private.parse_arguments(p_text text) returns json
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 begin
@@ -323,8 +327,8 @@ exception when data_exception then
 end
 $function$;
 
--- A message's calls as LangChain has them, from its own form or OpenAI's.
-create or replace function memory_private.calls(
+-- Returns a message's calls as LangChain has them, from its own form or OpenAI's.
+create or replace function memory_private.normalize_calls(
   p_place bigint, p_calls json, p_invalid json, out valid json, out invalid json
 )
 language plpgsql immutable security invoker set search_path = ''
@@ -346,31 +350,33 @@ begin
   loop
     v_b := v_call.value;
     if jsonb_typeof(v_b) <> 'object' then
-      perform memory_private.refuse(p_place, 'has a call that is no object', v_hint);
+      perform memory_private.raise_invalid_message(p_place, 'has a call that is no object', v_hint);
     end if;
     select k into v_key from jsonb_object_keys(v_b) k
      where k <> all (case when v_call.is_invalid then '{name,args,id,type,error}'::text[]
                           when v_b ? 'function' then '{id,type,function,index}' else '{name,args,id,type}' end)
      limit 1;
     if found then
-      perform memory_private.refuse(p_place, format('has a call with an unknown key "%s"', left(v_key, 64)), v_hint);
+      perform memory_private.raise_invalid_message(
+        p_place, format('has a call with an unknown key "%s"', left(v_key, 64)), v_hint);
     end if;
-    perform memory_private.expect(
+    perform memory_private.check_types(
       p_place, v_b, '{"name": "string", "id": "string", "type": "string", "error": "string", "function": "object"}',
       'a call''s ');
-    perform memory_private.expect(
+    perform memory_private.check_types(
       p_place, v_b, jsonb_build_object('args', case when v_call.is_invalid then 'string' else 'object' end),
       'a call''s ');
     v_args := case when jsonb_typeof(v_b -> 'args') = 'object' then v_call.value -> 'args' else '{}' end;
     v_written := v_b ->> 'args';
     if v_b ? 'function' then
       v_b := v_b || jsonb_build_object('name', v_b #> '{function,name}', 'args', v_b #> '{function,arguments}');
-      perform memory_private.expect(p_place, v_b, '{"name": "string", "args": "string"}', 'a call''s function''s ');
+      perform memory_private.check_types(
+        p_place, v_b, '{"name": "string", "args": "string"}', 'a call''s function''s ');
       v_written := coalesce(v_b ->> 'args', '');
-      v_args := memory_private.arguments(v_written);
+      v_args := memory_private.parse_arguments(v_written);
     end if;
     if coalesce(v_b ->> 'name', '') = '' and not v_call.is_invalid then
-      perform memory_private.refuse(p_place, 'has a call without a name', v_hint);
+      perform memory_private.raise_invalid_message(p_place, 'has a call without a name', v_hint);
     end if;
     if v_call.is_invalid or v_args is null then
       v_invalid := v_invalid || json_build_object(
@@ -386,8 +392,9 @@ begin
 end
 $function$;
 
--- A message's `data` as LangChain has it: each key in its place, with what it is where nothing was said.
-create or replace function memory_private.completed(p_place bigint, p_type text, p_id text, p_data json) returns json
+-- Returns a message's `data` as LangChain has it: every key in its place, with its default where it is absent.
+create or replace function memory_private.normalize_data(p_place bigint, p_type text, p_id text, p_data json)
+returns json
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -400,21 +407,22 @@ declare
   v_calls   record;
   v_key     text;
 begin
-  perform memory_private.expect(
+  perform memory_private.check_types(
     p_place, v_data,
     '{"additional_kwargs": "object", "response_metadata": "object", "name": "string", "tool_calls": "array",
       "invalid_tool_calls": "array", "usage_metadata": "object", "tool_call_id": "string", "status": "string"}');
   if v_body is null and p_type = 'ai' and coalesce(v_data -> 'tool_calls', 'null') not in ('null', '[]') then
     v_content := '""'; -- OpenAI has null beside calls
   elsif v_body is null then
-    perform memory_private.refuse(p_place, 'has no content', 'content is a text, or a list of texts and blocks');
+    perform memory_private.raise_invalid_message(
+      p_place, 'has no content', 'content is a text, or a list of texts and blocks');
   elsif jsonb_typeof(v_body) not in ('string', 'array')
      or jsonb_path_exists(v_body, 'strict $[*] ? (@.type() != "string" && @.type() != "object")', silent => true)
   then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, 'has content of another type', 'content is a text, or a list of texts and blocks');
   end if;
-  v_calls := memory_private.calls(
+  v_calls := memory_private.normalize_calls(
     p_place,
     case when p_type = 'ai' and jsonb_typeof(v_data -> 'tool_calls') = 'array' then p_data -> 'tool_calls' end,
     case when p_type = 'ai' and jsonb_typeof(v_data -> 'invalid_tool_calls') = 'array'
@@ -423,18 +431,19 @@ begin
    where jsonb_typeof(v_data -> 'usage_metadata') = 'object'
      and coalesce(v_data -> 'usage_metadata' ->> k, '') !~ '^\d+$';
   if v_key is not null then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, format('has a usage_metadata without a number of %s', v_key),
       'usage_metadata has input_tokens, output_tokens and total_tokens');
   end if;
   if p_type = 'tool' and coalesce(v_data ->> 'tool_call_id', '') = '' then
-    perform memory_private.refuse(p_place, 'has no tool_call_id', 'pass the id of the call that it answers');
+    perform memory_private.raise_invalid_message(
+      p_place, 'has no tool_call_id', 'pass the id of the call that it answers');
   end if;
   if p_type = 'tool' and v_data ->> 'status' not in ('success', 'error') then
-    perform memory_private.refuse(p_place, 'has an unknown status', 'the status is success or error');
+    perform memory_private.raise_invalid_message(p_place, 'has an unknown status', 'the status is success or error');
   end if;
   if v_data ? 'content_blocks' then
-    perform memory_private.refuse(p_place, 'has content_blocks', 'pass them as content');
+    perform memory_private.raise_invalid_message(p_place, 'has content_blocks', 'pass them as content');
   end if;
   return (
     select json_object_agg(t.key, t.value order by t.place)
@@ -454,19 +463,19 @@ begin
              end as value
       from unnest(v_keys) with ordinality k (key, place)
       union all
-      -- What else there is stays: LangChain's messages hold any key.
+      -- Other keys stay: LangChain's messages allow any.
       select e.key, 100 + e.place, e.value from json_each(p_data) with ordinality e (key, value, place)
       where e.key <> all (v_keys)) t);
 end
 $function$;
 
--- A message that a client wrote, as Python would send it: {"role", "content", …}, or as LangChain has it, {"type",
--- "data"}, itself or as its payload. What is said beside it is taken as it is.
-create or replace function memory_private.filled(p_place bigint, p_message json) returns json
+-- Returns a client's message as Python would send it. The client sends {"role", "content", …}, or LangChain's
+-- {"type", "data"}, by itself or as its payload. What it sends beside that is kept.
+create or replace function memory_private.normalize_message(p_place bigint, p_message json) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  -- Of whom a message is, in the words of OpenAI and of LangChain.
+  -- The roles of OpenAI and the types of LangChain.
   v_types  constant jsonb := '{"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system",
     "tool": "tool"}';
   v_roles  constant jsonb := '{"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}';
@@ -484,22 +493,23 @@ begin
   begin
     v_m := p_message;
   exception when data_exception then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, 'holds what cannot be stored',
       'leave out U+0000, halves of surrogate pairs (in JavaScript: text.toWellFormed()), and numbers without end');
   end;
   if jsonb_typeof(v_m) <> 'object' then
-    perform memory_private.refuse(p_place, 'is no object', 'a message is {"role": "user", "content": "Hello"}');
+    perform memory_private.raise_invalid_message(
+      p_place, 'is no object', 'a message is {"role": "user", "content": "Hello"}');
   end if;
   select k into v_key from jsonb_object_keys(v_m) k
    where k <> all (v_parts || v_beside || '{role,type,data,payload}'::text[]) limit 1;
   if found then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, format('has an unknown key "%s"', left(v_key, 64)),
       format('the keys are role, %s, %s; or type and data, as toDict() of LangChain makes them',
              array_to_string(v_parts, ', '), array_to_string(v_beside, ', ')));
   end if;
-  perform memory_private.expect(
+  perform memory_private.check_types(
     p_place, v_m,
     '{"id": "string", "role": "string", "type": "string", "text": "string", "characters": "number", "tokens": "number",
       "images": "array", "created_at": "string", "metadata": "object", "data": "object", "payload": "object"}');
@@ -508,7 +518,7 @@ begin
 
   select min(k) into v_key from unnest('{characters,tokens}'::text[]) k where v_m ->> k !~ '^\d{1,9}$';
   if v_key is not null then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, format('has %s that are no count', v_key), 'pass a whole number, or leave it out');
   end if;
   begin
@@ -516,7 +526,7 @@ begin
       raise datetime_field_overflow;
     end if;
   exception when data_exception then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, 'has a created_at that is no time',
       'pass a time such as 2026-01-31T12:00:00Z, in JavaScript: toISOString()');
   end;
@@ -529,38 +539,40 @@ begin
     v_form := p_message -> 'payload';
     select k into v_key from json_object_keys(v_form) k where k not in ('type', 'data') limit 1;
     if found then
-      perform memory_private.refuse(
+      perform memory_private.raise_invalid_message(
         p_place, format('has a payload with an unknown key "%s"', left(v_key, 64)), 'a payload is {"type", "data"}');
     end if;
-    perform memory_private.expect(p_place, v_form::jsonb, '{"type": "string", "data": "object"}', 'a payload''s ');
+    perform memory_private.check_types(p_place, v_form::jsonb, '{"type": "string", "data": "object"}', 'a payload''s ');
   end if;
   if v_m ?| '{payload,data}' then
     v_type := v_form ->> 'type';
     v_data := v_form -> 'data';
     if not v_roles ? coalesce(v_type, '') then
-      perform memory_private.refuse(p_place, 'has no type that is known', 'the type is human, ai, system or tool');
+      perform memory_private.raise_invalid_message(
+        p_place, 'has no type that is known', 'the type is human, ai, system or tool');
     end if;
     if v_m ?| v_parts or v_m ?& '{payload,data}' or coalesce(json_typeof(v_data), 'null') = 'null' then
-      perform memory_private.refuse(
+      perform memory_private.raise_invalid_message(
         p_place, 'says what it is in two ways, or in none',
         'pass role and content, or type and data, or a payload of these');
     end if;
-    perform memory_private.expect(p_place, v_data::jsonb, '{"id": "string", "type": "string"}', 'data''s ');
+    perform memory_private.check_types(p_place, v_data::jsonb, '{"id": "string", "type": "string"}', 'data''s ');
     v_id := v_data ->> 'id';
     if v_id <> v_m ->> 'id' or v_data ->> 'type' <> v_type then
-      perform memory_private.refuse(
+      perform memory_private.raise_invalid_message(
         p_place, 'has another id or type in its data', 'leave them out of one of the two places');
     end if;
   else
     v_type := v_types ->> coalesce(v_m ->> 'role', v_m ->> 'type');
     if v_type is null then
-      perform memory_private.refuse(p_place, 'has no role that is known', 'the role is user, assistant, system or tool');
+      perform memory_private.raise_invalid_message(
+        p_place, 'has no role that is known', 'the role is user, assistant, system or tool');
     end if;
     select min(k) into v_key from unnest(v_parts) k
      where v_m ? k and (k in ('tool_calls', 'usage_metadata') and v_type <> 'ai'
                         or k in ('tool_call_id', 'artifact', 'status') and v_type <> 'tool');
     if v_key is not null then
-      perform memory_private.refuse(
+      perform memory_private.raise_invalid_message(
         p_place, format('has %s', v_key),
         'tool_calls and usage_metadata are an assistant''s; tool_call_id, artifact and status a tool''s');
     end if;
@@ -568,19 +580,19 @@ begin
       from json_each(p_message) e where e.key = any (v_parts);
   end if;
   if v_types ->> (v_m ->> 'role') is distinct from v_type and v_m ? 'role' then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, 'has a role that is unknown, or not its type''s', 'the role is user, assistant, system or tool');
   end if;
 
   v_id := coalesce(v_m ->> 'id', v_id, 'lc_' || gen_random_uuid()); -- the prefix: providers are not sent it
   if octet_length(v_id) not between 1 and 512 or v_id ~ '[\u0001-\u001f\u007f-\u009f]' then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, 'has an id that cannot name it', 'an id has 1 to 512 bytes and no control characters');
   end if;
-  v_data := memory_private.completed(p_place, v_type, v_id, v_data);
-  v_made := memory_private.beside(v_data::jsonb, v_m ->> 'text');
+  v_data := memory_private.normalize_data(p_place, v_type, v_id, v_data);
+  v_made := memory_private.message_columns(v_data::jsonb, v_m ->> 'text');
   if v_made.strange is not null then
-    perform memory_private.refuse(
+    perform memory_private.raise_invalid_message(
       p_place, format('has words that are not known here: %s', v_made.strange), 'pass what the message says as text');
   end if;
   return json_build_object(
@@ -596,10 +608,10 @@ begin
 end
 $function$;
 
--- Messages as Python would send them: those that are whole already stay as they are.
-create or replace function memory_private.fill(p_given json) returns json
+-- Returns messages as Python would send them. Complete ones stay as they are.
+create or replace function memory_private.normalize_messages(p_given json) returns json
 language sql volatile security invoker set search_path = ''
 as $function$
-  select json_agg(memory_private.filled(e.place - 1, e.value) order by e.place)
+  select json_agg(memory_private.normalize_message(e.place - 1, e.value) order by e.place)
   from json_array_elements(p_given) with ordinality e (value, place)
 $function$;

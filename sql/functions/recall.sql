@@ -1,6 +1,7 @@
 -- Recall: what was said and fits a question, by meaning and by words, in one call.
 
--- The chunks of one user that fit a question best, and those that fit each further one. p_conversations is the scope.
+-- Finds the chunks of one user that fit a question best, and those that fit each further question. p_conversations
+-- is the scope.
 create or replace function memory_private.recall(p_user_id text, p_conversations uuid[], p_ask json) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -10,7 +11,7 @@ declare
   v_first json;
   v_found json[] := '{}';
 begin
-  perform memory_private.admit(p_ask);
+  perform memory_private.check_limits(p_ask);
   if json_array_length(v_more) > 15 then
     raise exception 'a recall has more than 16 questions' using errcode = 'PT400', hint = 'ask fewer at once';
   end if;
@@ -21,6 +22,162 @@ begin
   return case when cardinality(v_found) = 0 then v_first else json_build_object(
     'chunks', v_first -> 'chunks', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate',
     'by_meaning', v_first -> 'by_meaning', 'more', array_to_json(v_found)) end;
+end
+$function$;
+
+-- Returns the speakers of a scope that a question names, the names that it uses, and the speakers' own names where
+-- these differ.
+create or replace function memory_private.named_speakers(
+  p_user_id text, p_conversations uuid[], p_languages text[], p_names text[],
+  out speakers text[], out names text[], out meant text[]
+)
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  speakers := '{}';
+  names := '{}';
+  if p_names <> '{}' then
+    select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into speakers, names
+      from memory.conversations c, unnest(c.speakers) s, unnest(p_names) n
+     where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+    select speakers || coalesce(array_agg(distinct m.speaker), '{}'),
+           names || coalesce(array_agg(distinct m.name), '{}'), array_agg(distinct m.word)
+      into speakers, names, meant
+      from memory_private.match_speakers(
+        p_user_id, p_conversations, p_languages, array(
+          select lower(n) from unnest(p_names) n where lower(n) <> all (names))) m;
+  end if;
+end
+$function$;
+
+-- Sets how many neighbors the vector index looks for. A setting in the function's header would need a superuser.
+-- Before pgvector 0.8 an index scan stops after its nearest, of all users: there it looks for more.
+create or replace function memory_private.tune_vector_index(p_max_ranked integer) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if (select string_to_array(e.extversion, '.')::integer[] >= '{0,8}' from pg_catalog.pg_extension e
+      where e.extname = 'vector') then
+    perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
+            set_config('hnsw.ef_search', case when p_max_ranked <= 100 then '100' else '200' end, true);
+  else
+    perform set_config('hnsw.ef_search', '1000', true);
+  end if;
+end
+$function$;
+
+-- Chooses from ranked chunks, the best first, while there is room. A chunk that does not fit is passed over, and a
+-- repeat does not count. p_ask has the limits, as in recall_one.
+create or replace function memory_private.choose_chunks(
+  p_user_id text, p_ranked record, p_ask record,
+  out chosen     integer[], -- their ranks,
+  out ids        uuid[],    -- and their ids
+  out taken      uuid[],    -- what is returned,
+  out taken_by   integer[], -- and together with which rank
+  out is_full    boolean,   -- whether no more has room
+  out has_passed boolean    -- whether something was passed over
+)
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_conversation constant uuid[] := p_ranked.conversations;
+  v_place        constant bigint[] := p_ranked.places;
+  v_part         constant integer[] := p_ranked.parts;
+  v_id           constant uuid[] := p_ranked.ids;
+  v_characters   constant integer[] := p_ranked.sizes;
+  v_hash         constant text[] := p_ranked.hashes;
+  v_seen         text[] := '{}';
+  v_keys         uuid[];
+  v_size         bigint;
+  v_left         bigint := p_ask.characters;
+  v_fit          integer := 0; -- so many are returned for which there is room
+begin
+  chosen := '{}';
+  ids := '{}';
+  taken := '{}';
+  taken_by := '{}';
+  has_passed := false;
+  for v_rank in 1..coalesce(cardinality(v_place), 0) loop
+    exit when (v_fit >= p_ask.max_chunks or v_left <= 0) and cardinality(chosen) >= p_ask.pool;
+    continue when v_hash[v_rank] = any (v_seen);
+    v_keys := array[v_id[v_rank]];
+    v_size := v_characters[v_rank];
+    if p_ask.has_context then
+      select array_agg(t.id), sum(t.characters) into v_keys, v_size
+        from memory_private.surrounding_chunks(
+          p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], p_ask.neighbors, p_ask.whole,
+          case when v_conversation[v_rank] = p_ask.conversation then p_ask.expired end) t
+       where t.id <> all (taken);
+      continue when v_keys is null;
+    end if;
+    if v_fit < p_ask.max_chunks and v_size <= v_left then
+      v_fit := v_fit + 1;
+      v_left := v_left - v_size;
+      taken := taken || v_keys;
+      taken_by := taken_by || array_fill(v_rank, array[cardinality(v_keys)]);
+    else
+      has_passed := has_passed or v_size > v_left;
+      continue when cardinality(chosen) >= p_ask.pool;
+    end if;
+    chosen := chosen || v_rank;
+    ids := ids || v_id[v_rank];
+    v_seen := v_seen || v_hash[v_rank];
+  end loop;
+  is_full := (v_fit >= p_ask.max_chunks or v_left <= 0) and cardinality(chosen) >= p_ask.pool;
+end
+$function$;
+
+-- Returns the chosen chunks as JSON, each once: with itself if it was found, else with the best of those that it
+-- surrounds. In a pool the best is not known yet, so there it comes with each.
+create or replace function memory_private.chosen_chunks(
+  p_user_id text, p_ranked record, p_chosen record, p_ask record
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_conversation constant uuid[] := p_ranked.conversations;
+  v_place        constant bigint[] := p_ranked.places;
+  v_part         constant integer[] := p_ranked.parts;
+  v_score        constant float8[] := p_ranked.scores;
+  v_similarity   constant float8[] := p_ranked.similarities;
+  v_word         constant float8[] := p_ranked.worded;
+  v_parts        constant real[] := p_ranked.parted;
+  v_chosen       constant integer[] := p_chosen.chosen;
+  v_ids          constant uuid[] := p_chosen.ids;
+  v_taken        constant uuid[] := p_chosen.taken;
+  v_by           constant integer[] := p_chosen.taken_by;
+  v_found        json;
+begin
+  -- Citus: found_chunks
+  select json_agg(json_build_object(
+           'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
+           'score_parts', json_strip_nulls(json_build_object(
+             'words', nullif(v_parts[r.rank][1], 0), 'meaning', nullif(v_parts[r.rank][2], 0),
+             'around', nullif(v_parts[r.rank][3], 0), 'speaker', nullif(v_parts[r.rank][4], 0),
+             'date', nullif(v_parts[r.rank][5], 0), 'kind', nullif(v_parts[r.rank][6], 0),
+             'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
+             'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0))),
+           'chunk', memory_private.chunk_json(k, c), 'before', u.before, 'after', u.after) order by r.position)
+    into v_found
+    from unnest(v_chosen) with ordinality as r (rank, position)
+    cross join lateral (
+      select k.* from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = v_conversation[r.rank]
+        and k.place between v_place[r.rank] and v_place[r.rank] and k.part = v_part[r.rank]
+      order by k.place offset 0) k
+    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
+    left join lateral (
+      select json_agg(memory_private.chunk_json(n, c) order by n.place, n.part)
+               filter (where (n.place, n.part) < (k.place, k.part)) as before,
+             json_agg(memory_private.chunk_json(n, c) order by n.place, n.part)
+               filter (where (n.place, n.part) > (k.place, k.part)) as after
+      from memory_private.surrounding_chunks(
+        p_user_id, k.conversation_id, k.place, k.part, p_ask.neighbors, p_ask.whole,
+        case when k.conversation_id = p_ask.conversation then p_ask.expired end) n
+      where p_ask.has_context and (
+        p_ask.pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank)) u on true;
+  -- Citus: end
+  return coalesce(v_found, '[]');
 end
 $function$;
 
@@ -43,225 +200,129 @@ as $function$
 declare
   v_ask        record;
   v_asked      record;
-  v_limit      integer;
-  v_left       bigint;
-  v_pool       integer; -- so many are returned whether there is room or not,
-  v_fit        integer; -- and so many are for which there is
-  v_most       integer;
-  v_joins      boolean;
-  v_speakers   text[]; -- those of the scope that the question names,
-  v_named      text[]; -- and how it names them,
-  v_meant      text[]; -- and what they are called where that is another name
+  v_names      record; -- who is named
   v_vector     {{vector_schema}}.halfvec;
   v_width      integer;
-  v_lexemes    text[];
   v_languages  text[];
   v_chunks     bigint;
-  v_candidates boolean;
+  v_candidates boolean; -- whether only what comes near is compared
   v_indexed    boolean;
-  v_near_in    uuid[];
-  v_near_at    bigint[];
-  v_wide       boolean;
-  v_near       integer;
-  v_statement  text;
-  v_is_cut     boolean := false;
-  -- What is ranked, the best first.
-  v_conversation uuid[]; v_place bigint[]; v_part integer[]; v_id uuid[]; v_characters integer[]; v_hash text[];
-  v_score float8[]; v_similarity float8[]; v_word float8[]; v_parts real[];
-  v_chosen     integer[];
-  v_ids        uuid[];
-  v_seen       text[];
-  v_taken      uuid[]; -- what is returned,
-  v_by         integer[]; -- and together with which
-  v_keys       uuid[];
-  v_size       bigint;
-  v_passed     boolean;
-  v_found      json;
-  v_expired    int8multirange; -- of the conversation that "before" names
-  v_without    int8multirange; -- with what is from its sequence on
+  v_query      record; -- what is ranked by; memory_private.rank_all has the names
+  v_ranked     record; -- what is ranked, the best first
+  v_chosen     record;
+  v_is_cut     boolean;
 begin
-  select a.* into v_ask from json_to_record(p_ask) as a (
-    model text, zone text, since timestamptz, until timestamptz, types text[], min_importance float8,
-    min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
-    whole boolean, fusion text, weights json, exact_below bigint);
+  select a.model, a.zone, a.since, a.until, a.types, a.min_importance, a.min_similarity, a.whole, a.weights,
+         a.exact_below, coalesce(a.fusion, '') = 'rrf' as is_rrf,
+         greatest(0, least(coalesce(a."limit", 1000), 1000)) as max_chunks,
+         greatest(0, least(coalesce(a.characters, 2000000), 2000000)) as characters,
+         greatest(0, least(coalesce(a.neighbors, 0), 20)) as neighbors,
+         greatest(0, least(coalesce(a.pool, 0), 200)) as pool,
+         coalesce(a.neighbors > 0 or a.whole, false) as has_context,
+         (a.before ->> 'conversation')::uuid as conversation,
+         (a.before ->> 'sequence')::bigint as sequence,
+         coalesce((a.before ->> 'expired')::int8multirange, '{}') as expired
+    into v_ask
+    from json_to_record(p_ask) as a (
+      model text, zone text, since timestamptz, until timestamptz, types text[], min_importance float8,
+      min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
+      whole boolean, fusion text, weights json, exact_below bigint);
   select q.* into v_asked from json_to_record(p_question) as q (
     query text, vectors json, names text[], dates json, wants text[]);
-  v_expired := coalesce((v_ask.before ->> 'expired')::int8multirange, '{}');
-  v_without := nullif(v_expired + case when v_ask.before ->> 'sequence' is null then '{}' else
-    int8multirange(int8range((v_ask.before ->> 'sequence')::bigint, null)) end, '{}');
-  v_limit := greatest(0, least(coalesce(v_ask.limit, 1000), 1000));
-  v_ask.characters := greatest(0, least(coalesce(v_ask.characters, 2000000), 2000000));
-  v_ask.neighbors := greatest(0, least(coalesce(v_ask.neighbors, 0), 20));
-  v_pool := greatest(0, least(coalesce(v_ask.pool, 0), 200));
-  v_most := greatest(least(v_limit, v_ask.characters / 40), v_pool) * 2 + 50; -- ranked, so that repeats may fall out
-  v_joins := coalesce(v_ask.neighbors > 0 or v_ask.whole, false);
   select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
-  -- Who of those who speak here is named in the question; their names say little about what is meant.
-  v_speakers := '{}';
-  v_named := '{}';
-  if v_asked.names <> '{}' then
-    select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into v_speakers, v_named
-      from memory.conversations c, unnest(c.speakers) s, unnest(v_asked.names) n
-     where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
-    select v_speakers || coalesce(array_agg(distinct m.speaker), '{}'),
-           v_named || coalesce(array_agg(distinct m.name), '{}'), array_agg(distinct m.word)
-      into v_speakers, v_named, v_meant
-      from memory_private.meant(
-        p_user_id, p_conversations, v_languages, array(
-          select lower(n) from unnest(v_asked.names) n where lower(n) <> all (v_named))) m;
-  end if;
+  -- Names of speakers say little about the subject of a question.
+  v_names := memory_private.named_speakers(p_user_id, p_conversations, v_languages, v_asked.names);
   select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
     from json_array_elements(coalesce(v_asked.vectors, '[]')) e
-   where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_named))
+   where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_names.names))
    order by json_array_length(e -> 'names') desc limit 1;
   if v_vector is not null then
     v_width := {{vector_schema}}.vector_dims(v_vector);
     perform memory_private.check_model(p_user_id, p_conversations, v_ask.model, v_width);
   end if;
-  v_lexemes := array(
-    select distinct w.lexeme
-    from unnest(v_languages) as l (name),
-         -- Who is meant is found by the right name, whatever the question calls them.
-         memory_private.lexemes(l.name, concat_ws(' ', left(v_asked.query, 10000), array_to_string(v_meant, ' '))) w
-    limit 200);
+  select p_user_id as user_id, p_conversations as conversations,
+         array(
+           select distinct w.lexeme
+           from unnest(v_languages) as l (name),
+                -- A speaker is found by the right name, whatever name the question uses.
+                memory_private.lexemes(
+                  l.name, concat_ws(' ', left(v_asked.query, 10000), array_to_string(v_names.meant, ' '))) w
+           limit 200) as lexemes,
+         v_vector as vector, v_ask.model, v_chunks as chunks, v_ask.since, v_ask.until, v_ask.types,
+         v_ask.min_importance, v_ask.conversation,
+         nullif(v_ask.expired + case when v_ask.sequence is null then '{}' else
+           int8multirange(int8range(v_ask.sequence, null)) end, '{}') as without,
+         v_width as width, v_names.speakers, coalesce(v_asked.wants, '{}') as wants,
+         coalesce(v_asked.dates, '[]') as dates, coalesce(v_ask.zone, 'UTC') as zone,
+         coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity,
+         -- More than needed, because repeats are dropped.
+         (greatest(least(v_ask.max_chunks, v_ask.characters / 40), v_ask.pool) * 2 + 50)::integer as max_ranked,
+         -- Read all postings of the user if the scope is a good part of the user's conversations.
+         cardinality(p_conversations) > 8 and (
+           select count(*) from (
+             select from memory.conversations c where c.user_id = p_user_id
+             limit 4 * cardinality(p_conversations) + 1) c)
+           <= 4 * cardinality(p_conversations) as reads_all,
+         null::uuid[] as near_conversations, null::bigint[] as near_places, null::integer as max_near
+    into v_query;
 
-  -- Everything in a small scope is looked at. In a large one only what comes near by meaning or by words, with its
+  -- In a small scope everything is compared. In a large one only candidates by meaning or words are, with their
   -- neighbors; by meaning through the index if there is one.
-  v_candidates := v_chunks > coalesce(v_ask.exact_below, 2000) and (v_vector is not null or v_lexemes <> '{}');
+  v_candidates := v_chunks > coalesce(v_ask.exact_below, 2000) and (v_vector is not null or v_query.lexemes <> '{}');
   v_indexed := v_candidates and to_regclass(format('memory.chunk_embeddings_hnsw_%s', v_width)) is not null;
   if v_indexed then
-    -- In the body: in the function's header it would need a superuser. Before pgvector 0.8 an index gives its nearest once,
-    -- of whoever they are: the more are asked for.
-    if (select string_to_array(e.extversion, '.')::integer[] >= '{0,8}' from pg_catalog.pg_extension e
-        where e.extname = 'vector') then
-      perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
-              set_config('hnsw.ef_search', case when v_most <= 100 then '100' else '200' end, true);
-    else
-      perform set_config('hnsw.ef_search', '1000', true);
-    end if;
+    perform memory_private.tune_vector_index(v_query.max_ranked);
   end if;
-  -- Of a user's words all are read where the scope has a good part of what the user has.
-  v_wide := cardinality(p_conversations) > 8 and (
-    select count(*) from (
-      select from memory.conversations c where c.user_id = p_user_id limit 4 * cardinality(p_conversations) + 1) c)
-    <= 4 * cardinality(p_conversations);
   loop
-    -- Whole scopes are joined by hashing, whatever the planner takes their size for; a lateral look-up stays one.
+    -- Join whole scopes by hashing, whatever size the planner expects; lateral look-ups stay as they are.
     perform set_config('enable_nestloop', 'off', true), set_config('enable_sort', 'on', true);
-    -- So many candidates by meaning, and as many by words.
-    v_near := least(greatest(v_most, case when v_indexed then 50 else 100 end), 200);
-    v_near_in := null;
-    v_near_at := null;
+    -- The number of candidates by meaning, and of those by words.
+    v_query.max_near := least(greatest(v_query.max_ranked, case when v_indexed then 50 else 100 end), 200);
+    v_query.near_conversations := null;
+    v_query.near_places := null;
     if v_candidates and v_vector is not null then
-      execute memory_private.near(v_indexed, v_width)
-        into v_near_in, v_near_at
-        using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-              v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_near;
-      if v_indexed and coalesce(cardinality(v_near_at), 0) < v_near then
+      execute memory_private.nearest_sql(v_indexed, v_width)
+        into v_query.near_conversations, v_query.near_places
+        using p_user_id, p_conversations, v_query.lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
+              v_ask.types, v_ask.min_importance, v_ask.conversation, v_query.without, v_query.max_near;
+      if v_indexed and coalesce(cardinality(v_query.near_places), 0) < v_query.max_near then
         v_indexed := false; -- the index gave up, or there are no more: looked at one by one
         continue;
       end if;
     end if;
-    v_statement := 'select * from memory_private.' || case when v_candidates then 'rank_near' else 'rank_all' end
-      || '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,'
-      || ' $25)';
-    execute case when coalesce(v_ask.fusion, '') = 'rrf' then memory_private.ranking(v_candidates) else v_statement end
-      into v_conversation, v_place, v_part, v_id, v_characters, v_hash, v_score, v_similarity, v_word, v_parts, v_is_cut
-      using p_user_id, p_conversations, v_lexemes, v_vector, v_ask.model, v_chunks, v_ask.since, v_ask.until,
-            v_ask.types, v_ask.min_importance, (v_ask.before ->> 'conversation')::uuid, v_without, v_width, v_speakers,
-            coalesce(v_asked.wants, '{}'), coalesce(v_asked.dates, '[]'), coalesce(v_ask.zone, 'UTC'),
-            coalesce(v_ask.weights, '{}'), coalesce(v_ask.fusion, '') = 'rrf', v_ask.min_similarity, v_most,
-            v_wide, v_near_in, v_near_at, v_near;
-    v_is_cut := v_is_cut or v_near_at is not null and (cardinality(v_near_at) = v_near or v_chunks > 500);
+    execute format('select * from memory_private.%I($1)', case when v_ask.is_rrf then 'fuse' else 'rank' end
+        || case when v_candidates then '_near' else '_all' end)
+      into v_ranked using v_query;
+    v_is_cut := v_ranked.cut or v_query.near_places is not null
+      and (cardinality(v_query.near_places) = v_query.max_near or v_chunks > 500);
     perform set_config('enable_nestloop', 'on', true), set_config('enable_sort', 'off', true);
 
-    -- From the best on, as long as there is room. What no longer fits is passed over, and a repeat is not counted.
-    v_chosen := '{}'; v_ids := '{}'; v_seen := '{}'; v_taken := '{}'; v_by := '{}';
-    v_left := v_ask.characters;
-    v_fit := 0;
-    v_passed := false;
-    for v_rank in 1..coalesce(cardinality(v_place), 0) loop
-      exit when (v_fit >= v_limit or v_left <= 0) and cardinality(v_chosen) >= v_pool;
-      continue when v_hash[v_rank] = any (v_seen);
-      v_keys := array[v_id[v_rank]];
-      v_size := v_characters[v_rank];
-      if v_joins then
-        select array_agg(t.id), sum(t.characters) into v_keys, v_size
-          from memory_private.together(
-            p_user_id, v_conversation[v_rank], v_place[v_rank], v_part[v_rank], v_ask.neighbors, v_ask.whole,
-            case when v_conversation[v_rank] = (v_ask.before ->> 'conversation')::uuid then v_expired end) t
-         where t.id <> all (v_taken);
-        continue when v_keys is null;
-      end if;
-      if v_fit < v_limit and v_size <= v_left then
-        v_fit := v_fit + 1;
-        v_left := v_left - v_size;
-        v_taken := v_taken || v_keys;
-        v_by := v_by || array_fill(v_rank, array[cardinality(v_keys)]);
-      else
-        v_passed := v_passed or v_size > v_left;
-        continue when cardinality(v_chosen) >= v_pool;
-      end if;
-      v_chosen := v_chosen || v_rank;
-      v_ids := v_ids || v_id[v_rank];
-      v_seen := v_seen || v_hash[v_rank];
-    end loop;
-    exit when (v_fit >= v_limit or v_left <= 0) and cardinality(v_chosen) >= v_pool;
-    -- Neither repeats nor a filter must leave fewer than there are: then more is ranked, and at last everything.
-    if cardinality(v_place) >= v_most and not (v_passed and v_chosen <> '{}') then
-      v_most := v_most * 20;
-    elsif v_candidates and v_is_cut and not (v_passed and v_chosen <> '{}') then
+    v_chosen := memory_private.choose_chunks(p_user_id, v_ranked, v_ask);
+    exit when v_chosen.is_full;
+    -- Repeats and filters must not leave fewer than there are: rank more, and finally everything.
+    if cardinality(v_ranked.places) >= v_query.max_ranked and not (v_chosen.has_passed and v_chosen.chosen <> '{}') then
+      v_query.max_ranked := v_query.max_ranked * 20;
+    elsif v_candidates and v_is_cut and not (v_chosen.has_passed and v_chosen.chosen <> '{}') then
       v_candidates := false;
       v_indexed := false;
     else
       exit;
     end if;
   end loop;
-
-  -- Each chunk once: what was found by itself stands there, what comes with several stands with the best of them. Of a
-  -- pool it is not known yet which will be the best.
-  -- Citus: found_chunks
-  select json_agg(json_build_object(
-           'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
-           'score_parts', json_strip_nulls(json_build_object(
-             'words', nullif(v_parts[r.rank][1], 0), 'meaning', nullif(v_parts[r.rank][2], 0),
-             'around', nullif(v_parts[r.rank][3], 0), 'speaker', nullif(v_parts[r.rank][4], 0),
-             'date', nullif(v_parts[r.rank][5], 0), 'kind', nullif(v_parts[r.rank][6], 0),
-             'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
-             'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0))),
-           'chunk', memory_private.shown(k, c), 'before', u.before, 'after', u.after) order by r.position)
-    into v_found
-    from unnest(v_chosen) with ordinality as r (rank, position)
-    cross join lateral (
-      select k.* from memory.working_memory_chunks k
-      where k.user_id = p_user_id and k.conversation_id = v_conversation[r.rank]
-        and k.place between v_place[r.rank] and v_place[r.rank] and k.part = v_part[r.rank]
-      order by k.place offset 0) k
-    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
-    left join lateral (
-      select json_agg(memory_private.shown(n, c) order by n.place, n.part)
-               filter (where (n.place, n.part) < (k.place, k.part)) as before,
-             json_agg(memory_private.shown(n, c) order by n.place, n.part)
-               filter (where (n.place, n.part) > (k.place, k.part)) as after
-      from memory_private.together(
-        p_user_id, k.conversation_id, k.place, k.part, v_ask.neighbors, v_ask.whole,
-        case when k.conversation_id = (v_ask.before ->> 'conversation')::uuid then v_expired end) n
-      where v_joins and (
-        v_pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank)) u on true;
-  -- Citus: end
   return json_build_object(
-    'chunks', coalesce(v_found, '[]'),
+    'chunks', memory_private.chosen_chunks(p_user_id, v_ranked, v_chosen, v_ask),
     'searched', v_chunks,
     'approximate', v_candidates,
-    'by_meaning', exists (select from unnest(v_similarity) s where s is not null));
+    'by_meaning', exists (select from unnest(v_ranked.similarities) s where s is not null));
 end
 $function$;
 
--- Who of those who speak in a scope is meant by names (in lower case) that none of them has: whose name begins so, such as
--- Mel; or, where nobody ever said the word, whose name of four letters or more differs by one edit, or of eight by two.
-create or replace function memory_private.meant(
+-- Returns the speakers that are meant by names (in lower case) which no speaker has: those whose name begins so,
+-- such as Mel; or, if no chunk contains the word, those whose name of four letters or more is one edit away, or of
+-- eight or more two.
+create or replace function memory_private.match_speakers(
   p_user_id text, p_conversations uuid[], p_languages text[], p_names text[]
 ) returns table (name text, speaker text, word text)
 language plpgsql stable security invoker set search_path = ''
@@ -287,7 +348,7 @@ begin
     cross join lateral unnest(string_to_array(lower(left(s.speaker, 200)), ' ')) as w (word)
     where length(n.name) between 3 and 40
       and (starts_with(w.word, n.name)
-           or memory_private.differs(n.name, w.word, case when length(w.word) < 4 then 0
+           or memory_private.within_edit_distance(n.name, w.word, case when length(w.word) < 4 then 0
                                                           when length(w.word) < 8 then 1 else 2 end)
               and not exists (
                 select from unnest(p_languages) as l (language)
@@ -297,8 +358,9 @@ begin
 end
 $function$;
 
--- Whether two words are at most so many edits apart: a letter more, less or another, or two that changed places.
-create or replace function memory_private.differs(p_one text, p_two text, p_edits integer) returns boolean
+-- Says whether two words are at most p_edits edits apart. An edit inserts, deletes or replaces a letter, or swaps
+-- two neighbors.
+create or replace function memory_private.within_edit_distance(p_one text, p_two text, p_edits integer) returns boolean
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -315,16 +377,16 @@ begin
   end loop;
   p_one := substr(p_one, v_same + 1);
   p_two := substr(p_two, v_same + 1);
-  return memory_private.differs(substr(p_one, 2), substr(p_two, 2), p_edits - 1)
-    or memory_private.differs(substr(p_one, 2), p_two, p_edits - 1)
-    or memory_private.differs(p_one, substr(p_two, 2), p_edits - 1)
+  return memory_private.within_edit_distance(substr(p_one, 2), substr(p_two, 2), p_edits - 1)
+    or memory_private.within_edit_distance(substr(p_one, 2), p_two, p_edits - 1)
+    or memory_private.within_edit_distance(p_one, substr(p_two, 2), p_edits - 1)
     or left(p_one, 2) = reverse(left(p_two, 2))
-       and memory_private.differs(substr(p_one, 3), substr(p_two, 3), p_edits - 1);
+       and memory_private.within_edit_distance(substr(p_one, 3), substr(p_two, 3), p_edits - 1);
 end
 $function$;
 
--- What is returned together with a chunk that was found: itself, its neighbors, or its stretch.
-create or replace function memory_private.together(
+-- Returns a chunk with its neighbors, or with its whole stretch.
+create or replace function memory_private.surrounding_chunks(
   p_user_id text, p_conversation_id uuid, p_place bigint, p_part integer, p_reach integer, p_whole boolean,
   p_expired int8multirange default null -- sequences
 ) returns setof memory.working_memory_chunks
@@ -352,8 +414,10 @@ begin
 end
 $function$;
 
--- A chunk as it is returned.
-create or replace function memory_private.shown(p_chunk memory.working_memory_chunks, p_conversation memory.conversations)
+-- Returns a chunk as JSON.
+create or replace function memory_private.chunk_json(
+  p_chunk memory.working_memory_chunks, p_conversation memory.conversations
+)
 returns json
 language sql stable security invoker set search_path = ''
 as $function$
@@ -365,26 +429,38 @@ as $function$
     'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
 $function$;
 
--- What a question leaves of the chunks k.
-create or replace function memory_private.wanted() returns text
+-- Returns the condition on the chunks k that a question's filters make; the arguments are the names of the filters
+-- in the statement.
+create or replace function memory_private.chunk_filter_sql(
+  p_since text, p_until text, p_types text, p_min_importance text, p_conversation text, p_without text
+) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
-  select $sql$ not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
-    and ($7 is null or k.said_at >= $7) and ($8 is null or k.said_at < $8)
-    and ($9 is null or k.type = any ($9)) and ($10 is null or k.importance >= $10)
-    and ($12 is null or k.conversation_id <> $11
-         or not int8range(k.from_sequence, k.to_sequence, '[]') && $12) $sql$
+  select format($sql$ not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
+    and (%1$s is null or k.said_at >= %1$s) and (%2$s is null or k.said_at < %2$s)
+    and (%3$s is null or k.type = any (%3$s)) and (%4$s is null or k.importance >= %4$s)
+    and (%6$s is null or k.conversation_id <> %5$s
+         or not int8range(k.from_sequence, k.to_sequence, '[]') && %6$s) $sql$,
+    p_since, p_until, p_types, p_min_importance, p_conversation, p_without)
 $function$;
 
--- The statement that finds the nearest by meaning in a large scope. Here and below each conversation is a look-up of its
--- own: of `conversation_id = any ($2)` Postgres 15 and 16 make a filter, which reads all that the user has.
-create or replace function memory_private.near(p_indexed boolean, p_width integer) returns text
+-- Returns the same for the functions that rank.
+create or replace function memory_private.query_filter_sql() returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select memory_private.chunk_filter_sql(
+    'v_since', 'v_until', 'v_types', 'v_min_importance', 'v_conversation', 'v_without')
+$function$;
+
+-- Returns the statement that finds the nearest vectors in a large scope. Here and below each conversation is one
+-- look-up: Postgres 15 and 16 turn `conversation_id = any ($2)` into a filter, which reads all chunks of the user.
+create or replace function memory_private.nearest_sql(p_indexed boolean, p_width integer) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
   select array_agg(n.conversation_id), array_agg(n.place)
   from ($sql$
-    -- Through the index, what is not wanted is passed over while it is read.
+    -- An index scan skips filtered chunks as it reads.
     || case when p_indexed then format($sql$
     select e.conversation_id, e.place
     from memory.chunk_embeddings e
@@ -395,7 +471,8 @@ as $function$
         and %1$s order by k.place offset 0) k
     where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
     order by e.embedding::{{vector_schema}}.halfvec(%2$s) operator({{vector_schema}}.<#>) $4::{{vector_schema}}.halfvec(%2$s)
-    limit $13$sql$, memory_private.wanted(), p_width)
+    limit $13$sql$,
+      memory_private.chunk_filter_sql('$7', '$8', '$9', '$10', '$11', '$12'), p_width)
      else format($sql$
     select h.conversation_id, h.place
     from (select e.conversation_id, e.place, e.part
@@ -404,32 +481,36 @@ as $function$
             select e.* from memory.chunk_embeddings e
             where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
           order by e.embedding operator({{vector_schema}}.<#>) $4
-          -- With no filter nearly all of them are wanted, and a heap is faster than a sort of all.
+          -- Without a filter nearly all pass, and a heap is faster than a full sort.
           limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
     cross join lateral (
       select from memory.working_memory_chunks k
       where k.user_id = $1 and k.conversation_id = h.conversation_id
         and k.place between h.place and h.place and k.part = h.part
         and %1$s order by k.place offset 0) k
-    limit $13$sql$, memory_private.wanted(), p_width) end
+    limit $13$sql$,
+      memory_private.chunk_filter_sql('$7', '$8', '$9', '$10', '$11', '$12'), p_width) end
   || $sql$) n$sql$
 $function$;
 
--- The statement of what is ranked: everything in the scope; or, around candidates, what lies at most two places apart.
-create or replace function memory_private.pool(p_candidates boolean) returns text
+-- Returns the statement of the pool that is ranked: the whole scope, or the chunks at most two places from a
+-- candidate.
+create or replace function memory_private.pool_sql(p_candidates boolean) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select case when not p_candidates then $sql$
-    select k.*, -(e.embedding operator({{vector_schema}}.<#>) $4) as similarity
-    from unnest($2) as s (id)
+    select k.*, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+    from unnest(v_conversations) as s (id)
     cross join lateral (
-      select k.* from memory.working_memory_chunks k where k.user_id = $1 and k.conversation_id = s.id offset 0) k
+      select k.* from memory.working_memory_chunks k
+      where k.user_id = v_user_id and k.conversation_id = s.id offset 0) k
     left join (
       select e.*
-      from unnest($2) as s (id)
+      from unnest(v_conversations) as s (id)
       cross join lateral (
         select e.conversation_id, e.place, e.part, e.embedding from memory.chunk_embeddings e
-        where $4 is not null and e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = $13
+        where v_vector is not null and e.user_id = v_user_id and e.conversation_id = s.id and e.model = v_model
+          and e.dimensions = v_width
         offset 0) e) e
       on e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part$sql$
   else $sql$
@@ -440,66 +521,54 @@ as $function$
                 from (select n.conversation_id, n.place,
                              case when n.place - lag(n.place) over (partition by n.conversation_id order by n.place) <= 5
                                   then 0 else 1 end as apart
-                      from (select * from wordy union all select * from unnest($23, $24)) as n (conversation_id, place)
-                     ) d) i
+                      from (select * from wordy union all select * from unnest(v_near_conversations, v_near_places))
+                           as n (conversation_id, place)) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
-      select c.*, -(e.embedding operator({{vector_schema}}.<#>) $4) as similarity
+      select c.*, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
       from memory.working_memory_chunks c
       left join (
         select v.place, v.part, v.embedding from memory.chunk_embeddings v
-        where $4 is not null and v.user_id = $1 and v.conversation_id = n.conversation_id
-          and v.place between n.first and n.last and v.model = $5 and v.dimensions = $13
+        where v_vector is not null and v.user_id = v_user_id and v.conversation_id = n.conversation_id
+          and v.place between n.first and n.last and v.model = v_model and v.dimensions = v_width
         order by v.place offset 0) e on e.place = c.place and e.part = c.part
-      where c.user_id = $1 and c.conversation_id = n.conversation_id and c.place between n.first and n.last
+      where c.user_id = v_user_id and c.conversation_id = n.conversation_id and c.place between n.first and n.last
       order by c.place offset 0) k$sql$
   end
 $function$;
 
--- The statement that ranks a pool of chunks: a weighted sum of parts, each brought to 0..1 within the pool.
-create or replace function memory_private.ranking(p_candidates boolean) returns text
+-- Returns the first part of the ranking: the posting lists of the question's lexemes and, with candidates, the
+-- chunks that have the rarest of them.
+create or replace function memory_private.words_sql(p_candidates boolean) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
-  with settings as materialized (
-    select coalesce(($18 ->> 'words')::float8, 0.5) as words,
-           coalesce(($18 ->> 'meaning')::float8, 0.3) as meaning,
-           coalesce(($18 ->> 'around')::float8, 0.4) as around,
-           coalesce(($18 ->> 'speaker')::float8, 0.3) as speaker,
-           coalesce(($18 ->> 'date')::float8, 0.4) as date,
-           coalesce(($18 ->> 'kind')::float8, 0.2) as kind,
-           coalesce(($18 ->> 'question')::float8, -0.1) as question,
-           coalesce(($18 ->> 'importance')::float8, 0.05) as importance,
-           coalesce(($18 ->> 'recency')::float8, 0.02) as recency,
-           coalesce(($18 ->> 'beside')::float8, 1) as beside),
-  dates as materialized (
-    select d.* from json_to_recordset($16) as d (year integer, month integer, day integer, weekday integer)),
-  -- The posting lists of the words that are asked for: looked up in each conversation of a small scope, and read in one
-  -- go for a large one.
+  -- The posting lists of the question's lexemes. In a small scope they are looked up for each conversation, in a large
+  -- one read at once.
   lists as materialized (
     select l.*
-    from unnest($2) as s (id)
-    cross join unnest($3) as w (lexeme)
+    from unnest(v_conversations) as s (id)
+    cross join unnest(v_lexemes) as w (lexeme)
     cross join lateral (
       select l.conversation_id, l.lexeme, l.first, l.postings from memory.chunk_postings l
-      where l.user_id = $1
-        -- Compared as rows, only the primary key will do.
+      where l.user_id = v_user_id
+        -- A row comparison can only use the primary key.
         and (l.lexeme, l.conversation_id, l.first) >= (w.lexeme, s.id, -9007199254740991)
         and (l.lexeme, l.conversation_id, l.first) <= (w.lexeme, s.id, 9007199254740991)
       offset 0) l
-    where not $22
+    where not v_reads_all
     union all
     select l.*
-    from unnest($3) as w (lexeme)
+    from unnest(v_lexemes) as w (lexeme)
     cross join lateral (
       select l.conversation_id, l.lexeme, l.first, l.postings from memory.chunk_postings l
-      where l.user_id = $1 and l.lexeme = w.lexeme offset 0) l
-    where $22 and l.conversation_id in (select unnest($2))),
+      where l.user_id = v_user_id and l.lexeme = w.lexeme offset 0) l
+    where v_reads_all and l.conversation_id in (select unnest(v_conversations))),
   $sql$ || case when p_candidates then $sql$
-  -- The rarest words say most: what has only frequent ones is no candidate when there are enough of the others.
+  -- Rare words are the most specific: a chunk with frequent ones only is no candidate if there are enough others.
   rare as materialized (
     select r.*, r.before < 200 or r.before + r.count <= 1000 as used,
-           ln(1 + ($6 - least(r.count, $6) + 0.5)::float8 / (least(r.count, $6) + 0.5)::float8) as idf
+           ln(1 + (v_chunks - least(r.count, v_chunks) + 0.5)::float8 / (least(r.count, v_chunks) + 0.5)::float8) as idf
     from (select l.lexeme, l.count, sum(l.count) over (order by l.count, l.lexeme) - l.count as before
           from (select l.lexeme, sum(cardinality(l.postings))::bigint as count from lists l group by l.lexeme) l) r),
   wordy as materialized (
@@ -509,28 +578,38 @@ as $function$
           join rare r on r.lexeme = l.lexeme and r.used
           cross join lateral unnest(l.postings) p
           group by 1, 2, 3
-          -- In float8: a logarithm of a numeric takes as long as all the rest.
+          -- In float8: the logarithm of a numeric takes as long as all the rest.
           order by sum(r.idf * (p & 32767) / ((p & 32767) + 0.9::float8)) desc, 2 desc
-          -- As in near.
-          limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
+          -- As in nearest_sql.
+          limit case when v_since is null and v_until is null and v_types is null and v_min_importance is null
+                      and v_without is null then 500 end) h
     cross join lateral ( -- something to return, that it is or that it lies near
       select from memory.working_memory_chunks k
-      where k.user_id = $1 and k.conversation_id = h.conversation_id and k.place between h.place - 2 and h.place + 2
-        and $sql$ || memory_private.wanted() || $sql$ order by k.place limit 1) k
-    limit $25),
-  $sql$ else '' end || $sql$
+      where k.user_id = v_user_id and k.conversation_id = h.conversation_id
+        and k.place between h.place - 2 and h.place + 2
+        and $sql$ || memory_private.query_filter_sql() || $sql$ order by k.place limit 1) k
+    limit v_max_near),
+  $sql$ else '' end
+$function$;
+
+-- Returns the second part of the ranking: the pool, and how well the words of each chunk fit.
+create or replace function memory_private.bm25_sql(p_candidates boolean) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$
   pool as materialized (
     select k.conversation_id, k.place, k.part, k.type, k.speaker, k.said_at, k.lexemes, k.importance, k.has_time,
-           k.has_number, k.told, k.characters <= 40 as is_short, ($sql$ || memory_private.wanted() || $sql$) as wanted, k.similarity
-    from ($sql$ || memory_private.pool(p_candidates) || $sql$) k),
+           k.has_number, k.told, k.characters <= 40 as is_short,
+           ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted, k.similarity
+    from ($sql$ || memory_private.pool_sql(p_candidates) || $sql$) k),
   hits as materialized (
     select l.conversation_id, l.first + (p >> 45) as place, ((p >> 15) & 1073741823)::integer as part, l.lexeme,
            (p & 32767)::integer as count
     from lists l
     cross join lateral unnest(l.postings) p$sql$ || case when p_candidates then $sql$
     where l.conversation_id in (select p.conversation_id from pool p)$sql$ else '' end || $sql$),
-  -- A chunk's words are its own and, at a half and a quarter, those of what was said around it. Each step is
-  -- materialized, so that the next is a join on equality.
+  -- A chunk has its own words and, at a half and a quarter, those of its neighbors. Each step is materialized, so that
+  -- the next is a join on equality.
   reached as materialized (
     select h.conversation_id, h.place + o.distance as place, h.place as own, h.part as own_part, h.lexeme, h.count,
            o.distance
@@ -545,11 +624,14 @@ as $function$
     from reached r
     join pool p on p.conversation_id = r.conversation_id and p.place = r.place
     group by p.conversation_id, p.place, p.part, r.lexeme),
-  -- In how many chunks or near them a word stands: counted, or, of all that are no candidates, as if at random.
+  -- The number of chunks in or near which a word occurs: counted, or, for candidates, estimated as if it were spread at
+  -- random.
   spread as materialized (
-    select s.lexeme, ln(1 + ($6 - least(s.count, $6) + 0.5)::float8 / (least(s.count, $6) + 0.5)::float8) as idf
+    select s.lexeme,
+           ln(1 + (v_chunks - least(s.count, v_chunks) + 0.5)::float8 / (least(s.count, v_chunks) + 0.5)::float8) as idf
     from ($sql$ || case when p_candidates
-      then 'select r.lexeme, $6 * (1 - power(1 - least(r.count, $6)::float8 / greatest($6, 1), 5)) as count from rare r'
+      then 'select r.lexeme, v_chunks * (1 - power(1 - least(r.count, v_chunks)::float8 / greatest(v_chunks, 1), 5))'
+        || ' as count from rare r'
       else 'select t.lexeme, count(*) as count from terms t group by t.lexeme' end || $sql$) s),
   lengths as materialized (
     select p.*, avg(p.similarity) over near as around,
@@ -559,7 +641,7 @@ as $function$
            next as (partition by p.conversation_id order by p.place range between 1 preceding and 1 following)),
   mean as materialized (select greatest(avg(l.length), 1) as length from lengths l),
   -- Okapi BM25 with k1 = 0.9, b = 0.4 (Robertson and Zaragoza 2009, The Probabilistic Relevance Framework).
-  -- Materialized: a planner without statistics would work it out for each chunk again.
+  -- Materialized: without statistics the planner would compute it again for each chunk.
   worded as materialized (
     select t.conversation_id, t.place, t.part,
            sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * l.length / m.length))) as words
@@ -568,6 +650,14 @@ as $function$
     join lengths l on l.conversation_id = t.conversation_id and l.place = t.place and l.part = t.part
     cross join mean m
     group by t.conversation_id, t.place, t.part),
+  $sql$
+$function$;
+
+-- Returns the third part of the ranking: what each trait of a chunk adds to its score.
+create or replace function memory_private.score_sql() returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$
   parts as (
     select l.*, coalesce(w.words, 0) as words,
            coalesce(w.words / nullif(max(w.words) over (), 0), 0) as words_1,
@@ -575,9 +665,9 @@ as $function$
                     / nullif(max(l.similarity) over () - min(l.similarity) over (), 0), 0) as meaning_1,
            coalesce((l.around - min(l.around) over ())
                     / nullif(max(l.around) over () - min(l.around) over (), 0), 0) as around_1,
-           case when $19 then rank() over (order by coalesce(w.words, 0)::real desc) end as words_rank,
-           case when $19 then rank() over (order by l.similarity desc nulls last) end as meaning_rank,
-           case when $19 then rank() over (order by l.around desc nulls last) end as around_rank,
+           case when v_is_rrf then rank() over (order by coalesce(w.words, 0)::real desc) end as words_rank,
+           case when v_is_rrf then rank() over (order by l.similarity desc nulls last) end as meaning_rank,
+           case when v_is_rrf then rank() over (order by l.around desc nulls last) end as around_rank,
            percent_rank() over (order by l.said_at) as recency
     from lengths l
     left join worded w on w.conversation_id = l.conversation_id and w.place = l.place and w.part = l.part),
@@ -585,26 +675,27 @@ as $function$
   weighed as (
     select p.*,
            -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
-           case when not $19 then s.words * p.words_1
+           case when not v_is_rrf then s.words * p.words_1
                 when p.words > 0 then 10 * (s.words / (10 + p.words_rank)) else 0 end as words_2,
-           case when not $19 then s.meaning * p.meaning_1
+           case when not v_is_rrf then s.meaning * p.meaning_1
                 when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
-           case when not $19 then s.around * p.around_1
+           case when not v_is_rrf then s.around * p.around_1
                 when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
-           case when p.speaker = any ($14) then s.speaker else 0 end as speaker_2,
+           case when p.speaker = any (v_speakers) then s.speaker else 0 end as speaker_2,
            case when exists (
-               select from dates d, lateral (select p.said_at at time zone $17 as time) t
+               select from dates d, lateral (select p.said_at at time zone v_zone as time) t
                where (d.year is null or d.year = extract(year from t.time))
                  and (d.month is null or d.month = extract(month from t.time))
                  and (d.day is null or d.day = extract(day from t.time))
                  and (d.weekday is null or d.weekday = extract(isodow from t.time)))
              or p.told <> '{}' and exists (
-               -- A day is told of in a span of a week at most, a month in one of a month: in the others it is not meant.
+               -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too
+               -- vague.
                select from dates d, unnest(p.told) o
                cross join lateral (select upper(o) - lower(o) as days) w
                cross join lateral generate_series(
                  lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as n (day)
-               cross join lateral (select (p.said_at at time zone $17)::date + n.day as day) t
+               cross join lateral (select (p.said_at at time zone v_zone)::date + n.day as day) t
                where w.days <= case when d.weekday is not null then 1 when d.day is not null then 7
                                     when d.month is not null then 31 else 366 end
                  and (d.year is null or d.year = extract(year from t.day))
@@ -612,22 +703,22 @@ as $function$
                  and (d.day is null or d.day = extract(day from t.day))
                  and (d.weekday is null or d.weekday = extract(isodow from t.day)))
              then s.date else 0 end as date_2,
-           case when p.has_time and 'time' = any ($15) or p.has_number and 'number' = any ($15)
+           case when p.has_time and 'time' = any (v_wants) or p.has_number and 'number' = any (v_wants)
              then s.kind else 0 end as kind_2,
            case when p.type = 'question' then s.question else 0 end as question_2,
            s.importance * p.importance as importance_2,
            s.recency * p.recency as recency_2
     from parts p cross join settings s
     where p.wanted
-      and (p.similarity is not null or p.words > 0 or $4 is null and cardinality($3) = 0)
-      and ($20 is null or coalesce(p.similarity, p.words_1) >= $20)
+      and (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0)
+      and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
     offset 0),
   alone as (
     select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
                 + w.importance_2 + w.recency_2 as own
     from weighed w),
-  -- A short answer says little without its question, nor does the question without it: each comes with the other, where
-  -- it has the words that are asked for from its question. Who else spoke, or when, is no reason to.
+  -- A short answer says little without its question, and a question without its answer. Each comes with the other if it
+  -- has fewer of the requested words. The speaker and the date do not count here.
   paired as (
     select a.*, case when a.type = 'answer' and a.is_short and lag(a.type) over talk = 'question'
                           and lag(a.place) over talk = a.place - 1 and lag(a.words) over talk > a.words
@@ -642,54 +733,89 @@ as $function$
     from paired p
     cross join settings s
     cross join lateral (select s.beside * greatest(coalesce(p.other, p.own) - p.own, 0) as beside_2) b)
+  $sql$
+$function$;
+
+-- Returns the statement that ranks a pool of chunks. A score is a weighted sum of parts, each scaled to 0..1 within
+-- the pool, or of reciprocal ranks. Variables have the names of v_query in recall_one.
+create or replace function memory_private.ranking_sql(p_candidates boolean, p_is_rrf boolean) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select replace($sql$
+  with settings as materialized (
+    select coalesce((v_weights ->> 'words')::float8, 0.5) as words,
+           coalesce((v_weights ->> 'meaning')::float8, 0.3) as meaning,
+           coalesce((v_weights ->> 'around')::float8, 0.4) as around,
+           coalesce((v_weights ->> 'speaker')::float8, 0.3) as speaker,
+           coalesce((v_weights ->> 'date')::float8, 0.4) as date,
+           coalesce((v_weights ->> 'kind')::float8, 0.2) as kind,
+           coalesce((v_weights ->> 'question')::float8, -0.1) as question,
+           coalesce((v_weights ->> 'importance')::float8, 0.05) as importance,
+           coalesce((v_weights ->> 'recency')::float8, 0.02) as recency,
+           coalesce((v_weights ->> 'beside')::float8, 1) as beside),
+  dates as materialized (
+    select d.* from json_to_recordset(v_dates) as d (year integer, month integer, day integer, weekday integer)),
+  $sql$ || memory_private.words_sql(p_candidates) || memory_private.bm25_sql(p_candidates)
+    || memory_private.score_sql() || $sql$
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
          array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words),
          array_agg(array[b.words_2, b.meaning_2, b.around_2, b.speaker_2, b.date_2, b.kind_2, b.question_2,
                          b.importance_2, b.recency_2, b.beside_2]::real[]),
          -- whether there may be more candidates
          $sql$ || case when p_candidates
-           then '(select count(*) from wordy) = $25 or (select sum(r.count) from rare r) > 500' else 'false' end || $sql$
+           then '(select count(*) from wordy) = v_max_near or (select sum(r.count) from rare r) > 500'
+           else 'false' end || $sql$
   from (select r.*, k.id, k.characters, k.hash
-        from (select r.* from scored r order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part limit $21) r
+        from (select r.* from scored r order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
+              limit v_max_ranked) r
         cross join lateral ( -- only of the best: content would make every step above slow
-          -- Of an answer to another question the same words are no repeat.
+          -- The same words are no repeat if they answer another question.
           select k.id, k.characters, case when r.type = 'answer' and r.other is not null then k.id::text
                                           else md5(lower(btrim(k.content))) end as hash
           from memory.working_memory_chunks k
-          where k.user_id = $1 and k.conversation_id = r.conversation_id and k.place between r.place and r.place
+          where k.user_id = v_user_id and k.conversation_id = r.conversation_id and k.place between r.place and r.place
             and k.part = r.part
           order by k.place offset 0) k
         order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
-  $sql$
+  $sql$, 'v_is_rrf', p_is_rrf::text)
 $function$;
 
--- The same, planned once per connection: to plan it takes longer than to look through a conversation.
+-- The functions that rank: planned once per connection, for to plan it takes longer than to look through a conversation.
+-- Each takes a record with these fields.
 do $do$
 declare
-  v_candidates boolean;
+  v_fields constant text[] := array[
+    'user_id text', 'conversations uuid[]', 'lexemes text[]', 'vector {{vector_schema}}.halfvec', 'model text',
+    'chunks bigint', 'since timestamptz', 'until timestamptz', 'types text[]', 'min_importance float8',
+    'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json',
+    'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
+    'near_conversations uuid[]', 'near_places bigint[]', 'max_near integer'];
+  v_each record;
 begin
-  foreach v_candidates in array array[false, true] loop
+  for v_each in
+    select * from (values ('rank_all', false, false), ('rank_near', true, false),
+                          ('fuse_all', false, true), ('fuse_near', true, true)) as f (name, candidates, is_rrf)
+  loop
     execute format($make$
-      create or replace function memory_private.%I(
-        p1 text, p2 uuid[], p3 text[], p4 {{vector_schema}}.halfvec, p5 text, p6 bigint, p7 timestamptz, p8 timestamptz,
-        p9 text[], p10 float8, p11 uuid, p12 int8multirange, p13 integer, p14 text[], p15 text[], p16 json, p17 text,
-        p18 json, p19 boolean, p20 float8, p21 integer, p22 boolean, p23 uuid[], p24 bigint[], p25 integer
-      ) returns table (
+      create or replace function memory_private.%I(p_query record) returns table (
         conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
         scores float8[], similarities float8[], worded float8[], parted real[],
         cut boolean)
       language plpgsql stable security invoker set search_path = ''
       set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
       set enable_sort = on
-      as %L $make$, case when v_candidates then 'rank_near' else 'rank_all' end,
-      '#variable_conflict use_column' || chr(10) || 'begin return query '
-        || replace(memory_private.ranking(v_candidates), '$19', 'false') || '; end');
+      as %L $make$, v_each.name,
+      '#variable_conflict use_column' || chr(10) || 'declare' || chr(10) || (
+        select string_agg(
+          format('v_%s constant %s := p_query.%1$s;', split_part(f, ' ', 1), split_part(f, ' ', 2)), chr(10))
+        from unnest(v_fields) f)
+        || chr(10) || 'begin return query ' || memory_private.ranking_sql(v_each.candidates, v_each.is_rrf) || '; end');
   end loop;
 end
 $do$;
 
--- The conversations that are looked through: one; all with one agent; all of a user.
-create or replace function memory_private.scope(
+-- Returns the conversations to search: one, all with one agent, or all of a user.
+create or replace function memory_private.recall_scope(
   p_user_id text, p_agent_id text, p_conversation_id uuid, p_scope text
 ) returns uuid[]
 language plpgsql stable security invoker set search_path = ''
@@ -713,7 +839,7 @@ create function public.memory_recall(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.resolve_owner(p_user_id);
   v_scope uuid[];
 begin
   v_scope := array(

@@ -1,7 +1,7 @@
 -- Retention: what has expired, as reads hide it and writes remove it.
 
--- Whether a conversation's summaries and its board are older than retention keeps them.
-create or replace function memory_private.outlived(
+-- Says whether a conversation's summaries and its board are older than retention allows.
+create or replace function memory_private.expired_derived(
   p_user_id text, p_conversation_id uuid, p_retention json, out summaries boolean, out board boolean
 )
 language plpgsql stable security invoker set search_path = ''
@@ -25,9 +25,11 @@ begin
 end
 $function$;
 
--- The sequences of the messages that are older than a time. Up to a thousand of them, or of those that are not, are looked
--- at, so that neither a long history nor what has long waited to be removed is read; where both are more, the old ones are.
-create or replace function memory_private.aged(p_user_id text, p_conversation_id uuid, p_age timestamptz)
+-- Returns the sequences of messages older than a time. It looks at a thousand of them, or at a thousand of the newer
+-- ones, so that neither a long history nor a long backlog is read; if both are longer, it reads the old ones.
+create or replace function memory_private.sequences_older_than(
+  p_user_id text, p_conversation_id uuid, p_age timestamptz
+)
 returns int8multirange
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -58,8 +60,8 @@ begin
 end
 $function$;
 
--- What lies in some ranges of sequences: how much it is, and the last of it.
-create or replace function memory_private.weight(
+-- Returns the totals of ranges of messages, and the last sequence in them.
+create or replace function memory_private.range_totals(
   p_user_id text, p_conversation_id uuid, p_ranges int8multirange,
   out messages bigint, out characters bigint, out tokens bigint, out last bigint
 )
@@ -78,10 +80,10 @@ $function$;
 -- What retention does not keep of a conversation, and the conversation as it is without that. The arguments are {"turns",
 -- "messages", "age", "summary_age"}, ages in seconds; the database's clock decides.
 --
--- This is the only place that knows. Every read leaves out what it names, and writes nothing; memory_private.retain
--- removes it: with an append that names the retention, and with memory_forget_expired. So a read shows the same before
--- that and after it.
-create or replace function memory_private.expired(
+-- This is the only place that knows. Every read leaves out what it names, and writes nothing;
+-- memory_private.delete_expired removes it: with an append that names the retention, and with memory_forget_expired. So a
+-- read shows the same before that and after it.
+create or replace function memory_private.find_expired(
   p_conversation memory.conversations, p_retention json,
   out conversation memory.conversations, -- as it is without it
   out messages     int8multirange,       -- the sequences: all before the first that is kept, and what lies between others
@@ -129,7 +131,7 @@ begin
     where t.place = v_turns;
   end if;
   if v_beyond > 0 then
-    -- From the end that is nearer.
+    -- Count from the nearer end.
     if v_beyond < v_messages then
       select m.sequence into v_place from memory.conversation_messages m
        where m.user_id = v_user and m.conversation_id = v_id
@@ -139,7 +141,7 @@ begin
        where m.user_id = v_user and m.conversation_id = v_id
        order by m.sequence desc offset v_messages - 1 limit 1;
     end if;
-    -- No result stays without its call. The newest block always stays whole: it may still be at work.
+    -- No result stays without its call. The newest block stays complete: its calls may be running.
     cut := greatest(cut, coalesce(
       (select m.sequence from memory.conversation_messages m
        where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= v_place and m.role <> 'tool'
@@ -150,20 +152,20 @@ begin
   end if;
   cut := coalesce(cut, 0);
   if age is not null then
-    messages := memory_private.aged(v_user, v_id, age);
+    messages := memory_private.sequences_older_than(v_user, v_id, age);
   end if;
-  select o.summaries, o.board into summaries, board from memory_private.outlived(v_user, v_id, p_retention) o;
+  select o.summaries, o.board into summaries, board from memory_private.expired_derived(v_user, v_id, p_retention) o;
   select m.sequence as first into v_stored from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_id
    order by m.sequence limit 1;
   if messages = '{}' and coalesce(v_stored.first, cut) >= cut then
     if summaries then
-      conversation := memory_private.positioned(conversation, first, holes, summaries);
+      conversation := memory_private.with_summary_position(conversation, first, holes, summaries);
     end if;
     return;
   end if;
 
-  -- Results at the beginning whose call has just gone go with it.
+  -- Results at the beginning are deleted with their call.
   messages := messages + int8multirange(int8range(null, cut));
   select coalesce(upper(r), conversation.next_sequence) into v_place from unnest(messages) r where v_stored.first <@ r;
   select m.sequence into first from memory.conversation_messages m
@@ -173,7 +175,7 @@ begin
   first := coalesce(first, conversation.next_sequence);
   holes := messages * int8multirange(int8range(first, conversation.next_sequence));
   messages := holes + int8multirange(int8range(null, first));
-  -- Where no number is missing, what goes is counted by the numbers.
+  -- Without gaps the messages are counted by their sequences.
   select v_stored.first, m.sequence as last into v_stored from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_id
    order by m.sequence desc limit 1;
@@ -181,22 +183,22 @@ begin
     select sum(upper(r) - lower(r))::bigint as messages, max(upper(r)) - 1 as last into v_gone
       from unnest(messages * int8multirange(int8range(v_stored.first, v_stored.last, '[]'))) r;
   else
-    v_gone := memory_private.weight(v_user, v_id, messages);
+    v_gone := memory_private.range_totals(v_user, v_id, messages);
   end if;
   conversation.message_count := conversation.message_count - v_gone.messages;
   conversation.expired_through := greatest(conversation.expired_through, v_gone.last);
   if holes <> '{}' then
-    v_gone := memory_private.weight(v_user, v_id, holes);
+    v_gone := memory_private.range_totals(v_user, v_id, holes);
     conversation.total_characters := conversation.total_characters - v_gone.characters;
     conversation.total_tokens := conversation.total_tokens - v_gone.tokens;
   end if;
-  conversation := memory_private.positioned(conversation, first, holes, summaries);
+  conversation := memory_private.with_summary_position(conversation, first, holes, summaries);
 end
 $function$;
 
--- Note that messages have expired, so that a retry does not bring them back. The conversation is asked for beside their ids,
--- for without a table of the owner's Citus asks every node.
-create or replace function memory_private.note_gone(
+-- Records the ids of expired messages, so that a retry does not bring them back. The query includes the
+-- conversation: without a table of the owner Citus would ask every node.
+create or replace function memory_private.record_deleted_messages(
   p_user_id text, p_conversation_id uuid, p_message_ids text[]
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -211,8 +213,8 @@ begin
 end
 $function$;
 
--- Remove what has expired. Returns how many messages went.
-create or replace function memory_private.retain(
+-- Deletes what has expired, and returns the number of messages.
+create or replace function memory_private.delete_expired(
   p_user_id text, p_conversation_id uuid, p_retention json,
   p_is_locked boolean default false -- whether the caller holds the conversation's row
 ) returns bigint
@@ -233,10 +235,10 @@ declare
   v_tokens     integer[] := '{}';
   v_aside      bigint; -- how many that were on no branch went
 begin
-  -- Looked at without a lock, because mostly nothing is to be done; then once more under it, because others write.
+  -- Check without a lock first, because mostly nothing has expired; then again under the lock.
   for v_locked in p_is_locked::integer..1 loop
     select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
-    v_expired := memory_private.expired(v_c, p_retention);
+    v_expired := memory_private.find_expired(v_c, p_retention);
     if v_aside is null then
       v_aside := memory_private.expire_superseded(p_user_id, p_conversation_id, v_expired.age, v_expired.cut);
     end if;
@@ -244,7 +246,7 @@ begin
       return v_aside;
     end if;
     exit when v_locked = 1;
-    -- In the order that an append takes them: the conversation, then its messages.
+    -- Lock in the order of an append: the conversation, then its messages.
     perform 1 from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id for no key update;
   end loop;
 
@@ -265,18 +267,19 @@ begin
   end if;
   delete from memory.message_blocks b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.block < v_expired.first >> 10;
-  perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, -1, v_c.next_sequence);
+  perform memory_private.update_block_counts(
+    p_user_id, p_conversation_id, v_expired.messages * v_rest, -1, v_c.next_sequence);
   for v_range in select r from unnest(v_expired.messages) r loop
     delete from memory.context_manifests x
      where x.user_id = p_user_id and x.conversation_id = p_conversation_id
        and x.sequence >= coalesce(lower(v_range), 0) and x.sequence < coalesce(upper(v_range), 9223372036854775807);
     with gone as materialized (
-      select * from memory_private.take_out(
+      select * from memory_private.delete_message_range(
         p_user_id, p_conversation_id, coalesce(lower(v_range), 0), coalesce(upper(v_range) - 1, 9223372036854775807)))
     select count(*) as messages, max(gone.sequence) as last, array_agg(gone.sequence) as sequences,
            array_agg(gone.characters) as characters, array_agg(gone.tokens) as tokens, array_agg(gone.message_id) as ids
       into v_gone from gone;
-    perform memory_private.note_gone(p_user_id, p_conversation_id, v_gone.ids);
+    perform memory_private.record_deleted_messages(p_user_id, p_conversation_id, v_gone.ids);
     v_messages := v_messages + v_gone.messages;
     v_last := greatest(v_last, v_gone.last);
     if v_range && v_expired.holes then
@@ -286,16 +289,17 @@ begin
     end if;
   end loop;
   if v_sequences <> '{}' then
-    perform memory_private.close_holes(
+    perform memory_private.subtract_expired_gaps(
       p_user_id, p_conversation_id, v_expired.first, v_sequences, v_characters, v_tokens);
   end if;
-  perform memory_private.tally(p_user_id, p_conversation_id, v_expired.messages * v_rest, 1, v_c.next_sequence);
-  -- Nobody retries for so long; what was forgotten stays noted.
+  perform memory_private.update_block_counts(
+    p_user_id, p_conversation_id, v_expired.messages * v_rest, 1, v_c.next_sequence);
+  -- Nobody retries after so long. Ids of forgotten messages stay.
   v_noted := clock_timestamp() - interval '30 days';
   delete from memory.gone_messages g
    where g.user_id = p_user_id and g.conversation_id = p_conversation_id
      and not g.forgotten and g.gone_at < v_noted
-     -- A board may still tell of them.
+     -- A board may still refer to them.
      and not exists (
        select from memory.conversation_summary_boards b where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
   update memory.conversations c
@@ -307,15 +311,15 @@ begin
          summarized_tokens = (v_expired.conversation).summarized_tokens,
          has_gone = true,
          expired_through = greatest(c.expired_through, v_last),
-         -- A summary under way was built on those that went.
+         -- A summary under way was built on what is deleted.
          revision = c.revision + (v_expired.summaries or v_expired.board)::integer
    where c.user_id = p_user_id and c.id = p_conversation_id;
-  -- What a person deleted from the board is not said any more, so nothing has to keep it from coming back.
+  -- A deletion by a person is no longer needed once the messages behind it have expired.
   delete from memory.conversation_board_items i
    using memory.conversations c
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is not null
      and c.user_id = i.user_id and c.id = i.conversation_id and i.sequences[1] <= c.expired_through;
-  perform memory_private.unchunk(p_user_id, p_conversation_id, 0, v_last);
+  perform memory_private.invalidate_chunks(p_user_id, p_conversation_id, 0, v_last);
   return v_messages + v_aside;
 end
 $function$;
@@ -345,8 +349,8 @@ declare
   v_seen          integer := 0;
   v_after         jsonb;
 begin
-  -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string, and not
-  -- force_custom_plan, which would hold for all that is called for each of them.
+  -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string,
+  -- because force_custom_plan would apply to all called functions too.
   -- Citus: expired_page
   for v_c in execute $sql$
     select c.user_id, c.id from memory.conversations c
@@ -364,11 +368,11 @@ begin
       v_gone := 0;
       v_old := 0;
       if p_retention is not null then
-        if (memory_private.outlived(v_c.user_id, v_c.id, p_retention)).summaries then
+        if (memory_private.expired_derived(v_c.user_id, v_c.id, p_retention)).summaries then
           select count(*) into v_old from memory.conversation_summaries s
            where s.user_id = v_c.user_id and s.conversation_id = v_c.id;
         end if;
-        v_gone := memory_private.retain(v_c.user_id, v_c.id, p_retention);
+        v_gone := memory_private.delete_expired(v_c.user_id, v_c.id, p_retention);
       end if;
       select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
@@ -381,7 +385,7 @@ begin
     exception
     when sqlstate 'PTDRY' then null; -- what this conversation lost is there again, and the counts stay
     when data_exception or integrity_constraint_violation or program_limit_exceeded then
-      -- What an owner has written into their own rows keeps nobody else's.
+      -- What one owner wrote into their own rows must not stop the cleanup of others.
       raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
     end;
     -- Citus: expired_seen

@@ -1,6 +1,6 @@
 -- Introducing the memory step by step: the stage of an agent, and the comparisons of the old and the new context.
 
--- The same user falls on the same side for as long as the share is the same, and stays inside while it grows.
+-- Says whether a user is in a share. A user stays in it while the share stays the same or grows.
 create or replace function memory_private.in_share(p_user_id text, p_share float8) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -97,8 +97,8 @@ p_limit: the most of one answer, at most 1000.
 Returns: object[] as memory_worker_set_rollout. The decisions.
 Errors: none.';
 
--- A comparison's numbers, each in its column.
-create or replace function memory_private.compared(p_comparison jsonb)
+-- Returns the numbers of a comparison as columns.
+create or replace function memory_private.comparison_columns(p_comparison jsonb)
 returns table (
   stage text, old_messages integer, new_messages integer, old_tokens integer, new_tokens integer,
   old_characters integer, new_characters integer, old_ms float8, new_ms float8, shared integer, only_old integer,
@@ -124,20 +124,20 @@ create function public.memory_compare(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_id   uuid;
   v_last bigint;
   v_new  jsonb;
   v_row  record;
 begin
-  perform memory_private.admit(p_comparison), memory_private.admit(p_only_old);
+  perform memory_private.check_limits(p_comparison), memory_private.check_limits(p_only_old);
   select c.id, c.next_sequence - 1 into v_id, v_last from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if v_id is null then
     return jsonb_build_object('recorded', false, 'covered_by_summary', null);
   end if;
   select jsonb_strip_nulls(to_jsonb(r)) - 'covered_by_summary' into v_new
-    from memory_private.compared(p_comparison::jsonb) r;
+    from memory_private.comparison_columns(p_comparison::jsonb) r;
   if v_new ? 'error' then
     v_new := v_new || jsonb_build_object(
       'error', coalesce(substring(v_new ->> 'error' from '^[A-Za-z_][A-Za-z0-9_]{0,99}'), 'unknown'));
@@ -149,7 +149,7 @@ begin
         and m.message_id = any (array(select json_array_elements_text(p_only_old)))));
   end if;
   perform memory_private.expire_manifests(v_user, v_id, 100);
-  -- Of use for as long as somebody decides by them.
+  -- Kept as long as somebody needs them to decide.
   insert into memory.context_manifests as x (
     user_id, conversation_id, sequence, from_sequence, expires_at, comparison)
   values (v_user, v_id, v_last, v_last, clock_timestamp() + interval '30 days', v_new)
@@ -200,14 +200,14 @@ create function public.memory_comparisons(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
 begin
   return (
     select coalesce(jsonb_agg(to_jsonb(t) - 'id' order by t.compared_at, t.id), '[]')
     from (select x.id, c.user_id, c.agent_id, c.thread_id, x.made_at as compared_at, k.*
           from memory.conversations c
           join memory.context_manifests x on x.user_id = c.user_id and x.conversation_id = c.id
-          cross join lateral memory_private.compared(x.comparison) k
+          cross join lateral memory_private.comparison_columns(x.comparison) k
           where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
             and x.comparison is not null and coalesce(x.expires_at > clock_timestamp(), true)
           order by x.sequence desc, x.made_at desc, x.id desc limit greatest(0, least(p_limit, 1000))) t);
@@ -269,7 +269,7 @@ begin
            coalesce(sum(k.covered_by_summary), 0) as covered_by_summary,
            coalesce(sum(k.omitted), 0) as omitted
     from memory.context_manifests x
-    cross join lateral memory_private.compared(x.comparison) k
+    cross join lateral memory_private.comparison_columns(x.comparison) k
     where x.comparison is not null and coalesce(x.expires_at > clock_timestamp(), true)
       and (p_user_id is null or x.user_id = p_user_id) and (p_since is null or x.made_at >= p_since)
       and (p_agent_id is null or exists (

@@ -1,7 +1,7 @@
 -- The verbs over the store's items, and what they are made of.
 
--- What of a value words find: its texts and numbers, not its keys. A text search vector has an upper size; what lies
--- beyond the first 100,000 characters is not found by its words.
+-- Returns the text search vector of a value: its texts and numbers, not its keys. A text search vector has a maximum
+-- size, so only the first 100,000 characters count.
 create or replace function memory_private.store_words(p_value jsonb) returns tsvector
 language sql stable security invoker set search_path = ''
 as $function$
@@ -12,8 +12,7 @@ as $function$
         from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "string" || @.type() == "number")') v) t
 $function$;
 
--- The words of a question, up to a hundred, the longest of them. Those that are in every English sentence count only
--- where there are no others.
+-- Returns the lexemes of a query, at most the hundred longest. English stop words count only if there are no others.
 create or replace function memory_private.store_lexemes(p_query text) returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
@@ -25,13 +24,13 @@ as $function$
         order by l.lexeme) l
 $function$;
 
--- The number that a stored value is, or stands for; null if it is none.
+-- Returns the number that a stored value is or stands for; null if it is none.
 create or replace function memory_private.store_number(p_value jsonb) returns numeric
 language sql immutable security invoker set search_path = ''
 as $function$
   select nullif(case
     when jsonb_typeof(p_value) = 'number' then p_value::numeric
-    -- Whatever somebody has put there: what is no number compares with nothing.
+    -- A value that is no number compares with nothing.
     when p_value ->> '$python' in ('float', 'decimal', 'int')
          and p_value ->> 'value' ~ '^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?$'
       then (p_value ->> 'value')::numeric
@@ -42,7 +41,7 @@ as $function$
   end, 'NaN')
 $function$;
 
--- The time that a stored value stands for; null if it is none. One without a time zone is of the session's.
+-- Returns the time that a stored value stands for; null if it is none. Without a time zone the session's is used.
 create or replace function memory_private.store_time(p_value jsonb) returns timestamptz
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -53,7 +52,7 @@ exception
 end
 $function$;
 
--- A list, whether it was put as a list or as a tuple.
+-- Returns a list, whether it was stored as a list or as a tuple.
 create or replace function memory_private.store_list(p_value jsonb) returns jsonb
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -119,8 +118,8 @@ begin
 end
 $function$;
 
--- Items with a time to live that were read live on. One that somebody else is changing is left to them: a read waits for
--- nobody.
+-- Extends the time to live of items that were read. An item that another transaction is changing is skipped: a read
+-- does not wait.
 create or replace function memory_private.store_refresh(
   p_user_id text, p_paths text[], p_keys text[], p_now timestamptz
 ) returns void
@@ -161,15 +160,15 @@ begin
 end
 $function$;
 
--- Without a question the newest come first. With one, what was embedded comes first, the nearest first; then what has
--- one of the question's words, by how many it has and how rare they are; then the rest, the newest first. So a search
+-- Searches items. Without a query the newest come first. With a query those with vectors come first, the nearest
+-- first; then those that share lexemes with it, by number and rarity; then the rest, the newest first. So a search
 -- never returns fewer items than there are.
 create or replace function memory_private.store_search(p_user_id text, p_op json, p_now timestamptz) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_from       text := memory_private.store_path(array(select json_array_elements_text(p_op -> 'prefix')));
-  -- The first text beyond all that begin with v_from, which ends with chr(1); everything, if there is no prefix.
+  -- The first text after all that begin with v_from, which ends with chr(1); everything, if there is no prefix.
   v_to         text := case when v_from = '' then null else left(v_from, -1) || chr(2) end;
   v_until      text := case when v_from = '' then '' else ' and v.path < $3' end;
   v_model      text := p_op ->> 'model';
@@ -178,9 +177,9 @@ declare
   v_condition  text := memory_private.store_condition((p_op -> 'filter')::jsonb, 'j.value');
   v_is_other   boolean;
   v_found      record;
-  v_bytes      bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes      bigint := (memory_private.current_limits()).answer_bytes;
 begin
-  -- Built here, so that the prefix is planned as the range that it is, and a value is parsed only for a filter.
+  -- Built here, so that the prefix is planned as a range, and values are parsed only for a filter.
   if v_dimensions is not null then
     execute
       'select exists (select from memory.store_vectors v where v.user_id = $1 and v.path >= $2' || v_until || ')'
@@ -197,7 +196,7 @@ begin
     '  select l.place, ('''''''' || replace(replace(l.lexeme, ''\'', ''\\''), '''''''', '''''''''''') || '''''''')::tsquery as query'
     '  from unnest($5) with ordinality as l (lexeme, place)'
     '), candidates as materialized ('
-    -- One look-up of the vectors and one of the words for each item: no plan can make more of it.
+    -- One look-up of vectors and one of words for each item: no plan can do more.
     '  select i.path, i.key, i.updated_at, n.score as near, '
     || case when v_lexemes is null then 'null::bigint[]' else
       'case when n.score is null then array(select a.place from asked a where w.words @@ a.query) end' end ||
@@ -282,7 +281,7 @@ begin
           else format('cardinality(i.namespace) - %s', v_each.depth - v_each.place) end,
         v_each.label);
     end if;
-    -- Of the first condition that is a prefix, the labels before its first wildcard are a range.
+    -- The labels before the first wildcard of the first prefix condition are a range.
     if v_each.known and cardinality(v_known) = v_each.place - 1 then
       v_known := v_known || v_each.label;
     end if;
@@ -304,7 +303,7 @@ begin
 end
 $function$;
 
--- What an item is found by is replaced with it: vectors of an older value would find what is no longer there.
+-- Replaces the vectors of an item: those of an older value would find words that are gone.
 create or replace function memory_private.store_embed(
   p_user_id text, p_path text, p_key text, p_model text, p_vectors json
 ) returns void
@@ -340,7 +339,7 @@ begin
     set value = excluded.value, words = excluded.words, index_fields = excluded.index_fields,
         ttl_minutes = excluded.ttl_minutes, expires_at = excluded.expires_at,
         created_at = case when i.expires_at <= p_now then excluded.created_at else i.created_at end,
-        -- Never the same twice: by it a vector that was computed from an older value is known.
+        -- Always a new value: it tells a vector of an older value from one of this.
         -- Citus: store_changed
         updated_at = greatest(excluded.updated_at, i.updated_at + interval '1 microsecond');
         -- Citus: end
@@ -358,15 +357,15 @@ create function public.memory_store(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.owner(p_user_id);
+  v_user    text := memory_private.resolve_owner(p_user_id);
   v_now     timestamptz := clock_timestamp();
   v_answers json[] := array_fill(null::json, array[json_array_length(p_ops)]);
   v_op      record;
   v_written boolean := false;
-  v_limits  memory_private.limits := memory_private.allowed();
+  v_limits  memory_private.limits := memory_private.current_limits();
   v_bytes   bigint := 0;
 begin
-  perform memory_private.admit(p_ops);
+  perform memory_private.check_limits(p_ops);
   if json_array_length(p_ops) > v_limits.store_calls
      or (select count(*) from json_array_elements(p_ops) o (value) where o.value ->> 'op' in ('search', 'list'))
         > v_limits.store_searches
@@ -375,7 +374,7 @@ begin
       v_limits.store_searches using errcode = 'PT413',
       hint = 'pass fewer at once, or raise store_calls and store_searches in memory_private.limits';
   end if;
-  -- What is read is as it was before what is written in the same call.
+  -- Reads see the state before the writes of the same call.
   for v_op in
     select o.value, o.place, o.value ->> 'op' as op from json_array_elements(p_ops) with ordinality as o (value, place)
     order by o.place
@@ -396,7 +395,7 @@ begin
     end if;
     v_written := v_written or v_op.op = 'put';
   end loop;
-  -- In one order, so that two who write the same items wait for each other and do not stand in each other's way.
+  -- In one order, so that two writers of the same items wait and do not deadlock.
   for v_op in
     select o.value from json_array_elements(p_ops) with ordinality as o (value, place)
     where o.value ->> 'op' in ('put', 'delete')
@@ -405,7 +404,7 @@ begin
   loop
     perform memory_private.store_put(v_user, v_op.value, v_now);
   end loop;
-  -- Who writes takes some of what has expired away.
+  -- A write also deletes some expired items.
   if v_written then
     perform public.memory_store_sweep(v_user, null, 100);
   end if;
@@ -514,16 +513,16 @@ declare
   v_page    record;
   v_indexed bigint := 0;
   v_limit   constant integer := greatest(0, least(p_limit, 1000));
-  v_bytes   constant bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes   constant bigint := (memory_private.current_limits()).answer_bytes;
 begin
-  perform memory_private.admit(p_items);
+  perform memory_private.check_limits(p_items);
   for v_item in
     select t.* from json_to_recordset(p_items) as t (
       user_id text, namespace json, key text, updated_at timestamptz, vectors json)
     order by t.user_id collate "C", memory_private.store_path(array(select json_array_elements_text(t.namespace))) collate "C",
              t.key collate "C"
   loop
-    -- Who put another value meanwhile has embedded it.
+    -- Another value that was put meanwhile has its own vectors.
     perform 1 from memory.store_items i
       where i.user_id = v_item.user_id
         and i.path = memory_private.store_path(array(select json_array_elements_text(v_item.namespace)))
@@ -540,7 +539,7 @@ begin
     v_indexed := v_indexed + 1;
   end loop;
 
-  -- A page looks at a thousand items, and ends at the first so many that lack a vector.
+  -- A page reads a thousand items, and ends at the first p_limit of them that lack a vector.
   -- Citus: reindexed_page
   with seen as materialized (
     select i.user_id, i.path, i.key, row_number() over () as place, octet_length(i.value::text) as bytes,

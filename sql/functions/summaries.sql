@@ -2,9 +2,9 @@
 -- lock while a model thinks.
 -- How its queries are held to their indexes: sql/README.md.
 
--- What was computed from a message that has changed or gone is taken back: the segment and all that were built on it.
--- What was forgotten, and not only edited, takes what a person wrote of it along.
-create or replace function memory_private.uncover(
+-- Deletes the summaries made from a message that was changed or deleted: its segment, and everything built on it. If
+-- the message was deleted, a person's edits of these go too.
+create or replace function memory_private.invalidate_summaries(
   p_user_id text, p_conversation_id uuid, p_sequence bigint, p_forgotten text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -18,7 +18,7 @@ begin
      set revision = c.revision + 1
    where c.user_id = p_user_id and c.id = p_conversation_id
   returning c.summarized_through into v_through;
-  -- Of a complete summary, what was made from it and all above; those are few, and read whole.
+  -- Of a hierarchical summary everything above it; those are few, and read completely.
   for v_last in
     select t.level, t.number from memory.conversation_summaries t
     where t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.level > 0
@@ -37,17 +37,18 @@ begin
     delete from memory.conversation_summaries s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
        and s.number > coalesce(v_last.number, 0);
-    perform memory_private.reposition(p_user_id, p_conversation_id);
+    perform memory_private.update_summary_position(p_user_id, p_conversation_id);
   end if;
-  perform memory_private.unboard(p_user_id, p_conversation_id, p_sequence, p_forgotten);
+  perform memory_private.invalidate_board(p_user_id, p_conversation_id, p_sequence, p_forgotten);
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.to_sequence >= p_sequence;
 end
 $function$;
 
--- The lowest sequence before which fewer characters follow than a number, null: any, within a number of messages and, if
--- that is given, of bytes; at least the newest message. Looks at four times as many rows as it needs, at most.
-create or replace function memory_private.tail(
+-- Returns the lowest sequence after which fewer than p_characters follow (null: any number), within a number of
+-- messages and, if given, of bytes; at least the newest message. It reads at most four times as many rows as it
+-- needs.
+create or replace function memory_private.tail_start(
   p_user_id text, p_conversation_id uuid, p_after bigint, p_characters bigint, p_messages integer,
   p_bytes bigint default null, p_holes int8multirange default '{}'
 ) returns bigint
@@ -95,7 +96,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user       text := memory_private.owner(p_user_id);
+  v_user       text := memory_private.resolve_owner(p_user_id);
   v_c          memory.conversations;
   v_characters bigint;
   v_through    bigint; -- where this level's summaries end
@@ -108,21 +109,21 @@ declare
   v_next       bigint;
   v_previous   memory.conversation_summaries;
   v_rows       json;
-  v_bytes      bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes      bigint := (memory_private.current_limits()).answer_bytes;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
     return null;
   end if;
-  -- After a failure the next piece is half as long: it may have been more than the model takes.
+  -- After a failure the next piece is half as long: it may have been too long for the model.
   p_characters := least(p_characters, v_bytes);
   v_characters := greatest(p_characters >> greatest(least(v_c.summary_failures, 4), 0), least(p_characters, 1000));
   select s.* into v_previous from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
   v_through := case when p_level = 0 then v_c.summarized_through else coalesce(v_previous.to_sequence, -1) end;
-  -- A poor summary is made up for by more of what was said.
+  -- After a poor summary more of the messages stay verbatim.
   if v_previous.quality < p_min_quality then
     v_keep := v_keep + greatest(p_keep_when_poor - v_keep, 0); -- null: no limit
     v_keep := coalesce(v_keep, p_keep_characters);
@@ -141,12 +142,11 @@ begin
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_until
      order by m.sequence desc limit 1;
   else
-    v_low := memory_private.tail(v_user, v_c.id, v_through, v_keep, coalesce(p_keep_messages, 2147483647));
-    v_middle := memory_private.tail(
+    v_low := memory_private.tail_start(v_user, v_c.id, v_through, v_keep, coalesce(p_keep_messages, 2147483647));
+    v_middle := memory_private.tail_start(
       v_user, v_c.id, v_through, v_keep / 2, ceil(coalesce(p_keep_messages, 2147483647) * 0.8)::integer);
-    -- Whole turns stay if half of the characters and four fifths of the messages that may stay then do; else whole
-    -- blocks. So the newest block always stays,
-    -- whatever its size: its calls may still be waiting for results.
+    -- Keep complete turns if at least half of the characters and four fifths of the messages that may stay do; else
+    -- keep complete blocks. So the newest block always stays, whatever its size: its calls may be waiting for results.
     select m.sequence into v_cut from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
        and m.sequence <= v_middle and m.role = 'user'
@@ -165,7 +165,7 @@ begin
     end if;
   end if;
 
-  -- The first message after what is covered, and the last one of a piece that begins there.
+  -- The first uncovered message, and the last one of a piece that begins there.
   select min(t.sequence), max(t.sequence) filter (where t.place = 1
            or t.characters <= v_characters and t.size <= v_bytes)
     into v_next, v_end
@@ -178,8 +178,8 @@ begin
           order by m.sequence limit 1000) t;
 
   if v_end < v_last then
-    -- Cut before a user's message if there is one, else before anything that is no tool result; else take all of the
-    -- block, which is longer than a piece, if one answer has room for it.
+    -- Cut before a user's message, else before a message that is no tool result; else take the complete block, which is
+    -- longer than a piece, if it fits into one answer.
     select coalesce(max(t.sequence) filter (where t.role = 'user'), max(t.sequence)) into v_cut
       from (select m.sequence, m.role from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_c.id
@@ -218,7 +218,7 @@ begin
     'more', coalesce(v_rows is not null and v_end < v_last, false),
     'waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
     'opted_out', v_c.opted_out_at is not null,
-    'topics', memory_private.told_topics(v_user, v_c.id)); -- that are not to be remembered
+    'topics', memory_private.topics_for_writer(v_user, v_c.id)); -- that are not to be remembered
 end
 $function$;
 comment on function public.memory_pending is
@@ -284,7 +284,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
+  v_user     text := memory_private.resolve_owner(p_user_id);
   v_c        memory.conversations;
   v_previous memory.conversation_summaries;
   v_covered  record;
@@ -292,16 +292,16 @@ declare
   v_ids      text[] := array(select json_array_elements_text(p_message_ids));
   v_kept     text;
 begin
-  perform memory_private.admit(p_message_ids), memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_message_ids), memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
   if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1);
   end if;
-  -- Whatever its writer was told: no sentence mentions a topic that is not to be remembered.
-  v_kept := coalesce(nullif(memory_private.unmentioned(
-    p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
+  -- The writer may not have left out opted-out topics: remove their sentences here.
+  v_kept := coalesce(nullif(memory_private.remove_mentions(
+    p_content, memory_private.opted_out_topics(v_user, v_c.id), v_c.language), ''), '…');
   if v_kept <> p_content then
     p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / length(p_content))::integer);
     p_content := v_kept;
@@ -310,7 +310,7 @@ begin
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
   v_through := case when p_level = 0 then v_c.summarized_through else coalesce(v_previous.to_sequence, -1) end;
-  -- The same commit once more, because the answer to the first was lost.
+  -- A retry of a commit whose answer was lost.
   if v_previous.to_sequence = p_to and v_previous.content = p_content and v_previous.message_ids = v_ids then
     return jsonb_build_object('committed', true, 'number', v_previous.number, 'through_sequence', p_to);
   end if;
@@ -321,7 +321,7 @@ begin
           where m.user_id = v_user and m.conversation_id = v_c.id
             and m.sequence > v_through and m.sequence <= p_to
           order by m.sequence) t;
-  -- Compare and swap: nobody was here first, and exactly the messages that the model was shown are covered.
+  -- Compare and swap: no other commit came first, and exactly the messages that the model was shown are covered.
   if v_through <> p_through or v_c.revision <> p_revision
      or v_covered.ids is distinct from v_ids or v_covered.last <> p_to
   then
@@ -333,8 +333,8 @@ begin
   select
     v_user, v_c.id, p_level, coalesce(v_previous.number, 0) + 1, p_through + 1, p_to, v_ids,
     case when p_level = 0 then v_previous.number end, p_content, length(p_content), p_tokens, v_covered.characters,
-    v_covered.tokens, p_model, p_clipped, p_quality, l.name, memory_private.summary_words(l.name, p_content)
-  from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
+    v_covered.tokens, p_model, p_clipped, p_quality, l.name, memory_private.summary_lexemes(l.name, p_content)
+  from coalesce(v_c.language, memory_private.detect_language(left(p_content, 8000)), 'simple') as l (name);
   update memory.conversations c
      set summarized_through = case when p_level = 0 then p_to else c.summarized_through end,
          summarized_characters = c.summarized_characters + case when p_level = 0 then v_covered.characters else 0 end,
@@ -384,7 +384,7 @@ create function public.memory_fail_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.resolve_owner(p_user_id);
   v_c     memory.conversations;
   v_retry timestamptz;
 begin
@@ -392,7 +392,7 @@ begin
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
   if found then
-    v_retry := memory_private.retry_at(v_c.summary_failures);
+    v_retry := memory_private.backoff_until(v_c.summary_failures);
     update memory.conversations c
        set summary_failures = c.summary_failures + 1, summary_error = left(p_error, 200), summary_retry_at = v_retry
      where c.user_id = v_user and c.id = v_c.id;
@@ -471,13 +471,13 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_id   uuid;
   v_level integer := p_level;
 begin
   select c.id into v_id from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-  if (memory_private.outlived(v_user, v_id, p_retention)).summaries then
+  if (memory_private.expired_derived(v_user, v_id, p_retention)).summaries then
     return '[]';
   end if;
   if v_level is null then
@@ -485,8 +485,8 @@ begin
      where s.user_id = v_user and s.conversation_id = v_id and s.level > 0
      order by s.level desc limit 1;
   end if;
-  -- The first of a level reaches farther than the first of the one below: it is what is complete, though others may
-  -- stand beside it until their level is put together.
+  -- The first summary of a level reaches farther than that of the level below. It is complete, though others may stand
+  -- beside it until their level is combined.
   return coalesce((
     select json_agg(r order by r.number)
     from (
@@ -536,8 +536,8 @@ Returns: object[].
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
--- Ranges of sequences as pairs of the first and the last.
-create or replace function memory_private.pairs(p_ranges int8multirange) returns json
+-- Returns ranges of sequences as pairs of the first and the last.
+create or replace function memory_private.range_pairs(p_ranges int8multirange) returns json
 language sql immutable security invoker set search_path = ''
 as $function$
   select coalesce(json_agg(json_build_array(lower(r), upper(r) - 1) order by r), '[]') from unnest(p_ranges) r
@@ -552,7 +552,7 @@ create function public.memory_coverage(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
   v_gone record; -- what has expired
   v_last bigint; -- of what is on no branch now and has expired
@@ -562,7 +562,7 @@ begin
   if not found then
     return null;
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   v_c := v_gone.conversation;
   select max(s.sequence) into v_last from memory.superseded_messages s
    where s.user_id = v_user and s.conversation_id = v_c.id and (s.created_at < v_gone.age or s.sequence < v_gone.cut);
@@ -574,11 +574,11 @@ begin
       select json_agg(m.sequence order by m.sequence) from memory.conversation_messages m
       where m.user_id = v_user and m.conversation_id = v_c.id and m.unreadable is not null
         and not m.sequence <@ v_gone.messages), '[]'),
-    'stored', memory_private.pairs((
+    'stored', memory_private.range_pairs((
       select range_agg(int8range(m.sequence, m.sequence, '[]')) from memory.conversation_messages m
       where m.user_id = v_user and m.conversation_id = v_c.id) - v_gone.messages),
-    -- What is on no branch now.
-    'superseded', memory_private.pairs((
+    -- Messages on no current branch.
+    'superseded', memory_private.range_pairs((
       select range_agg(int8range(s.sequence, s.sequence, '[]')) from memory.superseded_messages s
       where s.user_id = v_user and s.conversation_id = v_c.id and s.sequence >= v_gone.cut
         and (v_gone.age is null or s.created_at >= v_gone.age))),
@@ -591,7 +591,7 @@ begin
                       order by s.level, s.number)
       from memory.conversation_summaries s
       where s.user_id = v_user and s.conversation_id = v_c.id and s.level > 0 and not v_gone.summaries), '[]'),
-    -- Messages in a segment's range that its model was not shown: there should be none.
+    -- Messages in a segment's range that its model was not shown. There should be none.
     'unshown', coalesce((
       select json_agg(m.sequence order by m.sequence)
       from memory.conversation_messages m
@@ -642,21 +642,21 @@ create function public.memory_commit_parent(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
+  v_user  text := memory_private.resolve_owner(p_user_id);
   v_c     memory.conversations;
   v_ids   uuid[] := array(select json_array_elements_text(p_parts)::uuid);
   v_parts record;
   v_kept  text;
 begin
-  perform memory_private.admit(p_parts), memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_parts), memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
      for no key update;
   if not found or v_c.revision <> p_revision or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false);
   end if;
-  v_kept := coalesce(nullif(memory_private.unmentioned(
-    p_content, memory_private.topics(v_user, v_c.id), v_c.language), ''), '…');
+  v_kept := coalesce(nullif(memory_private.remove_mentions(
+    p_content, memory_private.opted_out_topics(v_user, v_c.id), v_c.language), ''), '…');
   if v_kept <> p_content then
     p_tokens := greatest(1, ceil(p_tokens * length(v_kept)::float8 / length(p_content))::integer);
     p_content := v_kept;
@@ -667,11 +667,11 @@ begin
     into v_parts
     from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids);
-  -- Compare and swap: all the parts are still there, side by side.
+  -- Compare and swap: all parts still exist, next to each other.
   if v_parts.ids is distinct from v_ids or not v_parts.is_whole then
     return jsonb_build_object('committed', false);
   end if;
-  -- A group that has grown is written anew, and with it what was made of it.
+  -- A group that has grown is written again, and so is what was made from it.
   delete from memory.conversation_summaries s
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level >= p_level and s.to_sequence >= v_parts.first;
   insert into memory.conversation_summaries (
@@ -687,8 +687,8 @@ begin
       where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level - 1 and s.id = any (v_ids)
       order by s.number, u.place),
     v_parts.numbers, p_content, length(p_content), p_tokens, v_parts.characters, v_parts.tokens, p_model, p_clipped,
-    p_quality, l.name, memory_private.summary_words(l.name, p_content)
-  from coalesce(v_c.language, memory_private.language(left(p_content, 8000)), 'simple') as l (name);
+    p_quality, l.name, memory_private.summary_lexemes(l.name, p_content)
+  from coalesce(v_c.language, memory_private.detect_language(left(p_content, 8000)), 'simple') as l (name);
   return jsonb_build_object('committed', true, 'through_sequence', v_parts.last);
 end
 $function$;
@@ -728,15 +728,16 @@ create function public.memory_describe_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_c      memory.conversations;
   v_topics text[];
 begin
-  perform memory_private.admit(p_topics), memory_private.admit(p_key_facts), memory_private.hold_opt_outs(v_user);
+  perform memory_private.check_limits(p_topics), memory_private.check_limits(p_key_facts),
+          memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
-  v_topics := memory_private.topics(v_user, v_c.id);
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   update memory.conversation_summaries s
      set topics = array(select t from json_array_elements_text(p_topics) t
                         where not memory_private.mentions(t, v_topics, v_c.language)),
@@ -767,9 +768,9 @@ Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';
 
--- What a summary is found by. Where no language is known, its words are reduced as English ones: what is reduced alike on
--- both sides still meets.
-create or replace function memory_private.summary_words(p_language text, p_text text) returns text[]
+-- Returns the lexemes that a summary is found by. Without a known language English is used: what is reduced alike on
+-- both sides still matches.
+create or replace function memory_private.summary_lexemes(p_language text, p_text text) returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
   select array(
@@ -795,7 +796,7 @@ cross join lateral (
     (select r.* from memory.conversation_summaries r
      where r.user_id = c.user_id and r.conversation_id = c.id and r.level > 0 and r.number = 1
      order by r.level desc limit 1)) t
-  -- What a person wrote comes before what a model did.
+  -- A person's version comes before a model's.
   order by t.to_sequence desc, (t.edited_at is not null) desc, t.level desc limit 1) s;
 -- Citus: end
 
@@ -815,18 +816,18 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set jit = off
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_vector {{vector_schema}}.halfvec := p_vector::text::{{vector_schema}}.halfvec;
   v_width  integer := json_array_length(p_vector);
   v_since  timestamptz := greatest(p_since, clock_timestamp() - least(p_max_age, 1e10) * interval '1 second');
   v_stored integer;
   v_found  json;
   v_is_large boolean;
-  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
 begin
-  perform memory_private.admit(p_vector);
-  -- Vectors of two widths say nothing about one another. Those of another model are no error: until the summaries are
-  -- embedded by this one, they are found by their words.
+  perform memory_private.check_limits(p_vector);
+  -- Vectors of two widths cannot be compared. Those of another model are no error: until the summaries are embedded by
+  -- this one, they are found by words.
   select e.dimensions into v_stored from memory.summary_embeddings e
    where e.user_id = v_user and e.model = p_model and e.dimensions <> v_width limit 1;
   if found then
@@ -836,13 +837,13 @@ begin
   with newest as materialized (
     select s.conversation_id as id, s.thread_id, s.agent_id, s.level, s.number, s.from_sequence, s.to_sequence, s.content,
            s.created_at, coalesce(s.language, 'simple') as language,
-           coalesce(s.lexemes, memory_private.summary_words('simple', s.content)) as lexemes
+           coalesce(s.lexemes, memory_private.summary_lexemes('simple', s.content)) as lexemes
     from memory.current_summaries s
     where s.user_id = v_user and (p_agent_id is null or s.agent_id = p_agent_id)
       and (v_since is null or s.created_at >= v_since) and (p_until is null or s.created_at < p_until)),
-  -- Each summary is asked with the question's words as its own language reduces them.
+  -- Each summary is compared with the question's lexemes in its own language.
   asked as materialized (
-    select l.language, (memory_private.summary_words(l.language, left(p_query, 10000)))[:200] as lexemes
+    select l.language, (memory_private.summary_lexemes(l.language, left(p_query, 10000)))[:200] as lexemes
     from (select distinct n.language from newest n) l),
   hits as materialized (
     select n.id, h.lexeme
@@ -864,7 +865,7 @@ begin
       on v_vector is not null and e.user_id = v_user and e.conversation_id = n.id and e.level = n.level
      and e.number = n.number
      and e.model = p_model and e.dimensions = v_width),
-  -- Each part is brought to 0..1. Where all vectors are equally near, that is as near as it gets.
+  -- Each part is scaled to 0..1. If all vectors are equally near, each gets the maximum.
   parts as (
     select m.*, coalesce(m.words / nullif(max(m.words) over (), 0), 0) as words_1,
            case when m.similarity is null then 0
@@ -991,8 +992,8 @@ as $function$
 declare
   v_made jsonb;
 begin
-  perform memory_private.admit(p_vectors);
-  -- Only for summaries that are still what was embedded; locked, so that they stay until the vector is there.
+  perform memory_private.check_limits(p_vectors);
+  -- Only for summaries that have not changed since they were embedded; locked until the vector is stored.
   with given as (
     select i.*
     from json_to_recordset(p_vectors) as i (
@@ -1016,7 +1017,7 @@ begin
     on conflict (user_id, conversation_id, level, number, model) do update
       set dimensions = excluded.dimensions, embedding = excluded.embedding
     returning user_id, conversation_id, level, number),
-  -- The summaries before them are in them.
+  -- They contain the summaries before them.
   gone as (
     delete from memory.summary_embeddings e
      using made m
@@ -1055,7 +1056,7 @@ create function public.memory_edit_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_c      memory.conversations;
   v_s      memory.conversation_summaries;
   v_keep   integer; -- the last segment that stays
@@ -1069,7 +1070,7 @@ begin
   if octet_length(p_text) > 65536 then
     raise exception 'a summary has more than 65536 bytes' using errcode = 'PT413', hint = 'write it shorter';
   end if;
-  perform memory_private.hold_opt_outs(v_user);
+  perform memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
      for no key update;
@@ -1085,19 +1086,19 @@ begin
   end if;
   case p_action
   when 'edit' then
-    v_topics := memory_private.topics(v_user, v_c.id);
+    v_topics := memory_private.opted_out_topics(v_user, v_c.id);
     if memory_private.mentions(p_text, v_topics, v_c.language) then
       raise exception 'it mentions a topic that is not to be remembered'
         using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
     end if;
     v_keep := p_number;
     v_from := v_s.from_sequence;
-    -- Its vector was of other words; one that is on its way is refused by the id.
+    -- Its vector belongs to other words; one on its way is refused by the id.
     delete from memory.summary_embeddings e
      where e.user_id = v_user and e.conversation_id = v_c.id and e.level = 0 and e.number = p_number;
     v_new := gen_random_uuid();
     v_now := clock_timestamp();
-    v_words := memory_private.summary_words(v_s.language, p_text);
+    v_words := memory_private.summary_lexemes(v_s.language, p_text);
     update memory.conversation_summaries s
        set content = p_text, characters = length(p_text), tokens = p_tokens, clipped = false, quality = null,
            id = v_new, lexemes = v_words, edited_by = p_by, edited_at = v_now
@@ -1105,11 +1106,11 @@ begin
   when 'delete' then
     v_keep := p_number - 1;
     v_from := v_s.from_sequence;
-    -- What was deleted is not kept elsewhere.
+    -- Deleted words are not kept in the record.
     update memory.control_changes h set before = null
      where h.user_id = v_user and h.conversation_id = v_c.id and h.to_sequence >= v_s.to_sequence;
   when 'regenerate' then
-    -- What was made from messages that have expired cannot be written anew, and stays.
+    -- A summary of expired messages cannot be written again, and stays.
     select coalesce(max(s.number), 0) into v_keep from memory.conversation_summaries s
      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0
        and (s.edited_at is not null and not p_include_edited or s.from_sequence <= v_c.expired_through);
@@ -1128,7 +1129,7 @@ begin
   update memory.conversations c
      set revision = c.revision + 1, summary_failures = 0, summary_retry_at = null, summary_error = null
    where c.user_id = v_user and c.id = v_c.id;
-  perform memory_private.reposition(v_user, v_c.id);
+  perform memory_private.update_summary_position(v_user, v_c.id);
   insert into memory.control_changes (user_id, conversation_id, action, subject, before, to_sequence, changed_by)
   values (v_user, v_c.id, p_action || '_summary', p_number::text,
           case when p_action = 'edit' then v_s.content end, v_s.to_sequence, p_by);

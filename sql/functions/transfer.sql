@@ -1,8 +1,8 @@
 -- What people have set of a conversation, for who takes it along: read as one document, and put back from one. What is
 -- derived is made anew and is no part of it. Sequences may differ there, so messages are named by their ids.
 
--- A time that a document names, if it is one that every calendar can hold; else now.
-create or replace function memory_private.named_time(p_time text) returns timestamptz
+-- Parses a time from a document. A time in the future, or before the year 2, becomes now.
+create or replace function memory_private.parse_past_time(p_time text) returns timestamptz
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
@@ -17,7 +17,7 @@ exception when data_exception then
 end
 $function$;
 
--- What a document says that an author is; where it does not say, or says nothing that there is, it was imported.
+-- Returns the kind of an author as a document names it. An unknown or absent kind counts as an import.
 create or replace function memory_private.author_kind(p_kind text) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -28,12 +28,12 @@ create function public.memory_edits(
   p_thread_id text,
   p_user_id   text default null,
   p_agent_id  text default 'default',
-  p_retention json default null -- what is kept, see memory_private.expired
+  p_retention json default null -- what is kept, see memory_private.find_expired
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_c    memory.conversations;
   v_gone record;
 begin
@@ -42,7 +42,7 @@ begin
   if not found then
     return null;
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   return json_build_object(
     'title', v_c.title,
     'metadata', v_c.metadata,
@@ -76,7 +76,7 @@ begin
       from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is not null
         and i.superseded_at is null and not v_gone.board
-        -- What is not said any more has not to be kept from coming back.
+        -- Items whose messages are gone cannot come back.
         and (v_gone.messages = '{}' or i.sequences[1] is null
              or i.sequences[1] > (v_gone.conversation).expired_through)), '[]'),
     'ratings', coalesce((
@@ -91,7 +91,7 @@ begin
         on t.user_id = v_user and t.conversation_id = v_c.id and t.sequence = r.to_sequence
       where r.user_id = v_user and r.conversation_id = v_c.id
         and not f.sequence <@ v_gone.messages and not t.sequence <@ v_gone.messages), '[]'),
-    -- One that a person wrote goes on from those before it; without such a one all are made anew.
+    -- A person's summary continues those before it; without one all are made again.
     'summaries', coalesce((
       select json_agg(json_build_object(
                'to', s.message_ids[cardinality(s.message_ids)], 'content', s.content, 'tokens', s.tokens, 'model', s.model,
@@ -172,6 +172,293 @@ Returns: object or null. Null: there is no such conversation.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
+-- Restores the title, the metadata and the times of a conversation. The caller holds its row lock.
+create or replace function memory_private.restore_details(
+  p_conversation memory.conversations, p_edits jsonb, p_topics text[], out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_title   text;
+  v_meta    jsonb;
+  v_began   timestamptz;
+  v_changed timestamptz;
+begin
+  refused := 0;
+  -- Existing values stay.
+  v_title := nullif(left(memory_private.one_line(p_edits ->> 'title'), 200), '');
+  if p_conversation.title is not null then
+    v_title := null;
+  elsif memory_private.mentions(v_title, p_topics, p_conversation.language) then
+    v_title := null;
+    refused := 1;
+  end if;
+  if p_conversation.metadata is null and jsonb_typeof(p_edits -> 'metadata') = 'object' then
+    v_meta := nullif(p_edits -> 'metadata', '{}');
+  end if;
+  restored := num_nonnulls(v_title, v_meta);
+  -- The conversation keeps its position in lists, unless it was continued since.
+  if p_edits ->> 'updated_at' is not null then
+    v_began := memory_private.parse_past_time(p_edits ->> 'created_at');
+    select greatest(memory_private.parse_past_time(p_edits ->> 'updated_at'), max(t.created_at)) into v_changed
+      from (select m.created_at from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_id
+            order by m.user_id desc, m.conversation_id desc, m.created_at desc limit 1) t;
+  end if;
+  -- One statement, because each update checks what is due.
+  if num_nonnulls(v_title, v_meta, v_changed) > 0 then
+    update memory.conversations c
+       set title = coalesce(v_title, c.title), metadata = coalesce(v_meta, c.metadata),
+           created_at = least(c.created_at, v_began), updated_at = least(c.updated_at, v_changed)
+     where c.user_id = v_user and c.id = v_id;
+  end if;
+end
+$function$;
+
+-- Restores a person's summary of a board. The caller holds the row locks of the conversation and the board.
+create or replace function memory_private.restore_board_summary(
+  p_conversation memory.conversations, p_summary jsonb, p_topics text[], p_version bigint,
+  p_place integer, -- of the last change
+  out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user constant text := p_conversation.user_id;
+  v_id   constant uuid := p_conversation.id;
+begin
+  restored := 0;
+  refused := 0;
+  if memory_private.mentions(p_summary ->> 'text', p_topics, p_conversation.language) then
+    refused := 1;
+  else
+    update memory.conversation_summary_boards b
+       set edited_summary = p_summary ->> 'text', edited_by = p_summary ->> 'by',
+           editor_kind = memory_private.author_kind(p_summary ->> 'editor_kind'),
+           edited_at = memory_private.parse_past_time(p_summary ->> 'at')
+     where b.user_id = v_user and b.conversation_id = v_id and b.edited_summary is null;
+    if found then
+      restored := 1;
+      insert into memory.conversation_board_changes (
+        user_id, conversation_id, version, place, action, changed_by, changed_at)
+      values (v_user, v_id, p_version, p_place + 1, 'summary', p_summary ->> 'by',
+              memory_private.parse_past_time(p_summary ->> 'at'));
+    end if;
+  end if;
+end
+$function$;
+
+-- Restores items that people wrote, pinned or deleted. The caller holds the row locks of the conversation and the
+-- board.
+create or replace function memory_private.restore_board_items(
+  p_conversation memory.conversations, p_edits jsonb, p_topics text[], p_version bigint,
+  p_place integer, -- of the last change
+  out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   constant text := p_conversation.user_id;
+  v_id     constant uuid := p_conversation.id;
+  v_each   jsonb;
+  v_ids    text[];
+  v_places bigint[];
+  v_found  uuid;
+begin
+  restored := 0;
+  refused := 0;
+  for v_each in
+    select e || '{"gone": true}' from jsonb_array_elements(coalesce(p_edits -> 'deleted', '[]')) e
+    union all select e || '{"gone": false}' from jsonb_array_elements(coalesce(p_edits -> 'items', '[]')) e
+  loop
+    if not (v_each ->> 'gone')::boolean
+       and memory_private.mentions(
+         concat_ws(' ', v_each ->> 'text', v_each ->> 'quote'), p_topics, p_conversation.language)
+    then
+      refused := refused + 1;
+      continue;
+    end if;
+    if not coalesce(v_each ->> 'state' = any (memory_private.item_states(v_each ->> 'kind')), false)
+       or not (v_each ->> 'gone')::boolean and coalesce(v_each ->> 'text', '') = ''
+    then
+      raise exception 'an item has no words, or a state that its kind does not have'
+        using errcode = 'PT400', hint = 'pass what memory_edits gave';
+    end if;
+    select array_agg(m.message_id order by e.place), array_agg(m.sequence order by e.place) into v_ids, v_places
+    from jsonb_array_elements_text(coalesce(v_each -> 'message_ids', '[]')) with ordinality e (id, place)
+    join memory.conversation_messages m
+      on m.user_id = v_user and m.conversation_id = v_id and m.message_id = e.id;
+    v_found := null;
+    -- Items that people wrote or deleted here meanwhile stay; a model's item is replaced.
+    insert into memory.conversation_board_items as i (
+      user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
+      first_seen_at, last_seen_at, pinned, author, author_kind, edited_by, editor_kind, edited_at, deleted_at, quote_at,
+      quote_length)
+    values (
+      v_user, v_id, v_each ->> 'kind', v_each ->> 'type', coalesce(v_each ->> 'text', ''),
+      case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
+           else memory_private.item_digest(v_each ->> 'text') end,
+      v_each ->> 'state', coalesce((v_each ->> 'importance')::real, 0.7), v_each ->> 'quote', coalesce(v_ids, '{}'),
+      coalesce(v_places, '{}'), memory_private.parse_past_time(coalesce(v_each ->> 'first_seen_at', v_each ->> 'at')),
+      memory_private.parse_past_time(coalesce(v_each ->> 'last_seen_at', v_each ->> 'at')),
+      coalesce((v_each ->> 'pinned')::boolean, false), coalesce(v_each ->> 'author', v_each ->> 'by'),
+      memory_private.author_kind(v_each ->> 'author_kind'), v_each ->> 'by',
+      case when v_each ->> 'by' is not null then memory_private.author_kind(v_each ->> 'editor_kind') end,
+      case when v_each ->> 'at' is not null then memory_private.parse_past_time(v_each ->> 'at') end,
+      case when (v_each ->> 'gone')::boolean then memory_private.parse_past_time(v_each ->> 'at') end,
+      (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer)
+    on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do update
+       set state = excluded.state, text = excluded.text, pinned = excluded.pinned, edited_by = excluded.edited_by,
+           editor_kind = excluded.editor_kind, edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,
+           quote = excluded.quote, quote_length = excluded.quote_length, version = i.version + 1
+     where i.edited_at is null and not i.pinned and i.deleted_at is null
+       and (excluded.edited_at is not null or excluded.pinned or excluded.deleted_at is not null)
+    returning i.id into v_found;
+    continue when v_found is null;
+    restored := restored + 1;
+    insert into memory.conversation_board_changes (
+      user_id, conversation_id, version, place, item_id, action, changed_by, changed_at)
+    values (
+      v_user, v_id, p_version, p_place + restored, v_found,
+      case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is not null then 'edit'
+           when (v_each ->> 'pinned')::boolean then 'pin' else 'add' end,
+      coalesce(v_each ->> 'by', v_each ->> 'author'),
+      memory_private.parse_past_time(coalesce(v_each ->> 'at', v_each ->> 'last_seen_at')));
+  end loop;
+end
+$function$;
+
+-- Restores what people set on a board. The caller holds the conversation's row lock.
+create or replace function memory_private.restore_board(
+  p_conversation memory.conversations, p_edits jsonb, p_topics text[],
+  p_place integer, -- from which its changes are counted
+  out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user    constant text := p_conversation.user_id;
+  v_id      constant uuid := p_conversation.id;
+  v_most    constant integer := (memory_private.current_limits()).board_items;
+  v_version bigint;
+  v_items   record;
+  v_now     timestamptz;
+begin
+  restored := 0;
+  refused := 0;
+  insert into memory.conversation_summary_boards (user_id, conversation_id)
+  select v_user, v_id
+  where jsonb_typeof(p_edits -> 'summary') = 'object' or p_edits -> 'items' <> '[]' or p_edits -> 'deleted' <> '[]'
+  on conflict (user_id, conversation_id) do nothing;
+  select b.version + 1 into v_version from memory.conversation_summary_boards b
+   where b.user_id = v_user and b.conversation_id = v_id
+     for no key update;
+  if jsonb_typeof(p_edits -> 'summary') = 'object' then
+    select s.restored, s.refused into restored, refused
+      from memory_private.restore_board_summary(
+        p_conversation, p_edits -> 'summary', p_topics, v_version, p_place) s;
+  end if;
+  v_items := memory_private.restore_board_items(p_conversation, p_edits, p_topics, v_version, p_place + restored);
+  restored := restored + v_items.restored;
+  refused := refused + v_items.refused;
+  if v_version is not null and (
+    select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_id)
+    > v_most
+  then
+    raise exception 'the board is full' using errcode = 'PT413',
+      hint = 'restore fewer items, or raise board_items in memory_private.limits';
+  end if;
+  if restored > 0 and v_version is not null then
+    v_now := clock_timestamp();
+    update memory.conversation_summary_boards b set version = v_version, updated_at = v_now
+     where b.user_id = v_user and b.conversation_id = v_id;
+  end if;
+end
+$function$;
+
+-- Restores people's ratings of chunks, and returns how many are new. The caller holds the conversation's row lock.
+create or replace function memory_private.restore_ratings(p_user_id text, p_conversation_id uuid, p_ratings jsonb)
+returns integer
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_each     jsonb;
+  v_from     bigint;
+  v_to       bigint;
+  v_restored integer := 0;
+begin
+  for v_each in select * from jsonb_array_elements(p_ratings) loop
+    select m.sequence into v_from from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.message_id = v_each ->> 'from';
+    select m.sequence into v_to from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.message_id = v_each ->> 'to';
+    continue when v_from is null or v_to is null;
+    -- Values and no query: for a query Citus counts all rows, not only the new ones.
+    insert into memory.chunk_ratings (
+      user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by, rated_at)
+    values (
+      p_user_id, p_conversation_id, v_from, v_to, (v_each ->> 'part')::integer, (v_each ->> 'importance')::real,
+      v_each ->> 'by', memory_private.parse_past_time(v_each ->> 'at'))
+    on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do nothing;
+    v_restored := v_restored + found::integer;
+  end loop;
+  return v_restored;
+end
+$function$;
+
+-- Restores summaries up to the last one that a person wrote. The caller holds the conversation's row lock.
+create or replace function memory_private.restore_summaries(
+  p_conversation memory.conversations, p_summaries jsonb, out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_user   constant text := p_conversation.user_id;
+  v_c      memory.conversations;
+  v_each   jsonb;
+  v_number integer := 0;
+  v_to     bigint;
+  v_read   json; -- the ids of messages
+  v_result jsonb;
+begin
+  restored := 0;
+  refused := 0;
+  -- Each summary continues the one before it. The first that cannot be restored ends the loop, and the rest is made
+  -- again.
+  for v_each in select * from jsonb_array_elements(p_summaries) loop
+    v_number := v_number + 1;
+    select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = p_conversation.id;
+    continue when exists (
+      select from memory.conversation_summaries s
+      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_number);
+    select m.sequence into v_to from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'to';
+    if v_to is null or v_to <= v_c.summarized_through then
+      refused := refused + jsonb_array_length(p_summaries) - v_number + 1;
+      exit;
+    end if;
+    select json_agg(m.message_id order by m.sequence) into v_read from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.summarized_through
+       and m.sequence <= v_to;
+    v_result := public.memory_commit_summary(
+      v_c.thread_id, v_c.id, v_c.summarized_through, v_c.revision, v_to, v_read,
+      v_each ->> 'content', greatest(1, (v_each ->> 'tokens')::integer), v_each ->> 'model', false, v_user,
+      v_c.agent_id);
+    if not (v_result ->> 'committed')::boolean then
+      refused := refused + jsonb_array_length(p_summaries) - v_number + 1;
+      exit;
+    end if;
+    restored := restored + 1;
+    update memory.conversation_summaries s
+       set edited_by = v_each ->> 'by', edited_at = memory_private.parse_past_time(v_each ->> 'at')
+     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_number
+       and v_each ->> 'by' is not null;
+  end loop;
+end
+$function$;
+
 create function public.memory_restore(
   p_edits     json,
   p_thread_id text default null, -- null: opt-outs of the user, in all conversations
@@ -181,42 +468,29 @@ create function public.memory_restore(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user     text := memory_private.owner(p_user_id);
+  v_user     text := memory_private.resolve_owner(p_user_id);
   v_edits    jsonb := coalesce(p_edits, '{}')::jsonb;
   v_c        memory.conversations;
   v_topics   text[];
   v_each     jsonb;
-  v_ids      text[];
-  v_places   bigint[];
-  v_found    uuid;
-  v_from     bigint;
-  v_to       bigint;
-  v_count    integer;
+  v_part     record;
   v_restored integer := 0;
   v_refused  integer := 0;
-  v_version  bigint;
-  v_most     integer := (memory_private.allowed()).board_items;
-  v_now      timestamptz;
-  v_beside   jsonb; -- the metadata
-  v_began    timestamptz;
-  v_changed  timestamptz;
-  v_words    text;
-  v_read     json; -- the ids of messages
   v_result   jsonb;
 begin
-  perform memory_private.admit(p_edits);
+  perform memory_private.check_limits(p_edits);
   if jsonb_typeof(v_edits) <> 'object' or exists (
     select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries']) k
     where jsonb_typeof(coalesce(v_edits -> k, '[]')) <> 'array')
   then
     raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
   end if;
-  perform memory_private.hold_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]');
+  perform memory_private.lock_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]');
   for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'opt_outs', '[]')) loop
     v_result := public.memory_opt_out(v_each ->> 'by', p_thread_id, v_each ->> 'topic', v_user, p_agent_id);
     continue when not (v_result ->> 'is_new')::boolean;
     v_restored := v_restored + 1;
-    update memory.opt_outs o set created_at = memory_private.named_time(v_each ->> 'at')
+    update memory.opt_outs o set created_at = memory_private.parse_past_time(v_each ->> 'at')
      where o.user_id = v_user and o.created_by = v_each ->> 'by'
        and o.topic is not distinct from v_each ->> 'topic'
        and o.conversation_id is not distinct from (
@@ -226,7 +500,7 @@ begin
   if p_thread_id is null then
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
-  -- One that has lost its messages, or never had any, is begun by what people set of it.
+  -- The conversation is created if it has no messages.
   for v_try in 1..2 loop
     select c.* into v_c from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
@@ -239,186 +513,26 @@ begin
   if v_c.id is null then
     raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
   end if;
-  v_topics := memory_private.topics(v_user, v_c.id);
+  v_topics := memory_private.opted_out_topics(v_user, v_c.id);
 
-  -- What was set here stays.
-  v_words := nullif(left(memory_private.one_line(v_edits ->> 'title'), 200), '');
-  if v_c.title is not null then
-    v_words := null;
-  elsif memory_private.mentions(v_words, v_topics, v_c.language) then
-    v_words := null;
-    v_refused := v_refused + 1;
-  end if;
-  if v_c.metadata is null and jsonb_typeof(v_edits -> 'metadata') = 'object' then
-    v_beside := nullif(v_edits -> 'metadata', '{}');
-  end if;
-  v_restored := v_restored + num_nonnulls(v_words, v_beside);
-  -- A list shows it where it was, unless it has gone on since.
-  if v_edits ->> 'updated_at' is not null then
-    v_began := memory_private.named_time(v_edits ->> 'created_at');
-    select greatest(memory_private.named_time(v_edits ->> 'updated_at'), max(t.created_at)) into v_changed
-      from (select m.created_at from memory.conversation_messages m
-            where m.user_id = v_user and m.conversation_id = v_c.id
-            order by m.user_id desc, m.conversation_id desc, m.created_at desc limit 1) t;
-  end if;
-  -- One statement: each looks at what is due.
-  if num_nonnulls(v_words, v_beside, v_changed) > 0 then
-    update memory.conversations c
-       set title = coalesce(v_words, c.title), metadata = coalesce(v_beside, c.metadata),
-           created_at = least(c.created_at, v_began), updated_at = least(c.updated_at, v_changed)
-     where c.user_id = v_user and c.id = v_c.id;
-  end if;
+  v_part := memory_private.restore_details(v_c, v_edits, v_topics);
+  v_restored := v_restored + v_part.restored;
+  v_refused := v_refused + v_part.refused;
   if not v_edits ?| '{summary,items,deleted,ratings,summaries}' then
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
-  -- What people wrote on a board stays in a conversation that is not remembered; a summary stands for its messages.
+  -- People's edits of a board stay in an opted-out conversation. Summaries do not: they stand for its messages.
   if v_c.opted_out_at is not null then
     v_refused := v_refused + jsonb_array_length(coalesce(v_edits -> 'summaries', '[]'));
     v_edits := v_edits - 'summaries';
   end if;
-  v_count := v_restored;
-
-  insert into memory.conversation_summary_boards (user_id, conversation_id)
-  select v_user, v_c.id
-  where jsonb_typeof(v_edits -> 'summary') = 'object' or v_edits -> 'items' <> '[]' or v_edits -> 'deleted' <> '[]'
-  on conflict (user_id, conversation_id) do nothing;
-  select b.version + 1 into v_version from memory.conversation_summary_boards b
-   where b.user_id = v_user and b.conversation_id = v_c.id
-     for no key update;
-  if jsonb_typeof(v_edits -> 'summary') = 'object' then
-    v_each := v_edits -> 'summary';
-    if memory_private.mentions(v_each ->> 'text', v_topics, v_c.language) then
-      v_refused := v_refused + 1;
-    else
-      update memory.conversation_summary_boards b
-         set edited_summary = v_each ->> 'text', edited_by = v_each ->> 'by',
-             editor_kind = memory_private.author_kind(v_each ->> 'editor_kind'),
-             edited_at = memory_private.named_time(v_each ->> 'at')
-       where b.user_id = v_user and b.conversation_id = v_c.id and b.edited_summary is null;
-      if found then
-        v_restored := v_restored + 1;
-        insert into memory.conversation_board_changes (
-          user_id, conversation_id, version, place, action, changed_by, changed_at)
-        values (v_user, v_c.id, v_version, v_restored, 'summary', v_each ->> 'by',
-                memory_private.named_time(v_each ->> 'at'));
-      end if;
-    end if;
-  end if;
-  for v_each in
-    select e || '{"gone": true}' from jsonb_array_elements(coalesce(v_edits -> 'deleted', '[]')) e
-    union all select e || '{"gone": false}' from jsonb_array_elements(coalesce(v_edits -> 'items', '[]')) e
-  loop
-    if not (v_each ->> 'gone')::boolean
-       and memory_private.mentions(concat_ws(' ', v_each ->> 'text', v_each ->> 'quote'), v_topics, v_c.language)
-    then
-      v_refused := v_refused + 1;
-      continue;
-    end if;
-    if not coalesce(v_each ->> 'state' = any (memory_private.item_states(v_each ->> 'kind')), false)
-       or not (v_each ->> 'gone')::boolean and coalesce(v_each ->> 'text', '') = ''
-    then
-      raise exception 'an item has no words, or a state that its kind does not have'
-        using errcode = 'PT400', hint = 'pass what memory_edits gave';
-    end if;
-    select array_agg(m.message_id order by e.place), array_agg(m.sequence order by e.place) into v_ids, v_places
-    from jsonb_array_elements_text(coalesce(v_each -> 'message_ids', '[]')) with ordinality e (id, place)
-    join memory.conversation_messages m
-      on m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = e.id;
-    v_found := null;
-    -- What was written or deleted here in the meantime stays; what a model wrote gives way to the person's.
-    insert into memory.conversation_board_items as i (
-      user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
-      first_seen_at, last_seen_at, pinned, author, author_kind, edited_by, editor_kind, edited_at, deleted_at, quote_at,
-      quote_length)
-    values (
-      v_user, v_c.id, v_each ->> 'kind', v_each ->> 'type', coalesce(v_each ->> 'text', ''),
-      case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
-           else memory_private.item_digest(v_each ->> 'text') end,
-      v_each ->> 'state', coalesce((v_each ->> 'importance')::real, 0.7), v_each ->> 'quote', coalesce(v_ids, '{}'),
-      coalesce(v_places, '{}'), memory_private.named_time(coalesce(v_each ->> 'first_seen_at', v_each ->> 'at')),
-      memory_private.named_time(coalesce(v_each ->> 'last_seen_at', v_each ->> 'at')),
-      coalesce((v_each ->> 'pinned')::boolean, false), coalesce(v_each ->> 'author', v_each ->> 'by'),
-      memory_private.author_kind(v_each ->> 'author_kind'), v_each ->> 'by',
-      case when v_each ->> 'by' is not null then memory_private.author_kind(v_each ->> 'editor_kind') end,
-      case when v_each ->> 'at' is not null then memory_private.named_time(v_each ->> 'at') end,
-      case when (v_each ->> 'gone')::boolean then memory_private.named_time(v_each ->> 'at') end,
-      (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer)
-    on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do update
-       set state = excluded.state, text = excluded.text, pinned = excluded.pinned, edited_by = excluded.edited_by,
-           editor_kind = excluded.editor_kind, edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,
-           quote = excluded.quote, quote_length = excluded.quote_length, version = i.version + 1
-     where i.edited_at is null and not i.pinned and i.deleted_at is null
-       and (excluded.edited_at is not null or excluded.pinned or excluded.deleted_at is not null)
-    returning i.id into v_found;
-    continue when v_found is null;
-    v_restored := v_restored + 1;
-    insert into memory.conversation_board_changes (
-      user_id, conversation_id, version, place, item_id, action, changed_by, changed_at)
-    values (
-      v_user, v_c.id, v_version, v_restored, v_found,
-      case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is not null then 'edit'
-           when (v_each ->> 'pinned')::boolean then 'pin' else 'add' end,
-      coalesce(v_each ->> 'by', v_each ->> 'author'), memory_private.named_time(coalesce(v_each ->> 'at', v_each ->> 'last_seen_at')));
-  end loop;
-  if v_version is not null and (
-    select count(*) from memory.conversation_board_items i where i.user_id = v_user and i.conversation_id = v_c.id)
-    > v_most
-  then
-    raise exception 'the board is full' using errcode = 'PT413',
-      hint = 'restore fewer items, or raise board_items in memory_private.limits';
-  end if;
-  if v_restored > v_count and v_version is not null then
-    v_now := clock_timestamp();
-    update memory.conversation_summary_boards b set version = v_version, updated_at = v_now
-     where b.user_id = v_user and b.conversation_id = v_c.id;
-  end if;
-
-  for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'ratings', '[]')) loop
-    select m.sequence into v_from from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'from';
-    select m.sequence into v_to from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'to';
-    continue when v_from is null or v_to is null;
-    -- Values and no query: of a query Citus counts what came, and not what is new.
-    insert into memory.chunk_ratings (
-      user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by, rated_at)
-    values (
-      v_user, v_c.id, v_from, v_to, (v_each ->> 'part')::integer, (v_each ->> 'importance')::real, v_each ->> 'by',
-      memory_private.named_time(v_each ->> 'at'))
-    on conflict (user_id, conversation_id, from_sequence, to_sequence, part) do nothing;
-    v_restored := v_restored + found::integer;
-  end loop;
-
-  -- Each goes on from the one before: the first that cannot be put back ends it, and the rest is made anew.
-  v_count := 0;
-  for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'summaries', '[]')) loop
-    v_count := v_count + 1;
-    select c.* into v_c from memory.conversations c where c.user_id = v_user and c.id = v_c.id;
-    continue when exists (
-      select from memory.conversation_summaries s
-      where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_count);
-    v_from := v_c.summarized_through;
-    select m.sequence into v_to from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.message_id = v_each ->> 'to';
-    if v_to is null or v_to <= v_from then
-      v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
-      exit;
-    end if;
-    select json_agg(m.message_id order by m.sequence) into v_read from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_from and m.sequence <= v_to;
-    v_result := public.memory_commit_summary(
-      p_thread_id, v_c.id, v_from, v_c.revision, v_to, v_read,
-      v_each ->> 'content', greatest(1, (v_each ->> 'tokens')::integer), v_each ->> 'model', false, v_user, p_agent_id);
-    if not (v_result ->> 'committed')::boolean then
-      v_refused := v_refused + jsonb_array_length(v_edits -> 'summaries') - v_count + 1;
-      exit;
-    end if;
-    v_restored := v_restored + 1;
-    update memory.conversation_summaries s
-       set edited_by = v_each ->> 'by', edited_at = memory_private.named_time(v_each ->> 'at')
-     where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 and s.number = v_count
-       and v_each ->> 'by' is not null;
-  end loop;
+  v_part := memory_private.restore_board(v_c, v_edits, v_topics, v_restored);
+  v_restored := v_restored + v_part.restored;
+  v_refused := v_refused + v_part.refused;
+  v_restored := v_restored + memory_private.restore_ratings(v_user, v_c.id, coalesce(v_edits -> 'ratings', '[]'));
+  v_part := memory_private.restore_summaries(v_c, coalesce(v_edits -> 'summaries', '[]'));
+  v_restored := v_restored + v_part.restored;
+  v_refused := v_refused + v_part.refused;
   return jsonb_build_object('restored', v_restored, 'refused', v_refused);
 exception when invalid_text_representation or numeric_value_out_of_range then
   raise exception 'a number of these edits cannot be read' using errcode = 'PT400', hint = 'pass what memory_edits gave';
@@ -463,14 +577,14 @@ create function public.memory_export(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.owner(p_user_id);
-  v_most  integer := (memory_private.allowed()).answer_bytes / 2;
+  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_most  integer := (memory_private.current_limits()).answer_bytes / 2;
   v_each  json;
   v_edits json;
   v_bytes bigint := 0;
   v_done  json[] := '{}';
 begin
-  perform memory_private.admit(p_conversations);
+  perform memory_private.check_limits(p_conversations);
   for v_each in select e from json_array_elements(p_conversations) e loop
     exit when v_bytes > v_most;
     v_edits := public.memory_edits(v_each ->> 'thread_id', v_user, coalesce(v_each ->> 'agent_id', 'default'), p_retention);
@@ -507,12 +621,12 @@ Errors:
 create function public.memory_import(
   p_conversations json,
   p_user_id       text default null,
-  p_retention     json default null -- what is kept, see memory_private.retain
+  p_retention     json default null -- what is kept, see memory_private.delete_expired
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_each   json;
   v_thread text;
   v_agent  text;
@@ -521,7 +635,7 @@ declare
   v_after  jsonb;
   v_done   jsonb[] := '{}';
 begin
-  perform memory_private.admit(p_conversations);
+  perform memory_private.check_limits(p_conversations);
   for v_each in select e from json_array_elements(p_conversations) e loop
     v_thread := v_each ->> 'thread_id';
     v_agent := coalesce(v_each ->> 'agent_id', 'default');
@@ -544,6 +658,7 @@ begin
       v_done := v_done || jsonb_build_object(
         'appended', coalesce((v_stored ->> 'appended')::integer, 0),
         'different', coalesce(v_stored -> 'different', '[]'),
+        'expired', coalesce((v_stored ->> 'expired')::bigint, 0),
         'restored', coalesce((v_before ->> 'restored')::integer, 0) + coalesce((v_after ->> 'restored')::integer, 0),
         'refused', coalesce((v_before ->> 'refused')::integer, 0) + coalesce((v_after ->> 'refused')::integer, 0));
     exception
@@ -571,6 +686,7 @@ p_retention: what is kept, as in memory_append. What is beyond it is removed. Nu
 Returns: object[]. What became of each, in the order in which they were passed.
 - [].appended: integer. How many messages are new. Not with failed.
 - [].different: text[]. The ids of those that are there with another payload, which stays. Not with failed.
+- [].expired: integer. How many messages p_retention removed. Not with failed.
 - [].restored: integer. How much of what people set was put back. Not with failed.
 - [].refused: integer. How much was not, as memory_restore says. Not with failed.
 - [].failed: text. Only of one that was refused, of which nothing is stored: the SQLSTATE. memory_append and

@@ -23,8 +23,9 @@ where u.role = 'user';
 comment on view memory.conversation_turns is
   'Complete turns, numbered from 1 in each conversation among those that are kept.';
 
--- What is too old may lie between messages that are not, if its time was given: then it does not count any more.
-create or replace function memory_private.close_holes(
+-- Subtracts expired messages that lie between others from the counts of what they were part of. Messages with given
+-- times need not be in the order of their times.
+create or replace function memory_private.subtract_expired_gaps(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_sequences bigint[], p_characters integer[], p_tokens integer[]
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -43,8 +44,9 @@ begin
 end
 $function$;
 
--- A conversation with where summarizing goes on: after the newest segment, or after what is gone from its beginning.
-create or replace function memory_private.positioned(
+-- Returns a conversation with the position where summarizing continues: after the newest segment, or after what is
+-- gone from the beginning.
+create or replace function memory_private.with_summary_position(
   p_conversation memory.conversations,
   p_first        bigint         default 0,    -- what has expired and is still there: all before this,
   p_holes        int8multirange default '{}', -- and this,
@@ -69,14 +71,14 @@ begin
    order by m.sequence limit 1;
   v_through := greatest(coalesce(v_through, -1), coalesce(v_first, v_c.next_sequence) - 1);
   if p_is_changed or v_through < v_c.summarized_through then
-    v_weight := memory_private.since(v_c.user_id, v_c.id, v_through + 1, v_c.next_sequence);
+    v_weight := memory_private.sizes_from(v_c.user_id, v_c.id, v_through + 1, v_c.next_sequence);
     v_c.summarized_characters := v_c.total_characters - v_weight.characters;
     v_c.summarized_tokens := v_c.total_tokens - v_weight.tokens;
     p_holes := p_holes * int8multirange(int8range(v_through, null, '()'));
     v_sign := 1;
   else
     -- What lies between has expired.
-    v_weight := memory_private.weight(
+    v_weight := memory_private.range_totals(
       v_c.user_id, v_c.id, int8multirange(int8range(v_c.summarized_through, v_through, '(]')));
     v_c.summarized_characters := v_c.summarized_characters + v_weight.characters;
     v_c.summarized_tokens := v_c.summarized_tokens + v_weight.tokens;
@@ -84,7 +86,7 @@ begin
     v_sign := -1;
   end if;
   if p_holes <> '{}' then
-    v_weight := memory_private.weight(v_c.user_id, v_c.id, p_holes);
+    v_weight := memory_private.range_totals(v_c.user_id, v_c.id, p_holes);
     v_c.summarized_characters := v_c.summarized_characters + v_sign * v_weight.characters;
     v_c.summarized_tokens := v_c.summarized_tokens + v_sign * v_weight.tokens;
   end if;
@@ -93,14 +95,15 @@ begin
 end
 $function$;
 
-create or replace function memory_private.reposition(p_user_id text, p_conversation_id uuid) returns void
+-- Stores the position where summarizing continues.
+create or replace function memory_private.update_summary_position(p_user_id text, p_conversation_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_c memory.conversations;
 begin
   select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
-  v_c := memory_private.positioned(v_c, p_is_changed => true);
+  v_c := memory_private.with_summary_position(v_c, p_is_changed => true);
   update memory.conversations c
      set summarized_through = v_c.summarized_through,
          summarized_characters = v_c.summarized_characters,
@@ -125,11 +128,11 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user   text := memory_private.owner(p_user_id);
+  v_user   text := memory_private.resolve_owner(p_user_id);
   v_before bigint := coalesce(p_before, 9223372036854775807);
   v_skip   bigint := p_skip;
   v_limit  integer := case when p_number is null then greatest(0, least(p_last, 1000)) else 1 end;
-  v_bytes  bigint := (memory_private.allowed()).answer_bytes;
+  v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
   v_c      memory.conversations;
   v_gone   record;
   v_out    bigint; -- how many have expired
@@ -141,10 +144,10 @@ begin
   if not found then
     return '{"turns": [], "more": false}';
   end if;
-  v_gone := memory_private.expired(v_c, p_retention);
+  v_gone := memory_private.find_expired(v_c, p_retention);
   if v_gone.holes = '{}' then
-    v_out := memory_private.turns_before(v_user, v_c.id, v_gone.first, v_c.next_sequence, true);
-    v_total := memory_private.turns_before(v_user, v_c.id, v_before, v_c.next_sequence) - v_out;
+    v_out := memory_private.count_turns_before(v_user, v_c.id, v_gone.first, v_c.next_sequence, true);
+    v_total := memory_private.count_turns_before(v_user, v_c.id, v_before, v_c.next_sequence) - v_out;
   else
     -- A question is complete if the next question or final answer is an answer.
     select count(*) into v_total
@@ -160,16 +163,16 @@ begin
   if v_total < 1 or p_number not between 1 and v_total then
     return '{"turns": [], "more": false}';
   end if;
-  -- What is left out is passed over by its number, not one by one.
+  -- Skipped turns are skipped by number, not one by one.
   if v_skip > 0 and v_gone.holes = '{}' and p_since is null and p_until is null then
     if v_skip >= v_total then
       return '{"turns": [], "more": false}';
     end if;
     v_total := v_total - v_skip;
-    v_before := memory_private.question(v_user, v_c.id, v_out + v_total + 1, v_c.next_sequence);
+    v_before := memory_private.question_of_turn(v_user, v_c.id, v_out + v_total + 1, v_c.next_sequence);
     v_skip := 0;
   end if;
-  -- A page ends where it is long or large enough.
+  -- A page ends at its maximum of rows or bytes.
   select json_build_object(
            'turns', coalesce(json_agg((
              select r from (select x.turn_number, x.user_query, x.ai_response, x.user_images, x.ai_images,

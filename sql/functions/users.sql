@@ -1,8 +1,8 @@
 -- What becomes of a user's memory when the user is deleted where they sign in.
 
--- For a trigger of yours on auth.users, see docs/retention.md: in the same transaction all goes that memory holds for
--- the user, as memory_forget erases it, so that no user is deleted whose memory stays. It runs with the migrator's
--- rights, for Supabase Auth may do nothing here.
+-- Erases everything that memory holds for a user, as memory_forget does, in the same transaction. It is for a
+-- trigger of yours on auth.users, see docs/retention.md, so that no user is deleted whose memory stays. It runs with
+-- the migrator's rights, because Supabase Auth has none here.
 create or replace function memory_private.forget_deleted_user() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $function$

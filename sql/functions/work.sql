@@ -1,36 +1,36 @@
 -- Due work: marked by a trigger, claimed under a lease, finished by comparing positions. For servers alone.
 
--- Whether something failed, and not all.
-create or replace function memory_private.is_alive(p_paused jsonb) returns boolean
+-- Says whether some steps failed, but not all.
+create or replace function memory_private.has_remaining_steps(p_paused jsonb) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
   select p_paused <> '{}' and not p_paused ? 'all'
 $function$;
 
--- When the first of what failed is tried again; infinity if all of it was given up, null if nothing failed.
-create or replace function memory_private.resumes_at(p_paused jsonb) returns timestamptz
+-- Returns when the first failed step is tried again; infinity if all were given up, null if none failed.
+create or replace function memory_private.first_retry_at(p_paused jsonb) returns timestamptz
 language sql stable security invoker set search_path = ''
 as $function$
   select min((d.value ->> 'until')::timestamptz) from jsonb_each(p_paused) d
 $function$;
 
--- What of it is left out of what is tried now.
-create or replace function memory_private.waits(p_paused jsonb) returns text[]
+-- Returns the failed steps that are not tried yet.
+create or replace function memory_private.backing_off_steps(p_paused jsonb) returns text[]
 language sql volatile security invoker set search_path = ''
 as $function$
   select array(select d.key from jsonb_each(p_paused) d
                where d.key <> 'all' and (d.value ->> 'until')::timestamptz > clock_timestamp() order by 1)
 $function$;
 
--- How often in a row it failed, but for what is left out.
-create or replace function memory_private.failures(p_paused jsonb, p_left_out text[] default '{}') returns integer
+-- Returns the longest run of failures, without the steps that are left out.
+create or replace function memory_private.count_failures(p_paused jsonb, p_left_out text[] default '{}') returns integer
 language sql immutable security invoker set search_path = ''
 as $function$
   select coalesce(max((d.value ->> 'failures')::integer), 0) from jsonb_each(p_paused) d where d.key <> all (p_left_out)
 $function$;
 
--- How a worker stands to a conversation that is marked.
-create or replace function memory_private.state(p_run_after timestamptz, p_lease_until timestamptz) returns text
+-- Returns the state of a conversation's work: idle, running, dead, waiting or due.
+create or replace function memory_private.work_state(p_run_after timestamptz, p_lease_until timestamptz) returns text
 language sql volatile security invoker set search_path = ''
 as $function$
   select case when p_run_after is null then 'idle'
@@ -39,11 +39,11 @@ as $function$
               when p_run_after > clock_timestamp() then 'waiting' else 'due' end
 $function$;
 
--- In the transaction that stores, edits or forgets messages, and under the conversation's row lock: so nothing that is
--- committed is ever unmarked, and a worker that finishes (under the same lock) sees it. Where a row is there already
--- nothing is written, unless what happened cannot be seen from the position, or only what failed would wait for it; fifty
+-- Marks a conversation as due, in the transaction that stores, edits or deletes messages and under the row lock. So
+-- every committed change is marked, and a worker that finishes under the same lock sees it. An existing row is not
+-- written, unless the change cannot be seen from the position, or only failed steps would wait for it; fifty
 -- messages are one piece of work.
-create or replace function memory_private.mark() returns trigger
+create or replace function memory_private.mark_work() returns trigger
 language plpgsql security definer set search_path = ''
 as $function$
 declare
@@ -53,7 +53,7 @@ declare
   v_now      timestamptz;
 begin
   if new.requested_at is distinct from old.requested_at then
-    -- Somebody waits: before all else of its owner that has the same priority, even if it was given up.
+    -- Somebody is waiting: it comes before other work of its owner with the same priority, even if it was given up.
     insert into memory_private.work as w (user_id, conversation_id, priority, run_after)
     values (new.user_id, new.id, new.priority, '-infinity')
     on conflict (user_id, conversation_id) do update
@@ -65,7 +65,8 @@ begin
     perform pg_notify('memory_work', '');
     return null;
   end if;
-  select w.lease_token, w.run_after > clock_timestamp() and w.lease_token is null and memory_private.is_alive(w.paused)
+  select w.lease_token,
+         w.run_after > clock_timestamp() and w.lease_token is null and memory_private.has_remaining_steps(w.paused)
     into v_lease, v_sleeps
     from memory_private.work w where w.user_id = new.user_id and w.conversation_id = new.id;
   if not found then
@@ -77,12 +78,12 @@ begin
        set is_moved = true
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is not null;
   elsif v_sleeps then
-    -- Some of it waits after a failure, or was given up; the rest is due.
+    -- Some steps are backing off or were given up; the rest is due.
     v_now := clock_timestamp();
     update memory_private.work w
        set run_after = v_now, since = case when w.run_after = 'infinity' then v_now else w.since end
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is null
-       and w.run_after > v_now and memory_private.is_alive(w.paused);
+       and w.run_after > v_now and memory_private.has_remaining_steps(w.paused);
     if found then
       perform pg_notify('memory_work', '');
     end if;
@@ -90,16 +91,16 @@ begin
   return null;
 end
 $function$;
-create or replace trigger conversations_mark after update on memory.conversations
+create or replace trigger conversations_mark_work after update on memory.conversations
   for each row
   when (new.next_sequence > old.next_sequence or new.revision <> old.revision or (new.has_stale and not old.has_stale)
         or new.requested_at is distinct from old.requested_at)
-  execute function memory_private.mark();
+  execute function memory_private.mark_work();
 
--- Whose turn it is follows what is due. At the commit: whoever still waits for a conversation's lock holds no owner's, and
--- one owner's appends wait for each other only there. Who takes work never waits for an owner, and keeps the lock while
--- looking for what is due next; so what is committed meanwhile is written here afterwards, and nothing sleeps unseen.
-create or replace function memory_private.enqueue() returns trigger
+-- Schedules an owner by what is due. It runs at commit, so that a transaction that waits for a conversation holds no
+-- owner, and one owner's appends wait for each other only there. Workers never wait for an owner, and keep the lock
+-- while they look for the next work; what is committed meanwhile is written here afterwards, so nothing is missed.
+create or replace function memory_private.schedule_owner() returns trigger
 language plpgsql security definer set search_path = ''
 as $function$
 begin
@@ -114,14 +115,14 @@ $function$;
 create constraint trigger work_added after insert on memory_private.work
   deferrable initially deferred for each row
   when (new.run_after < 'infinity')
-  execute function memory_private.enqueue();
+  execute function memory_private.schedule_owner();
 create constraint trigger work_hastened after update on memory_private.work
   deferrable initially deferred for each row
   when (new.run_after < old.run_after)
-  execute function memory_private.enqueue();
+  execute function memory_private.schedule_owner();
 
--- An owner who has nothing left to do goes, with the last trace of their name.
-create or replace function memory_private.dequeue() returns trigger
+-- Deletes an owner without work, and with it the last trace of the name.
+create or replace function memory_private.delete_idle_owner() returns trigger
 language plpgsql security definer set search_path = ''
 as $function$
 begin
@@ -137,10 +138,10 @@ end
 $function$;
 create constraint trigger work_gone after delete on memory_private.work
   deferrable initially deferred for each row
-  execute function memory_private.dequeue();
+  execute function memory_private.delete_idle_owner();
 
--- What was drafted from a message that has changed or gone does not outlive it, nor does what an opt-out took away.
-create or replace function memory_private.undraft() returns trigger
+-- Deletes drafts made from a message that was changed or deleted, or that an opt-out covers.
+create or replace function memory_private.delete_stale_drafts() returns trigger
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_custom_plan -- planned for one owner, it locks one partition
 as $function$
@@ -150,13 +151,13 @@ begin
   return null;
 end
 $function$;
-create or replace trigger conversations_undraft after update on memory.conversations
+create or replace trigger conversations_stale_drafts after update on memory.conversations
   for each row
   when (new.revision <> old.revision or new.expired_through > old.expired_through)
-  execute function memory_private.undraft();
+  execute function memory_private.delete_stale_drafts();
 
--- By whatever way, a signed-in user's conversations go behind at most: what is urgent is for servers to say.
-create or replace function memory_private.hold_priority() returns trigger
+-- Limits the priority that a signed-in user may set, by whatever SQL: only servers may raise it.
+create or replace function memory_private.limit_priority() returns trigger
 language plpgsql security invoker set search_path = ''
 as $function$
 begin
@@ -166,12 +167,12 @@ begin
   return new;
 end
 $function$;
-create or replace trigger conversations_hold_priority before update of priority on memory.conversations
+create or replace trigger conversations_limit_priority before update of priority on memory.conversations
   for each row when (new.priority > old.priority)
-  execute function memory_private.hold_priority();
-create or replace trigger conversations_hold_new_priority before insert on memory.conversations
+  execute function memory_private.limit_priority();
+create or replace trigger conversations_limit_new_priority before insert on memory.conversations
   for each row when (new.priority > 0)
-  execute function memory_private.hold_priority();
+  execute function memory_private.limit_priority();
 
 create function public.memory_request(
   p_thread_id text,
@@ -182,7 +183,7 @@ create function public.memory_request(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_now  timestamptz := clock_timestamp();
   v_at   timestamptz;
 begin
@@ -207,8 +208,8 @@ Returns: object.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
--- Of one owner the most urgent piece that is ready and that nobody else is taking, under a lease.
-create or replace function memory_private.take(
+-- Claims an owner's most urgent work that is ready and that nobody else is claiming, under a lease.
+create or replace function memory_private.claim_next(
   p_user_id text, p_until timestamptz, p_worker text, p_lease_seconds float8
 ) returns uuid
 language plpgsql volatile security invoker set search_path = ''
@@ -221,7 +222,7 @@ declare
   v_lease    uuid := gen_random_uuid();
   v_leased   timestamptz;
 begin
-  -- From each priority only what is ready: what is leased, waits or is dead is not looked at, however much it is.
+  -- Only ready work of each priority is read: work that is leased, waiting or dead is not, however much there is.
   loop
     select w.priority into v_priority from memory_private.work w
      where w.user_id = p_user_id and w.priority < v_priority
@@ -288,7 +289,7 @@ declare
 begin
   while cardinality(v_users) < v_limit loop
     if v_step = 'turns' then
-      -- The first round: one piece each, in the order of their turns.
+      -- The first round: one piece for each owner, in the order of their turns.
       -- Citus: claim_turns
       with found as materialized (
         select o.user_id, o.turn_at from memory_private.owners o
@@ -303,7 +304,7 @@ begin
         v_step := 'others';
       end if;
     elsif v_step = 'others' then
-      -- Whom somebody else has locked is not waited for, and keeps the turn: it is for the other to write down.
+      -- An owner whom another worker has locked is skipped and keeps the turn: that worker updates it.
       v_round := array(
         select o.user_id from memory_private.owners o
         where o.turn_at <= v_by and o.due_at <= v_until and o.user_id <> all (v_locked)
@@ -321,7 +322,7 @@ begin
       v_round := v_given;
     else
       exit when v_is_all;
-      -- Nobody else waits: who has half of the slots may use what is free.
+      -- Nobody else is waiting: an owner with half of the slots may use the free ones.
       v_is_all := true;
       v_most := 32767;
       v_round := v_full || array(
@@ -341,7 +342,7 @@ begin
         v_full := v_full || v_user;
         continue;
       end if;
-      v_id := memory_private.take(v_user, v_until, p_worker, p_lease_seconds);
+      v_id := memory_private.claim_next(v_user, v_until, p_worker, p_lease_seconds);
       if v_id is not null then
         v_users := v_users || v_user;
         v_ids := v_ids || v_id;
@@ -349,7 +350,7 @@ begin
       end if;
     end loop;
   end loop;
-  -- Who got something goes behind all whose turn it is now.
+  -- An owner who got work goes behind all others whose turn it is.
   v_by := clock_timestamp();
   foreach v_user in array v_locked loop
     select w.run_after into v_due from memory_private.work w where w.user_id = v_user order by w.run_after limit 1;
@@ -366,7 +367,7 @@ begin
   select jsonb_agg(jsonb_build_object(
            'user_id', w.user_id, 'conversation_id', w.conversation_id, 'thread_id', c.thread_id,
            'agent_id', c.agent_id, 'token', w.lease_token, 'since', w.since,
-           'attempts', w.attempts + memory_private.failures(w.paused, p.waits),
+           'attempts', w.attempts + memory_private.count_failures(w.paused, p.waits),
            'paused', p.waits,
            'waited', extract(epoch from clock_timestamp() - w.since),
            'position', jsonb_build_array(c.next_sequence, c.revision, c.requested_at, c.expired_through),
@@ -378,7 +379,7 @@ begin
     from unnest(v_users, v_ids) with ordinality as t (user_id, id, place)
     cross join lateral (
       select w.* from memory_private.work w where w.user_id = t.user_id and w.conversation_id = t.id limit 1) w
-    cross join lateral (select memory_private.waits(w.paused) as waits) p
+    cross join lateral (select memory_private.backing_off_steps(w.paused) as waits) p
     cross join lateral (
       select c.* from memory.conversations c where c.user_id = t.user_id and c.id = t.id limit 1) c;
   -- Citus: end
@@ -422,7 +423,7 @@ declare
   v_held  jsonb := '[]';
   v_until timestamptz;
 begin
-  -- One after the other in one order, here and wherever leases are given back: so two workers never wait for each other.
+  -- Locked in one order, here and wherever leases are released, so that two workers never deadlock.
   for v_lease in
     select i.* from json_to_recordset(p_leases) as i (user_id text, conversation_id uuid, token uuid) order by 1, 2
   loop
@@ -474,7 +475,7 @@ declare
   v_now      timestamptz;
   v_is_moved boolean;
 begin
-  -- The conversation first, as every append does: what is stored from here on is marked anew.
+  -- Lock the conversation first, as an append does: what is stored afterwards marks it again.
   select c.* into v_c from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id
      for no key update;
@@ -500,7 +501,7 @@ begin
     end if;
   end if;
   if v_c.requested_at is distinct from v_wish or (v_failed = '{}' and cardinality(v_left_out) = 0) then
-    -- It has moved on; who asked anew is not kept waiting by a failure of before.
+    -- It has changed; a new request does not wait for an earlier failure.
     v_now := clock_timestamp();
     update memory_private.work w
        set lease_token = null, lease_until = null, worker = null, error = left(p_error, 200), attempts = 0,
@@ -510,15 +511,15 @@ begin
     perform pg_notify('memory_work', '');
     return '{"outcome": "again"}';
   end if;
-  -- What was left out waits on. What failed waits longer than before, or is given up; the rest goes on without it.
+  -- Steps that were left out keep waiting. Failed steps wait longer, or are given up; the rest continues without them.
   with failures as (
     select f.key, f.value, v_w.attempts + case
-             when f.key = 'all' then memory_private.failures(v_w.paused, v_left_out)
+             when f.key = 'all' then memory_private.count_failures(v_w.paused, v_left_out)
              else coalesce((coalesce(v_w.paused -> f.key, v_w.paused -> 'all') ->> 'failures')::integer, 0) end as count
     from jsonb_each_text(v_failed) f),
   waits as materialized ( -- what failed equally often is tried again together
     select n.count, case when n.count >= p_max_attempts then 'infinity'
-                    else memory_private.retry_at(n.count - 1, p_retry_seconds) end as until
+                    else memory_private.backoff_until(n.count - 1, p_retry_seconds) end as until
     from (select distinct f.count from failures f) n)
   select coalesce((select jsonb_object_agg(d.key, d.value) from jsonb_each(v_w.paused) d where d.key = any (v_left_out)), '{}')
          || coalesce((
@@ -527,7 +528,7 @@ begin
            from failures f join waits t on t.count = f.count), '{}')
     into v_paused;
   v_now := clock_timestamp();
-  v_until := coalesce(memory_private.resumes_at(v_paused), v_now); -- null: it was revived meanwhile
+  v_until := coalesce(memory_private.first_retry_at(v_paused), v_now); -- null: it was revived meanwhile
   if v_is_moved and not v_paused ? 'all' then
     v_until := v_now;
     perform pg_notify('memory_work', '');
@@ -580,7 +581,8 @@ begin
    where c.user_id = p_user_id and c.id = p_conversation_id and c.revision = (p_position ->> 1)::bigint
      and c.expired_through = (p_position ->> 3)::bigint
      for share;
-  if not found or memory_private.mentions(p_answer, memory_private.topics(p_user_id, p_conversation_id), v_c.language)
+  if not found or memory_private.mentions(
+       p_answer, memory_private.opted_out_topics(p_user_id, p_conversation_id), v_c.language)
   then
     return '{"kept": false}';
   end if;
@@ -729,7 +731,7 @@ declare
   v_again bigint := 0;
   v_now   timestamptz := clock_timestamp();
 begin
-  -- First, on a page of its own, what was given up: it is tried once more in an hour in which something was said.
+  -- First, on its own page, work that was given up: it is tried again once an hour if messages were stored.
   if p_after_user is null then
     delete from memory.opt_out_undos u
      where u.expires_at <= v_now and (p_user_id is null or u.user_id = p_user_id);
@@ -757,8 +759,8 @@ begin
     return jsonb_build_object('marked', v_again, 'after', jsonb_build_object(
       'user', '', 'id', '00000000-0000-0000-0000-000000000000'));
   end if;
-  -- Conversations that moved on and are not marked, and owners without a turn: by hand, from a dump, under a trigger that was off. What is being
-  -- forgotten is passed by, so that nobody waits for anybody here.
+  -- Find conversations that changed but are not marked, and owners without a turn: changed by hand, restored from a
+  -- dump, or while a trigger was off. Locked ones are skipped, so that nobody waits here.
   -- Citus: rederive_page
   with page as materialized (
     select c.user_id, c.id,
@@ -880,7 +882,7 @@ create function public.memory_worker_archive(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.owner(p_user_id);
+  v_user text := memory_private.resolve_owner(p_user_id);
   v_now  timestamptz := clock_timestamp();
 begin
   update memory.conversations c
@@ -920,7 +922,7 @@ as $function$
 declare
   v_ids uuid[]; -- null: all
 begin
-  perform memory_private.admit(p_ids);
+  perform memory_private.check_limits(p_ids);
   if p_ids is not null then
     v_ids := array(select i::uuid from json_array_elements_text(p_ids) i);
   end if;
@@ -928,8 +930,8 @@ begin
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
       select c.user_id, c.id, w.since, w.worker, w.lease_until, w.run_after, w.paused,
-             w.attempts + memory_private.failures(w.paused) as attempts,
-             memory_private.state(w.run_after, w.lease_until) as state, c.agent_id, c.thread_id, c.next_sequence,
+             w.attempts + memory_private.count_failures(w.paused) as attempts,
+             memory_private.work_state(w.run_after, w.lease_until) as state, c.agent_id, c.thread_id, c.next_sequence,
              c.message_count, c.summarized_through, c.indexed_through, c.total_tokens, c.updated_at, c.archived_at,
              c.priority, coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,
              w.error as work_error, coalesce(w.error, c.summary_error, c.index_error) as error,
@@ -944,7 +946,7 @@ begin
         order by g.number desc limit 1) g on true
       -- Citus: end
       -- Not in a lateral subquery: Citus sends none without a table to the nodes.
-      where (p_state is null or memory_private.state(w.run_after, w.lease_until) = p_state)
+      where (p_state is null or memory_private.work_state(w.run_after, w.lease_until) = p_state)
         and (p_state is null or p_state = 'idle' or w.user_id is not null)
         and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
@@ -1020,7 +1022,7 @@ begin
            join pg_catalog.pg_am a on a.oid = r.relam
            where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
     into v_bytes
-    from memory_private.stored('memory.chunk_embeddings') t (oid);
+    from memory_private.storage_relations('memory.chunk_embeddings') t (oid);
   return (select jsonb_build_object(
     'depth', count(*) filter (where w.run_after < 'infinity'),
     'due', count(*) filter (where w.run_after <= clock_timestamp()),
@@ -1056,8 +1058,10 @@ Returns: object.
 - vector_bytes: integer. The bytes of the vectors of chunks and of their index, of all owners.
 Errors: none.';
 
--- The next try comes after 15 to 30 seconds if nothing else is said, then twice that, up to an hour: with jitter, so that many do not meet.
-create or replace function memory_private.retry_at(p_failures integer, p_seconds float8 default 30) returns timestamptz
+-- Returns when to try again: after 15 to 30 seconds by default, doubled with each failure, up to an hour. Jitter
+-- keeps retries apart.
+create or replace function memory_private.backoff_until(p_failures integer, p_seconds float8 default 30)
+returns timestamptz
 language sql volatile security invoker set search_path = ''
 as $function$
   select clock_timestamp() + least(p_seconds * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'

@@ -1,29 +1,29 @@
--- Conversations and their messages: those that stand, those that are gone, and those that a fork has superseded.
+-- Conversations and their messages: the current ones, the ids of deleted ones, and those that a fork has superseded.
 
--- What names something has 1 to 512 bytes of UTF-8, so that three of them fit into a row of an index, and no control
--- characters; Python has the same rule in `models.check_id`. A count or a place is what every reader of JSON can hold, a
--- time what every calendar can. These rules are written out in each constraint: a function would be called for each row.
+-- A name has 1 to 512 bytes of UTF-8, so that three of them fit into an index row, and no control characters; Python
+-- has the same rule in `models.check_id`. Every reader of JSON can hold a count or a place, and every calendar a time.
+-- The rules are written out in each constraint: a function would be called for each row.
 
--- A list of texts, none of them missing. Part of the tables: it is never changed.
-create function memory_private.is_list(p_value text[]) returns boolean
+-- Says whether a list of texts contains no null. Part of the tables: it is never changed.
+create function memory_private.is_text_list(p_value text[]) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
   select coalesce(array_ndims(p_value), 1) = 1 and array_position(p_value, null) is null
      and octet_length(array_to_string(p_value, '')) <= 16777216
 $function$;
 
--- Whether a document is nested so little that every reader can follow: at most 120 levels. One with few brackets cannot be
--- nested more. Part of the tables: it is never changed.
-create function memory_private.is_flat(p_document text) returns boolean
+-- Says whether a document is nested at most 120 levels deep, so that every reader can parse it. One with few brackets
+-- cannot be deeper. Part of the tables: it is never changed.
+create function memory_private.is_shallow(p_document text) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
   select length(p_document) - length(translate(p_document, '[{', '')) <= 120
       or not jsonb_path_exists(p_document::jsonb, 'strict $.**{121}')
 $function$;
 
--- The bytes of a message, if it is one: what cannot be read, is beyond every limit or lies about its size is refused
--- here, and so only where one of these columns is written. Part of the table: it is never changed.
-create function memory_private.weighed(
+-- Returns the bytes of a message, and refuses one that cannot be read, exceeds every limit, or has a false size. As a
+-- generated column it runs only when one of its columns is written. Part of the table: it is never changed.
+create function memory_private.checked_message_bytes(
   p_payload json, p_text text, p_metadata jsonb, p_images jsonb, p_characters integer, p_tokens integer
 ) returns integer
 language plpgsql immutable security invoker set search_path = ''
@@ -44,10 +44,11 @@ begin
   if json_typeof(p_payload -> 'type') is distinct from 'string' -- null for what is no object, too
      or json_typeof(p_payload -> 'data') is distinct from 'object'
      -- One with few brackets is not nested deeply.
-     or length(v_payload) - length(translate(v_payload, '[{', '')) > 120 and not memory_private.is_flat(v_payload)
+     or length(v_payload) - length(translate(v_payload, '[{', '')) > 120 and not memory_private.is_shallow(v_payload)
      or strpos(v_payload, '\u0000') > 0 and p_payload::jsonb is null -- a NUL cannot be cast
-     or p_metadata is not null and (jsonb_typeof(p_metadata) <> 'object' or not memory_private.is_flat(p_metadata::text))
-     or p_images is not null and (jsonb_typeof(p_images) <> 'array' or not memory_private.is_flat(p_images::text))
+     or p_metadata is not null
+        and (jsonb_typeof(p_metadata) <> 'object' or not memory_private.is_shallow(p_metadata::text))
+     or p_images is not null and (jsonb_typeof(p_images) <> 'array' or not memory_private.is_shallow(p_images::text))
   then
     raise exception 'a message''s payload, metadata or images cannot be read'
       using errcode = '23514', constraint = 'conversation_messages_payload_check',
@@ -64,9 +65,9 @@ begin
 end
 $function$;
 
--- The bytes of what an application keeps beside a conversation, if that is an object of a size that every append can carry.
--- Part of the table: it is never changed.
-create function memory_private.weighed_metadata(p_metadata jsonb) returns integer
+-- Returns the bytes of an application's metadata of a conversation, and refuses what is no object or too large for
+-- every append to carry. Part of the table: it is never changed.
+create function memory_private.checked_metadata_bytes(p_metadata jsonb) returns integer
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
@@ -76,7 +77,7 @@ begin
     raise exception 'the metadata of a conversation has more than 16 KiB'
       using errcode = 'PT413', hint = 'keep less there, or in a table of your own';
   end if;
-  if jsonb_typeof(p_metadata) <> 'object' or not memory_private.is_flat(p_metadata::text) then
+  if jsonb_typeof(p_metadata) <> 'object' or not memory_private.is_shallow(p_metadata::text) then
     raise exception 'the metadata of a conversation is no object'
       using errcode = 'PT400', hint = 'pass an object, nested at most 120 levels';
   end if;
@@ -84,7 +85,7 @@ begin
 end
 $function$;
 
--- One row per conversation; it is also the lock and the counter behind gap-free sequences.
+-- One row per conversation. It is also the lock and the counter behind sequences without gaps.
 create table memory.conversations (
   user_id               text        not null check (
     octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
@@ -96,8 +97,7 @@ create table memory.conversations (
   created_at            timestamptz not null default clock_timestamp(),
   updated_at            timestamptz not null default clock_timestamp(),
 
-  -- Its history as a whole, so that what is due, what a budget leaves out and what all of it would have cost are read
-  -- from one row.
+  -- Totals of the history: what is due, what a budget leaves out, and what all of it would cost are read from one row.
   next_sequence         bigint      not null default 0,
   message_count         bigint      not null default 0,
   total_characters      bigint      not null default 0,
@@ -130,7 +130,7 @@ create table memory.conversations (
   index_retry_at        timestamptz,
   index_error           text check (octet_length(index_error) <= 1000),
 
-  -- What people and workers have set.
+  -- Set by people and workers.
   priority              smallint    not null default 0,
   requested_at          timestamptz,
   served_at             timestamptz,
@@ -141,14 +141,14 @@ create table memory.conversations (
   withheld              boolean     not null default false,
   title                 text check (octet_length(title) <= 1000),
   metadata              jsonb,
-  metadata_bytes        integer     generated always as (memory_private.weighed_metadata(metadata)) stored,
+  metadata_bytes        integer     generated always as (memory_private.checked_metadata_bytes(metadata)) stored,
 
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
   check (
     least(created_at, updated_at) >= '0002-01-01 00:00+00'
     and greatest(created_at, updated_at) < '9999-01-01 00:00+00'),
-  -- A conversation's counts are numbers that every reader of JSON can hold, and that can be added up.
+  -- Counts are numbers that every reader of JSON can hold, and that can be added up.
   constraint conversations_counts_check check (
     greatest(
       next_sequence, message_count, total_characters, total_tokens, revision, summarized_through, summarized_characters,
@@ -161,7 +161,8 @@ create table memory.conversations (
     and greatest(summary_failures, index_failures) <= 1000000000)
 ) with (fillfactor = 70); -- the counter is updated in place (HOT) at every append
 
--- What may become idle, beside all that is archived: nothing that an append changes is in it, so its update stays in place.
+-- Conversations that may become idle, apart from archived ones. It has no column that an append changes, so updates
+-- stay in place.
 create index conversations_open_idx on memory.conversations (user_id, id) where archived_at is null;
 
 comment on table memory.conversations is
@@ -217,7 +218,7 @@ create table memory.conversation_messages (
   images                jsonb,
   payload               json        not null, -- json, not jsonb: jsonb reorders keys, which breaks prompt caches
   bytes                 integer     not null generated always as (
-    memory_private.weighed(payload, text, metadata, images, characters, tokens)) stored,
+    memory_private.checked_message_bytes(payload, text, metadata, images, characters, tokens)) stored,
   -- A turn is complete when it has a final answer: one that says something and calls nothing.
   final                 boolean     not null generated always as (
     role = 'assistant' and (text <> '' or images is not null)
@@ -238,7 +239,7 @@ create table memory.conversation_messages (
 create index conversation_messages_created_at_idx
   on memory.conversation_messages (user_id, conversation_id, created_at);
 
--- Questions and final answers: the newest turns, and how many there are, without what lies between.
+-- Questions and final answers: finds the newest turns and counts them, without the messages between.
 create index conversation_messages_turns_idx
   on memory.conversation_messages (user_id, conversation_id, (sequence + 0)) -- + 0: an order that no other index has
   where role = 'user' or final;
@@ -246,7 +247,7 @@ create index conversation_messages_turns_idx
 create index conversation_messages_unreadable_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where unreadable is not null;
 
--- Where the states of a graph part: few messages, and none in a conversation with one run at a time.
+-- Where the states of a graph fork: few messages, and none in a conversation with one run at a time.
 create index conversation_messages_parent_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where parent is not null;
 
@@ -262,8 +263,8 @@ comment on column memory.conversation_messages.forked is
 comment on column memory.conversation_messages.unreadable is
   'Why no message could be made of the payload, in a word; null: it could, or nobody has tried. Cleared by a new payload.';
 
--- How much lies far back, and how many turns, without the rows: a row for each run of 1,024 sequences that is full. An
--- append that fills one writes it; whatever changes what is stored takes out what was there and adds what is.
+-- Totals of characters, tokens and turns for each full block of 1,024 sequences, so that old rows need not be read. The
+-- append that fills a block writes its row; each later change subtracts what was there and adds what is.
 create table memory.message_blocks (
   user_id         text        not null,
   conversation_id uuid        not null,
@@ -283,8 +284,8 @@ comment on table memory.message_blocks is
 comment on column memory.message_blocks.turns is
   'How many complete turns have their first answer here.';
 
--- The ids of messages that have expired or were forgotten: a retry, or a graph that still holds them, does not bring
--- them back. Nothing of their content.
+-- The ids of messages that have expired or were forgotten, so that a retry, or a graph that still has them, does not
+-- bring them back. No content.
 create table memory.gone_messages (
   user_id         text        not null,
   conversation_id uuid        not null,
@@ -297,8 +298,8 @@ create table memory.gone_messages (
   check (gone_at >= '0002-01-01 00:00+00' and gone_at < '9999-01-01 00:00+00')
 );
 
--- Messages that are on no branch now, because a graph was forked, or a message removed or made anew. They keep their
--- numbers, and come back with their branch.
+-- Messages on no current branch, because a graph was forked or a message was removed or replaced. They keep their
+-- sequences, and come back with their branch.
 create table memory.superseded_messages (
   user_id         text        not null,
   conversation_id uuid        not null,
@@ -315,7 +316,7 @@ create table memory.superseded_messages (
   images          jsonb,
   payload         json        not null,
   bytes           integer     not null generated always as (
-    memory_private.weighed(payload, text, metadata, images, characters, tokens)) stored,
+    memory_private.checked_message_bytes(payload, text, metadata, images, characters, tokens)) stored,
   unreadable      text check (octet_length(unreadable) <= 200),
   parent          bigint,
   forked          boolean,

@@ -8,7 +8,7 @@ create table memory.conversation_summaries (
   id                 uuid        not null default gen_random_uuid(),
   from_sequence      bigint      not null,
   to_sequence        bigint      not null,
-  message_ids        text[]      not null check (memory_private.is_list(message_ids)),
+  message_ids        text[]      not null check (memory_private.is_text_list(message_ids)),
   built_on           integer,
   parts              integer[] check (coalesce(array_ndims(parts), 1) = 1 and array_position(parts, null) is null),
   content            text        not null check (content <> '' and octet_length(content) <= 65536),
@@ -24,7 +24,7 @@ create table memory.conversation_summaries (
     and octet_length(array_to_string(topics, '')) <= 65536),
   key_facts          jsonb check (
     jsonb_typeof(key_facts) = 'array' and octet_length(key_facts::text) <= 262144
-    and memory_private.is_flat(key_facts::text)
+    and memory_private.is_shallow(key_facts::text)
     and jsonb_array_length(key_facts) = jsonb_array_length(jsonb_path_query_array(key_facts,
       'strict $[*] ? (@.text.type() == "string" && @.message_ids.type() == "array"
                       && !exists (@.message_ids[*] ? (@.type() != "string"))
@@ -63,8 +63,8 @@ comment on column memory.conversation_summaries.language is
 comment on column memory.conversation_summaries.lexemes is
   'Its words, as text search reduces them: what it is found by without an embedder.';
 
--- Of the newest segment of a conversation, or of its complete summary: the older ones are in it. Of any width and any
--- number of models, so that one model can take over from another while both are in use.
+-- Vectors of the newest segment of a conversation, or of its hierarchical summary: these contain the older ones. Any
+-- width and any number of models, so that one model can replace another while both are in use.
 create table memory.summary_embeddings (
   user_id         text               not null,
   conversation_id uuid               not null,
@@ -78,7 +78,7 @@ create table memory.summary_embeddings (
   foreign key (user_id, conversation_id, level, number)
     references memory.conversation_summaries (user_id, conversation_id, level, number) on delete cascade
 );
--- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+-- Stored in the row while it fits: a scan of many vectors must not fetch each from elsewhere.
 alter table memory.summary_embeddings alter column embedding set storage main;
 
 comment on table memory.summary_embeddings is

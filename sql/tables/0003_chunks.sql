@@ -8,7 +8,7 @@ create table memory.working_memory_chunks (
   id              uuid        not null,
   from_sequence   bigint      not null,
   to_sequence     bigint      not null,
-  message_ids     text[]      not null check (memory_private.is_list(message_ids)),
+  message_ids     text[]      not null check (memory_private.is_text_list(message_ids)),
   stretch         bigint      not null,
   type            text        not null check (type in ('dialogue', 'action', 'fact', 'question', 'answer')),
   role            text        not null check (role in ('user', 'assistant', 'system', 'tool')),
@@ -45,7 +45,7 @@ create index working_memory_chunks_expires_at_idx
   on memory.working_memory_chunks (user_id, conversation_id, expires_at) where expires_at is not null;
 create index working_memory_chunks_stale_idx
   on memory.working_memory_chunks (user_id, conversation_id, place) where stale;
--- Of a name its beginning, for a row of an index has an end.
+-- The beginning of a name, because an index row has a maximum size.
 create index working_memory_chunks_speaker_idx
   on memory.working_memory_chunks (user_id, conversation_id, left(speaker, 100)) where speaker is not null;
 
@@ -64,10 +64,10 @@ comment on column memory.working_memory_chunks.told is
 comment on column memory.working_memory_chunks.stale is
   'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
 
--- The words of the chunks, as text search reduces them, as posting lists: of a word in a conversation each row has sixteen
--- chunks or so, then a new one begins, so that no long list is written anew. A chunk's posting lies in the row with the
--- highest first place that is not above its own, within the same 131,072 places. A posting is one number: how many places
--- after the first in its upper bits, 30 bits of the part, 15 of how often the word occurs; so those of a row are in order.
+-- Posting lists of the chunks' lexemes. A row has about sixteen chunks of a lexeme in a conversation; then a new row
+-- begins, so that no long list is rewritten. A posting lies in the row with the highest first place not above its own,
+-- within the same 131,072 places. It is one number: the places after the first in its upper bits, 30 bits of the part,
+-- 15 of the count; so those of a row are in order.
 create table memory.chunk_postings (
   user_id         text             not null,
   lexeme          text collate "C" not null check (octet_length(lexeme) <= 1000),
@@ -77,10 +77,10 @@ create table memory.chunk_postings (
   primary key (user_id, lexeme, conversation_id, first),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
 ) with (fillfactor = 85); -- lists grow in place (HOT)
--- By it the words of a conversation go with it; equal entries share their key, so it is small.
+-- Deletes the postings of a conversation with it. Equal entries share their key, so it is small.
 create index chunk_postings_conversation_idx on memory.chunk_postings (user_id, conversation_id);
 
--- Of any width and any number of models, so that one model can take over from another while both are in use.
+-- Any width and any number of models, so that one model can replace another while both are in use.
 create table memory.chunk_embeddings (
   user_id         text               not null,
   conversation_id uuid               not null,
@@ -91,15 +91,15 @@ create table memory.chunk_embeddings (
   dimensions      integer            not null check (dimensions = {{vector_schema}}.vector_dims(embedding)),
   embedding       {{vector_schema}}.halfvec not null, -- of length one: an inner product is a cosine
   primary key (user_id, conversation_id, place, part, model),
-  -- Not the chunk's row: to check that for each vector, a planner without statistics reads the whole conversation.
+  -- Not to the chunk: without statistics the planner reads the whole conversation to check that for each vector.
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
   check (place >= -9007199254740991 and place <= 9007199254740991)
 );
--- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+-- Stored in the row while it fits: a scan of many vectors must not fetch each from elsewhere.
 alter table memory.chunk_embeddings alter column embedding set storage main;
 
--- How much a chunk matters to a person. By its place, so that it outlives an indexing anew; nothing of its content. It goes
--- with the chunk, and when the words of its messages change.
+-- People's ratings of chunks, by place, so that they survive another indexing. No content. A rating is deleted with the
+-- chunk, and when the words of its messages change.
 create table memory.chunk_ratings (
   user_id         text        not null,
   conversation_id uuid        not null,

@@ -1,4 +1,4 @@
--- Boards: the living summary of a conversation, and its items, each with its evidence.
+-- Boards: the current summary of a conversation, and its items, each with its evidence.
 
 create table memory.conversation_summary_boards (
   user_id          text        not null,
@@ -47,7 +47,7 @@ create table memory.conversation_board_items (
   importance      real        not null default 0.7 check (importance between 0 and 1),
   quote           text check (octet_length(quote) <= 16384),
   message_ids     text[]      not null default '{}' check (
-    cardinality(message_ids) <= 1000) check (memory_private.is_list(message_ids)),
+    cardinality(message_ids) <= 1000) check (memory_private.is_text_list(message_ids)),
   sequences       bigint[]    not null default '{}' check (
     coalesce(array_ndims(sequences), 1) = 1 and array_position(sequences, null) is null
     and cardinality(sequences) <= 1000 and 0 <= all (sequences) and 9007199254740991 >= all (sequences)),
@@ -72,11 +72,11 @@ create table memory.conversation_board_items (
     and greatest(first_seen_at, last_seen_at, superseded_at, edited_at, deleted_at) < '9999-01-01 00:00+00')
 );
 
--- The same is there once; what a person deleted stays noted by its digest, so that it does not come back.
+-- An item exists once. One that a person deleted stays by its digest, so that it is not added again.
 create unique index conversation_board_items_digest_idx
   on memory.conversation_board_items (user_id, conversation_id, kind, digest) where superseded_at is null;
 
--- What holds of each kind, in the order in which a pack reads it: pinned ones first, then what was said last.
+-- Current items of each kind in the order in which a pack reads them: pinned ones first, then the newest.
 create index conversation_board_items_current_idx
   on memory.conversation_board_items (user_id, conversation_id, kind, pinned desc, last_seen_at desc, id)
   where superseded_at is null and deleted_at is null and state in ('current', 'open');
@@ -94,7 +94,7 @@ comment on column memory.conversation_board_items.edited_at is
 comment on column memory.conversation_board_items.quote_at is
   'Where in its source, from 1, and how long the quote of a deleted item was: no writer of boards is shown that any more.';
 
--- Every change of a board: who, when, what. The words before a change go with the item.
+-- Every change of a board: who, when, what. The words before a change are deleted with the item.
 create table memory.conversation_board_changes (
   user_id         text        not null,
   conversation_id uuid        not null,

@@ -1,5 +1,5 @@
--- Due work: which conversations a worker has to look at. Work is state, not a log: one row per conversation, made in the
--- transaction that gives reason for it. Losing it would lose nothing, for what is due can be derived from the state.
+-- Due work: the conversations that a worker has to process. Work is state and not a log: one row per conversation,
+-- written in the transaction that makes it due. It can be derived again, so losing it loses nothing.
 
 create table memory_private.work (
   user_id         text        not null,
@@ -19,7 +19,7 @@ create table memory_private.work (
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
 ) with (fillfactor = 70); -- a lease is updated in place
 
--- Of one owner the most urgent, and the earliest: nothing is ever looked for among the work of all.
+-- An owner's most urgent and earliest work: nothing is searched among the work of all owners.
 create index work_ready_idx on memory_private.work (user_id, priority desc, run_after);
 create index work_next_idx on memory_private.work (user_id, run_after);
 create index work_dead_idx on memory_private.work (dead_at) where dead_at is not null;
@@ -37,7 +37,8 @@ comment on column memory_private.work.paused is
 comment on column memory_private.work.dead_at is
   'Since when nobody tries some of it any more, because it failed too often.';
 
--- Whose turn it is. Workers go round by owner, so that nobody waits for how much another has, or asks for.
+-- The turns of owners. Workers serve owners in turn, so that nobody waits because another has much work or asks for
+-- much.
 create table memory_private.owners (
   user_id text        primary key,
   turn_at timestamptz not null, -- the place in the round: when something became due, or when it was last their turn
@@ -51,8 +52,9 @@ comment on index memory_private.owners_turn_idx is
 comment on table memory_private.owners is
   'Owners of work that is not given up. Written when a transaction commits, and by who takes work.';
 
--- Answers that another question followed before anything was stored: a long message is summarized part by part, a summary
--- that is too long asked for once more. So who is killed in between repeats one question, and not all.
+-- Answers of a model that were followed by another question before anything was stored: a long message is summarized in
+-- parts, and a summary that is too long is asked for again. A worker that is killed in between repeats one question,
+-- not all.
 create table memory_private.drafts (
   user_id         text        not null,
   conversation_id uuid        not null,
@@ -67,7 +69,7 @@ comment on table memory_private.drafts is
   'Answers of a model that are not stored as anything yet. They go when the work is done, and when a message goes.';
 comment on column memory_private.drafts.digest is 'Of the question, and of the model''s name.';
 
--- Of several workers one does it: who moves run_after on.
+-- One of several workers runs it: the one that advances run_after.
 create table memory_private.chores (
   name      text        primary key,
   run_after timestamptz not null,

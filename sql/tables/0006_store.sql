@@ -1,9 +1,8 @@
 -- The store: items of long-term memory, by namespace and key, as LangGraph's BaseStore has them.
 
--- A namespace as one text, label after label, each ended by chr(1): what lies under a prefix is one range of an index, in
--- the order of the labels. Within a label chr(1) and chr(2) are escaped. A text and not the array itself, because an index
--- on arrays cannot be searched under row level security: their operators are not leakproof.
--- Part of the table: it is never changed.
+-- Returns a namespace as one text, each label ended by chr(1): a prefix is then one range of an index, in the order of
+-- the labels. chr(1) and chr(2) within a label are escaped. Text and not the array, because operators of arrays are not
+-- leakproof and use no index under row level security. Part of the table: it is never changed.
 create function memory_private.store_path(p_namespace text[]) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
@@ -22,7 +21,7 @@ create table memory.store_items (
     check (array_ndims(namespace) = 1 and array_position(namespace, null) is null and '' <> all (namespace)),
   value        json             not null check ( -- json, not jsonb: what comes back is what was put, in its order
     json_typeof(value) = 'object' and octet_length(value::text) <= 8388608 and value::jsonb is not null
-    and memory_private.is_flat(value::text)),
+    and memory_private.is_shallow(value::text)),
   words        tsvector         not null default '',
   index_fields text[] check (
     coalesce(array_ndims(index_fields), 1) = 1 and array_position(index_fields, null) is null
@@ -48,8 +47,7 @@ comment on column memory.store_items.words is
 comment on column memory.store_items.index_fields is
   'Which fields of the value are to be found by meaning: null for the store''s own choice, none for never.';
 
--- What an item is found by. Of any width and any number of models, so that one model can take over from another while
--- both are in use.
+-- Vectors of items. Any width and any number of models, so that one model can replace another while both are in use.
 create table memory.store_vectors (
   user_id    text               not null,
   path       text collate "C"   not null,
@@ -62,7 +60,7 @@ create table memory.store_vectors (
   primary key (user_id, path, key, model, dimensions, number),
   foreign key (user_id, path, key) references memory.store_items (user_id, path, key) on delete cascade
 );
--- In the row itself as long as it fits: a scan of many vectors must not look each of them up elsewhere.
+-- Stored in the row while it fits: a scan of many vectors must not fetch each from elsewhere.
 alter table memory.store_vectors alter column embedding set storage main;
 
 comment on table memory.store_vectors is

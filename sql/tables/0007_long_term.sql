@@ -1,6 +1,5 @@
--- Long-term memory: what was moved there from conversations, and from where: ids, and nothing of their content. It does
--- not go with the conversation, for the long-term memory may be another database: by these rows what was forgotten here
--- is found there.
+-- Long-term memory: what was moved there and from where, as ids without content. Rows are not deleted with the
+-- conversation, because long-term memory may be in another database: they find there what was forgotten here.
 create table memory.promotions (
   user_id         text    not null check (
     octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
@@ -10,7 +9,7 @@ create table memory.promotions (
   source_id       uuid    not null,
   text_id         uuid    not null,
   memory_id       uuid    not null,
-  message_ids     text[]  not null check (memory_private.is_list(message_ids)),
+  message_ids     text[]  not null check (memory_private.is_text_list(message_ids)),
   repeats         boolean not null default false,
   moved           boolean not null default false,
   from_board      boolean not null default false,

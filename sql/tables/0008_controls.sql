@@ -1,6 +1,6 @@
--- People in control: what is not to be remembered, and who changed what.
+-- Controls of people: opt-outs, and the record of changes.
 
--- Of a conversation as a whole, or of a topic in one or in all conversations of a user.
+-- An opt-out of a conversation, or of a topic in one or in all conversations of a user.
 create table memory.opt_outs (
   user_id         text        not null check (
     octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
@@ -23,9 +23,9 @@ create unique index opt_outs_once_idx on memory.opt_outs (
 comment on table memory.opt_outs is
   'What is not to be remembered, with who said so. Without a conversation: in all of the user''s.';
 comment on column memory.opt_outs.folded is
-  'The topic as texts are compared with it, see memory_private.folded.';
+  'The topic as texts are compared with it, see memory_private.fold_text.';
 
--- Every such change: who, when, what. Changes of boards are in conversation_board_changes.
+-- Every change by a person: who, when, what. Changes of boards are in conversation_board_changes.
 create table memory.control_changes (
   user_id         text        not null check (
     octet_length(user_id) between 1 and 512 and user_id !~ '[\u0001-\u001f\u007f-\u009f]'),
@@ -45,7 +45,7 @@ create table memory.control_changes (
 create index control_changes_changed_at_idx on memory.control_changes (user_id, changed_at);
 create index control_changes_conversation_idx on memory.control_changes (user_id, conversation_id);
 
--- What an opt-out took from a conversation, for a minute: until then opting in again puts it back.
+-- What an opt-out deleted of a conversation, for a minute: until then opting in restores it.
 create table memory.opt_out_undos (
   user_id         text        not null,
   opt_out_id      uuid        not null,
@@ -62,7 +62,7 @@ create table memory.opt_out_undos (
 comment on table memory.opt_out_undos is
   'What an opt-out took away, kept for a minute. It goes as soon as the conversation''s messages change.';
 comment on column memory.opt_out_undos.rows is
-  'The rows as they were, see memory_private.derived.';
+  'The rows as they were, see memory_private.snapshot_derived.';
 comment on column memory.opt_out_undos.after is
   'A digest of each of its parts as the opt-out left it: what has changed since is not overwritten.';
 

@@ -1,7 +1,7 @@
--- Introducing the memory step by step: which stage an agent is at. What the old and the new context came to is beside
--- the packs, in context_manifests.
+-- Rollout of the memory in stages: the stage of an agent. Comparisons of the old and the new context are beside the
+-- manifests, in context_manifests.
 
--- Every decision stays: the newest of an agent holds. Users may read what holds, and not who decided it.
+-- Every decision stays; the newest of an agent applies. Users may read the current stage, not who set it.
 create table memory.rollouts (
   agent_id text        not null check (
     octet_length(agent_id) between 1 and 512 and agent_id !~ '[\u0001-\u001f\u007f-\u009f]'),

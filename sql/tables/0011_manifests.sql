@@ -1,9 +1,9 @@
--- What stood in a prompt, and why: of each pack a manifest, and of each call of a rollout a comparison. Numbers alone.
+-- What stood in a prompt, and why: a manifest of each pack, and a comparison of each call of a rollout. Only numbers.
 
--- Whether a row is one: a manifest is lists of whole numbers in a list, so that nothing that was said can be in it; a
--- comparison is a stage, numbers, and an error in a word. One check of the whole row, for each of a table is read anew by
--- every statement that writes into it, and this one is beside an answer. Part of the table: it is never changed.
-create function memory_private.is_recorded(
+-- Says whether a row is valid: a manifest is a list of lists of whole numbers, so that it cannot contain words; a
+-- comparison is a stage, numbers, and an error in one word. One check of the whole row, because every check of a table
+-- costs each statement that writes into it, and an answer waits for this one. Part of the table: it is never changed.
+create function memory_private.is_valid_manifest(
   p_pack json, p_comparison jsonb, p_from bigint, p_sequence bigint, p_made_at timestamptz, p_expires_at timestamptz
 ) returns boolean
 language plpgsql immutable security invoker set search_path = ''
@@ -50,7 +50,7 @@ create table memory.context_manifests (
   comparison      jsonb,
   primary key (user_id, conversation_id, sequence, id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
-  check (memory_private.is_recorded(pack, comparison, from_sequence, sequence, made_at, expires_at))
+  check (memory_private.is_valid_manifest(pack, comparison, from_sequence, sequence, made_at, expires_at))
 );
 
 comment on table memory.context_manifests is

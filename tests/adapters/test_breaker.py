@@ -333,7 +333,7 @@ def test_health_says_what_waits(transport: BreakingTransport) -> None:
 
 
 _NODE_IS_AWAY = """
-create or replace function memory_private.owner(p_user_id text) returns text language plpgsql as $function$
+create or replace function memory_private.resolve_owner(p_user_id text) returns text language plpgsql as $function$
 begin
   if p_user_id = 'lost' then
     raise exception 'connection to the remote node failed' using errcode = '{code}';

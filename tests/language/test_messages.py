@@ -33,6 +33,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec, content, sanitizer
 from langchain_supabase_memory.language.tokens import count_tokens
+from tests.cases import COUNTED, cases, message_of
 from tests.conftest import Door
 from tests.fuzzing import examples
 
@@ -134,6 +135,13 @@ async def test_what_is_kept_beside_the_payload(door: Door, user_id: str) -> None
 def test_characters_count_tool_calls_too() -> None:
     row = codec.to_row(AIMessage("ab", id="x", tool_calls=[{"name": "f", "args": {"k": "é"}, "id": "c"}]))
     assert row["characters"] == len("ab") + len('f{"k": "é"}')
+
+
+def test_the_words_and_counts_of_a_message_are_those_of_the_table() -> None:
+    for case in cases("messages"):
+        row = codec.to_row(message_of(case).model_copy(update={"id": "m"}))
+        assert row["text"] == case["text"] * case.get("times", 1), case["case"]
+        assert {name: row.get(name) for name in COUNTED} == {name: case[name] for name in COUNTED}, case["case"]
 
 
 def test_a_streamed_chunk_is_stored_as_a_message() -> None:

@@ -608,7 +608,7 @@ Mentions = Callable[..., bool]
 def mentions(sql: psycopg.Connection[Any]) -> Mentions:
     def mentions(text: str, *topics: str, language: str | None = None) -> bool:
         row = sql.execute(
-            "select memory_private.mentions(%s, array(select memory_private.folded(t) from unnest(%s::text[]) t), %s)",
+            "select memory_private.mentions(%s, array(select memory_private.fold_text(t) from unnest(%s::text[]) t), %s)",
             [text, list(topics), language],
         ).fetchone()
         assert row is not None
@@ -689,7 +689,7 @@ def test_what_is_left_of_a_text_mentions_nothing_and_is_a_part_of_it(
 ) -> None:
     text = "".join([*parts, noise])
     topics = ["divorce", "健康", "mental health"]
-    row = sql.execute("select memory_private.unmentioned(%s, %s)", [text, topics]).fetchone()
+    row = sql.execute("select memory_private.remove_mentions(%s, %s)", [text, topics]).fetchone()
     assert row is not None
     left = str(row[0])
     assert not mentions(left, *topics)

@@ -113,8 +113,8 @@ BREAKS = {
         "no more: authenticated may insert memory.conversation_messages",
     ),
     "a function runs with its owner's rights": (
-        "alter function memory_private.owner(text) security definer",
-        "new: memory_private.owner(text) runs with the rights of its owner",
+        "alter function memory_private.resolve_owner(text) security definer",
+        "new: memory_private.resolve_owner(text) runs with the rights of its owner",
     ),
     "anybody may call a function": (
         "grant execute on function public.memory_worker_revive to authenticated",

@@ -293,7 +293,7 @@ begin
 end $$
 """
 WEIGHED: Final = """
-create or replace function memory_private.weighed(
+create or replace function memory_private.checked_message_bytes(
   p_payload json, p_text text, p_metadata jsonb, p_images jsonb, p_characters integer, p_tokens integer
 ) returns integer language sql immutable set search_path = '' as 'select 100';
 """

@@ -151,7 +151,7 @@ def test_edits_are_counted_as_damerau_and_levenshtein_do(conn_string: str) -> No
     with psycopg.connect(conn_string) as connection:
         for most in (0, 1, 2):
             rows = connection.execute(
-                "select memory_private.differs(one, two, %s) from unnest(%s::text[], %s::text[]) as p (one, two)",
+                "select memory_private.within_edit_distance(one, two, %s) from unnest(%s::text[], %s::text[]) as p (one, two)",
                 [most, [one for one, _ in pairs], [two for _, two in pairs]],
             ).fetchall()
             assert [row[0] for row in rows] == [edits(*pair) <= most for pair in pairs]

@@ -672,11 +672,11 @@ async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, us
     assert await is_found(index=True)
     change(conn_string, "update memory.conversations set indexed_through = 2 where user_id = %s", user_id)
     assert not await is_found(index=True)
-    change(conn_string, "alter table memory.conversations disable trigger conversations_mark")
+    change(conn_string, "alter table memory.conversations disable trigger conversations_mark_work")
     try:
         change(conn_string, "update memory.conversations set has_stale = true where user_id = %s", user_id)
     finally:
-        change(conn_string, "alter table memory.conversations enable trigger conversations_mark")
+        change(conn_string, "alter table memory.conversations enable trigger conversations_mark_work")
     assert await is_found(index=True)
     assert not await is_found(index=False)
     assert not await is_found(index=False, board=BoardPolicy(update_frequency=4))
@@ -1046,7 +1046,7 @@ def test_nobody_calls_the_triggers_function(conn_string: str, role: str) -> None
     with psycopg.connect(conn_string) as connection:
         connection.execute(f"set local role {role}".encode())
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("select memory_private.mark()")
+            connection.execute("select memory_private.mark_work()")
 
 
 @pytest.mark.parametrize("table", ["work", "chores"])

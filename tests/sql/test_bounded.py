@@ -56,7 +56,7 @@ update memory.conversations c
 
 COUNT = """
 delete from memory.message_blocks;
-select memory_private.tally(c.user_id, c.id, '{(,)}', 1, c.next_sequence) from memory.conversations c
+select memory_private.update_block_counts(c.user_id, c.id, '{(,)}', 1, c.next_sequence) from memory.conversations c
 where c.next_sequence >= 1024
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,10 +141,14 @@ def test_recall_around_candidates_does_not_touch_everything(connection: psycopg.
     assert most_touched(connection, recall, [ask], TABLES) <= 200
 
 
-RANKED_BY = (
-    "text, uuid[], text[], extensions.halfvec, text, bigint, timestamptz, timestamptz, text[], float8, uuid,"
-    " int8multirange, integer, text[], text[], json, text, json, boolean, float8, integer, boolean, uuid[], bigint[], integer"
-)
+RANKED_BY = {
+    "user_id": "text", "conversations": "uuid[]", "lexemes": "text[]", "vector": "extensions.halfvec", "model": "text",
+    "chunks": "bigint", "since": "timestamptz", "until": "timestamptz", "types": "text[]", "min_importance": "float8",
+    "conversation": "uuid", "without": "int8multirange", "width": "integer", "speakers": "text[]", "wants": "text[]",
+    "dates": "json", "zone": "text", "weights": "json", "min_similarity": "float8", "max_ranked": "integer",
+    "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
+}  # fmt: skip
+"""The names that the statement has, in the order of the arguments below, and their types."""
 
 
 @pytest.mark.parametrize("candidates", [False, True])
@@ -163,15 +168,17 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
         for setting, _, value in (each.partition("=") for each in row[0]):
             connection.execute("select set_config(%s, %s, true)", [setting, value.strip('"')])
         row = connection.execute(
-            "select memory_private.ranking(%s), c.id from memory.conversations c", [candidates]
+            "select memory_private.ranking_sql(%s, false), c.id from memory.conversations c", [candidates]
         ).fetchone()
         assert row is not None
         statement, conversation = row
         places = list(range(0, 3000, 2))
         around = [[str(conversation)] * len(places), places] if candidates else [[], []]
         given = ["u", [str(conversation)], ["number", "n7", "2026"], "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
-                 "[]", "UTC", "{}", False, None, 70, False, *around, 200]  # fmt: skip
-        connection.execute(f"prepare ranked ({RANKED_BY}) as {statement}".encode())
+                 "[]", "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
+        for number, field in enumerate(RANKED_BY, 1):
+            statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)
+        connection.execute(f"prepare ranked ({', '.join(RANKED_BY.values())}) as {statement}".encode())
         arguments = ", ".join(["%s"] * len(given))
         explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"
         row = psycopg.ClientCursor(connection).execute(explain.encode(), given).fetchone()

@@ -220,8 +220,8 @@ OPENED = [
             "row security not forced on memory_private.work",
         ),
         (
-            "grant execute on function memory_private.mark to authenticated",
-            "authenticated calls definer memory_private.mark()",
+            "grant execute on function memory_private.mark_work to authenticated",
+            "authenticated calls definer memory_private.mark_work()",
         ),
         ("grant usage on schema memory to public", "anon uses schema memory"),
         ("grant create on schema memory to authenticated", "users create in schema memory"),

@@ -119,10 +119,10 @@ def test_the_private_functions_reach_nothing_either(place: psycopg.Connection) -
     assert row is not None
     own = f"'owner', '{row[0]}'"
     statements = [
-        f"select where memory_private.drop_chunks({own}, array[0]) > 0",
-        f"select where memory_private.unchunk({own}, 0, 9) > 0",
+        f"select where memory_private.delete_chunks({own}, array[0]) > 0",
+        f"select where memory_private.invalidate_chunks({own}, 0, 9) > 0",
         f"select where memory_private.expire_chunks({own}) > 0",
-        f"select * from memory_private.together({own}, 0, 1, 5, true)",
+        f"select * from memory_private.surrounding_chunks({own}, 0, 1, 5, true)",
         f"select where memory_private.recall('owner', array['{row[0]}'::uuid], '{{\"query\": \"canary\"}}') #>> '{{chunks,0}}' <> ''",
         f"select where memory_commit_chunks('t', '{row[0]}', 0, 0, 0, '[]', '[0]', p_user_id => 'owner') ->> 'committed' = 'true'",
     ]

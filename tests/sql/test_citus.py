@@ -287,7 +287,7 @@ def test_no_condition_calls_a_function_that_reads_tables() -> None:
     called = {name: {*re.findall(r"memory_private\.(\w+)\(", body)} for name, body in bodies.items()}
     while more := {name for name in bodies.keys() - readers if called[name] & readers}:
         readers |= more
-    assert {"place", "left_behind"} <= readers
+    assert {"sequence_of_message", "abandoned_ranges"} <= readers
     compared = re.compile(r"(?:\band|\bwhere|<@|[^:]=|[<>]) *memory_private\.(\w+)\(")
     for name, body in bodies.items():
         for query in re.findall(r"\bfrom memory\.[^;]*", body):

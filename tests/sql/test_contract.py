@@ -152,6 +152,14 @@ def answers(connection: psycopg.Connection[Any]) -> dict[str, list[Any]]:
 # Comments and signatures
 
 
+def test_no_function_is_longer_than_140_lines() -> None:
+    for file in sorted((Path(__file__).parents[2] / "sql").rglob("*.sql")):
+        for name, body in re.findall(
+            r"function ([\w.]+)\([^$]*\$function\$\n(.*?)\$function\$", file.read_text(), re.DOTALL
+        ):
+            assert body.count("\n") <= 140, f"{name} in {file.name}: split it into helpers with one job each"
+
+
 def test_the_files_define_what_the_catalog_has(catalog: Catalog) -> None:
     assert sorted(FUNCTIONS) == sorted(catalog.public()) == sorted(SHAPES)
 

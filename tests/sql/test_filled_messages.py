@@ -16,8 +16,6 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     ChatMessage,
-    HumanMessage,
-    SystemMessage,
     ToolMessage,
     message_to_dict,
 )
@@ -26,6 +24,7 @@ from psycopg.rows import dict_row
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.tokens import count_tokens
+from tests.cases import COUNTED, cases, message_of
 from tests.fuzzing import examples
 from tests.token_kinds import TEXTS
 
@@ -101,66 +100,8 @@ def langchain(message: BaseMessage) -> dict[str, Any]:
     }
 
 
-MESSAGES: dict[str, BaseMessage] = {
-    "a question": HumanMessage("Hello"),
-    "an answer": AIMessage("Hello. How are you?\nWell?"),
-    "the system": SystemMessage("Be kind.", name="house"),
-    "emoji": HumanMessage("A teapot 🫖, a family 👩‍👩‍👧‍👦 and a flag 🇵🇭"),
-    "right to left": HumanMessage("مرحبا، كيف حالك؟ שלום"),
-    "other alphabets": AIMessage("Привет, мир! Γειά σου. नमस्ते दुनिया। 你好，世界。สวัสดี"),
-    "marks and numbers": HumanMessage("a\tb\n\n1,234.56 €; \\ \"quoted\" {'x': [1]} ` ~ \x7f\x01"),
-    "nothing": AIMessage(""),
-    "spaces": HumanMessage("   "),
-    "long": HumanMessage("tea and clay, " * 5_000),
-    "named": HumanMessage("Hi", name="maya", additional_kwargs={"z": 1, "a": [None]}, response_metadata={"b": {}}),
-    "used": AIMessage("Hi", usage_metadata={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4}),
-    "a call": AIMessage("", tool_calls=[CALL]),
-    "calls and words": AIMessage("I look.", tool_calls=[CALL, OTHER_CALL]),
-    "an invalid call": AIMessage("", invalid_tool_calls=[{"name": "find", "args": '{"q"', "id": "c", "error": None}]),
-    "a result": ToolMessage("It is hot.", tool_call_id="call-1"),
-    "a failed result": ToolMessage("No.", tool_call_id="call-1", name="find", status="error", artifact={"raw": [1]}),
-    "texts": HumanMessage(["one ", {"type": "text", "text": "two"}, {"type": "text", "text": " three", "id": "b"}]),
-    "no blocks": AIMessage([]),
-    "an image": HumanMessage(
-        [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}, "nice"]
-    ),
-    "an image within": HumanMessage(
-        [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}", "detail": "low"}}]
-    ),
-    "an image of LangChain's": HumanMessage(
-        [{"type": "image", "base64": PIXEL, "mime_type": "image/png"}, {"type": "image", "url": "https://x.test/b"}]
-    ),
-    "an image of Anthropic's": HumanMessage(
-        [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}, "What is it?"]
-    ),
-    "a file": HumanMessage(
-        [
-            "Read ",
-            {"type": "file", "file": {"filename": "a  long\nname.pdf", "file_data": f"data:application/pdf;base64,{PIXEL}"}},
-            {"type": "input_file", "file_id": "file-1"},
-            {"type": "text", "text": "it"},
-        ]
-    ),
-    "sound": HumanMessage([{"type": "input_audio", "input_audio": {"data": PIXEL, "format": "wav"}}]),
-    "reasoning": AIMessage(
-        [
-            {"type": "thinking", "thinking": "Hmm, what is it?", "signature": "c2lnbmF0dXJl"},
-            {"type": "text", "text": "A kiln.", "annotations": [], "cache_control": {"type": "ephemeral", "ttl": "5m"}},
-        ]
-    ),
-    "a call in a block": AIMessage(
-        [{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "call-1", "name": "find", "input": {"q": "x"}}],
-        tool_calls=[CALL],
-    ),
-    "a refusal": AIMessage("", additional_kwargs={"refusal": "I cannot say that."}),
-    "raw calls beside calls": AIMessage("", tool_calls=[CALL], additional_kwargs={"tool_calls": [{"id": "call-1"}]}),
-    "a thought in the text": AIMessage("<think>First this,\nthen `that`.</think>\n\nSo."),
-    "a thought that the prompt opened": AIMessage("First this, then that.\n</think>\n\nSo."),
-    "a thought that was cut off": AIMessage("<think>First this, then"),
-    "a tag that is spoken of": AIMessage("Put it between `<think>` and `</think>`."),
-    "a person's tag": HumanMessage("<think>What is this?</think> I wrote it."),
-    "reasoning beside": AIMessage("So.", additional_kwargs={"reasoning_content": "First this, then that."}),
-}  # fmt: skip
+TABLE = {case["case"]: case for case in cases("messages")}
+MESSAGES: dict[str, BaseMessage] = {name: message_of(case) for name, case in TABLE.items()}
 
 
 FORMS: dict[str, Callable[[BaseMessage], dict[str, Any]]] = {
@@ -192,6 +133,10 @@ def test_what_a_client_writes_reads_as_if_python_had_written_it(
 
         ours, expected = stored(connection, user_id), stored(connection, f"{user_id}-python")
         assert ours == expected
+        for row in ours:
+            case = TABLE[row["message_id"]]
+            assert row["text"] == case["text"] * case.get("times", 1), case["case"]
+            assert {name: row[name] for name in COUNTED} == {name: case[name] for name in COUNTED}, case["case"]
         assert [[*each["payload"]["data"]] for each in ours] == [[*each["payload"]["data"]] for each in expected]
         # What Python stores again is what is there: nothing was edited, so no summary is taken back.
         again = memory.conversation("t").append(kept)
@@ -532,7 +477,7 @@ def test_a_writer_that_waits_goes_on_where_the_other_ended(conn_string: str, use
 def test_tokens_are_estimated_as_python_estimates_them(
     connection: psycopg.Connection[dict[str, Any]], text: str
 ) -> None:
-    found = connection.execute("select memory_private.tokens(%s) as tokens", [text]).fetchone()
+    found = connection.execute("select memory_private.estimate_tokens(%s) as tokens", [text]).fetchone()
     assert found == {"tokens": count_tokens(text)}
 
 
@@ -540,5 +485,5 @@ def test_tokens_of_each_kind_of_text_are_estimated_as_python_estimates_them(
     connection: psycopg.Connection[dict[str, Any]],
 ) -> None:
     for text in (text for texts in TEXTS.values() for text in texts):
-        found = connection.execute("select memory_private.tokens(%s) as tokens", [text]).fetchone()
+        found = connection.execute("select memory_private.estimate_tokens(%s) as tokens", [text]).fetchone()
         assert found == {"tokens": count_tokens(text)}, text

@@ -133,7 +133,7 @@ select user_id, id, n, 'm-' || n, case n % 2 when 0 then 'user' else 'assistant'
        json_build_object('type', case n % 2 when 0 then 'human' else 'ai' end, 'data', json_build_object(
          'content', repeat('word', 96), 'type', case n % 2 when 0 then 'human' else 'ai' end, 'id', 'm-' || n))
 from conversation, generate_series(0, {size} - 1) n;
-select memory_private.tally(c.user_id, c.id, '{{(,)}}', 1, c.next_sequence) from memory.conversations c
+select memory_private.update_block_counts(c.user_id, c.id, '{{(,)}}', 1, c.next_sequence) from memory.conversations c
 where c.thread_id = '{name}'
 """
 

@@ -37,7 +37,7 @@ def conversation(connection: psycopg.Connection, user_id: str) -> UUID:
 
 def post(connection: psycopg.Connection, user_id: str, conversation: UUID, noted: dict[Posting, int]) -> None:
     connection.execute(
-        "select memory_private.post(%s, %s, %s, %s::bigint[], %s::integer[], %s::integer[])",
+        "select memory_private.insert_postings(%s, %s, %s, %s::bigint[], %s::integer[], %s::integer[])",
         [user_id, conversation, *([key[at] for key in noted] for at in range(3)), list(noted.values())],
     )
 
@@ -88,7 +88,7 @@ def test_they_say_what_was_noted(connection: psycopg.Connection, user_id: str, c
             "select lexeme, first from memory.chunk_postings where user_id = %s", [user_id]
         ).fetchall():
             connection.execute(
-                "select memory_private.unpost(%s, %s, %s, %s, %s::bigint[])",
+                "select memory_private.delete_postings(%s, %s, %s, %s, %s::bigint[])",
                 [user_id, word, conversation, first, gone],
             )
         kept = {key: count for key, count in kept.items() if key[1] not in gone}

@@ -637,18 +637,18 @@ ATTEMPTS = {
         "select where (public.memory_describe_summary('t', %(conversation)s, '[]', '[]', 0, %(owner)s)"
         " ->> 'described')::boolean"
     ),
-    "take back what a board has": "select where memory_private.unboard(%(owner)s, %(conversation)s, 0, 'm') is null",
+    "take back what a board has": "select where memory_private.invalidate_board(%(owner)s, %(conversation)s, 0, 'm') is null",
     "take back what its items have": (
-        "select where memory_private.unboard_items(%(owner)s, %(conversation)s, 0, 'm') is null"
+        "select where memory_private.delete_board_evidence(%(owner)s, %(conversation)s, 0, 'm') is null"
     ),
-    "take back what is covered": "select where memory_private.uncover(%(owner)s, %(conversation)s, 0) is null",
+    "take back what is covered": "select where memory_private.invalidate_summaries(%(owner)s, %(conversation)s, 0) is null",
     "let messages expire": (
         "select where public.memory_forget_expired('{\"age\": 0.000001}', %(owner)s) ->> 'messages' <> '0'"
     ),
     "let everybody's messages expire": (
         "select where public.memory_forget_expired('{\"age\": 0.000001}') ->> 'messages' <> '0'"
     ),
-    "keep less": "select where memory_private.retain(%(owner)s, %(conversation)s, '{\"age\": 0.000001}') > 0",
+    "keep less": "select where memory_private.delete_expired(%(owner)s, %(conversation)s, '{\"age\": 0.000001}') > 0",
     "look at turns": "select * from memory.conversation_turns where user_id = %(owner)s",
     "change turns": "update memory.conversation_turns set user_query = 'forged'",
     "empty the tables": "truncate memory.conversations cascade",
@@ -668,7 +668,7 @@ ATTEMPTS = {
     "look for who is behind": "select public.memory_worker_rederive()",
     "count the queue": "select public.memory_worker_queue()",
     "examine the database": "select public.memory_worker_doctor()",
-    "mark": "select memory_private.mark()",
+    "mark": "select memory_private.mark_work()",
     "look into the ledger": "select * from memory_private.migrations",
     "look at the installation": "select * from memory_private.installation",
     "rewrite the ledger": "delete from memory_private.migrations where name <> ''",

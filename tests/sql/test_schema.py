@@ -98,8 +98,8 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
         comment on function public.memory_gone is 'langchain-supabase-memory: old';
         grant all on memory.conversations to anon;
         create function public.memory_lane() returns int language sql as 'select 1';
-        create function memory_private.retain(p_user_id text) returns int language sql as 'select 1';
-        create function memory_private.owner() returns text language sql as 'select 1::text';
+        create function memory_private.delete_expired(p_user_id text) returns int language sql as 'select 1';
+        create function memory_private.resolve_owner() returns text language sql as 'select 1::text';
         create function memory_private.gone() returns trigger language plpgsql as 'begin return null; end';
         create trigger conversations_gone after update on memory.conversations
           for each row execute function memory_private.gone();
@@ -109,7 +109,7 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
     migrate(cluster.conn_string(upgraded))
     cluster.execute("drop function public.memory_lane()", database=upgraded)  # it is theirs, so it was left alone
     with psycopg.connect(cluster.conn_string(upgraded)) as connection:
-        for name in ("memory_private.retain(text)", "memory_private.owner()", "memory_private.gone()"):
+        for name in ("memory_private.delete_expired(text)", "memory_private.resolve_owner()", "memory_private.gone()"):
             assert connection.execute("select to_regprocedure(%s)", [name]).fetchone() == (None,), name
 
     def schema(name: str) -> str:

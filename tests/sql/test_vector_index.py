@@ -148,7 +148,8 @@ def test_the_statement_uses_the_index(filled: tuple[Cluster, str], role: str) ->
     with psycopg.connect(cluster.conn_string(name)) as connection:
         [vector] = questions(connection, "giant", 1)
         row = connection.execute(
-            "select memory_private.near(true, %s), c.id from memory.conversations c where c.user_id = 'giant'", [WIDTH]
+            "select memory_private.nearest_sql(true, %s), c.id from memory.conversations c where c.user_id = 'giant'",
+            [WIDTH],
         ).fetchone()
         assert row is not None
         statement, conversation = row

@@ -1,4 +1,4 @@
--- Of what a worker would take now the oldest, over all nodes.
+-- Returns how long the oldest work that a worker would claim has waited, over all nodes.
 create or replace function memory_private.longest_wait() returns float8
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -9,8 +9,8 @@ begin
 end
 $function$;
 
--- Of the chunks of one node the first, with their vectors.
-create or replace function memory_private.sampled_vectors(p_model text) returns jsonb
+-- Samples the first chunks of one node, with their vectors.
+create or replace function memory_private.sample_vectors(p_model text) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare

@@ -1,4 +1,4 @@
--- One by one, each on the node of its owner.
+-- One at a time, each on the node of its owner.
 create or replace function public.memory_embed_summaries(p_model text, p_vectors json) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -7,7 +7,7 @@ declare
   v_s    memory.conversation_summaries;
   v_made jsonb := '[]';
 begin
-  perform memory_private.admit(p_vectors);
+  perform memory_private.check_limits(p_vectors);
   for v_g in
     select i.*
     from json_to_recordset(p_vectors) as i (

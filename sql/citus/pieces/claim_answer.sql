@@ -11,11 +11,11 @@
       continue when v_w.user_id is null or v_c.user_id is null;
       select jsonb_object_agg(d.digest, d.answer) into v_drafts from memory_private.drafts d
        where d.user_id = v_users[v_n] and d.conversation_id = v_ids[v_n];
-      v_waits := memory_private.waits(v_w.paused);
+      v_waits := memory_private.backing_off_steps(v_w.paused);
       v_rows := v_rows || jsonb_build_array(jsonb_build_object(
         'user_id', v_w.user_id, 'conversation_id', v_w.conversation_id, 'thread_id', v_c.thread_id,
         'agent_id', v_c.agent_id, 'token', v_w.lease_token, 'since', v_w.since,
-        'attempts', v_w.attempts + memory_private.failures(v_w.paused, v_waits),
+        'attempts', v_w.attempts + memory_private.count_failures(v_w.paused, v_waits),
         'paused', v_waits,
         'waited', extract(epoch from clock_timestamp() - v_w.since),
         'position', jsonb_build_array(v_c.next_sequence, v_c.revision, v_c.requested_at, v_c.expired_through),

@@ -1,4 +1,4 @@
-      -- Rows of several nodes cannot be locked at once: each of the next owners by itself, if nobody else has it.
+      -- Citus cannot lock rows of several nodes at once: lock each of the next owners alone, if no other worker has.
       declare
         v_next record;
       begin

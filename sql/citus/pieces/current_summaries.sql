@@ -1,7 +1,7 @@
 create view memory.current_summaries with (security_invoker = true) as
 select c.agent_id, c.thread_id, c.indexed_through, s.*
 from memory.conversations c
--- By rank, not by look-ups: a node is found by the owner, and of a look-up Citus does not know whose it is.
+-- By rank and not by look-ups: Citus finds the node by the owner, and cannot tell the owner of a look-up.
 join (
   select distinct on (r.user_id, r.conversation_id) r.* from memory.conversation_summaries r
   where r.level = 0 or r.number = 1

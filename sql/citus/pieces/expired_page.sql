@@ -1,6 +1,6 @@
-  -- First the page; then, by one statement for all nodes, which of its conversations may have something that has expired: to
-  -- look into each of them takes a dozen round trips. Some of these have nothing, and none that has something is left out:
-  -- memory_private.expired decides.
+  -- First the page; then one statement for all nodes that finds the conversations which may have something expired,
+  -- because checking each takes a dozen round trips. It may find too many, but misses none: memory_private.find_expired
+  -- decides.
   for v_c in execute $sql$
     select c.user_id, c.id from memory.conversations c
     where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)

@@ -1,4 +1,4 @@
-  -- One look-up each: a node takes no rows of another table for those of its own, nor a function that reads others.
+  -- One look-up each: a node cannot join its rows with those of another table, nor call a function that reads tables.
   declare
     v_k    memory.working_memory_chunks;
     v_of   memory.conversations;
@@ -14,16 +14,16 @@
       select c.* into v_of from memory.conversations c where c.user_id = p_user_id and c.id = v_k.conversation_id;
       v_before := null;
       v_after := null;
-      if v_joins then
-        select json_agg(memory_private.shown(n, v_of) order by n.place, n.part)
+      if p_ask.has_context then
+        select json_agg(memory_private.chunk_json(n, v_of) order by n.place, n.part)
                  filter (where (n.place, n.part) < (v_k.place, v_k.part)),
-               json_agg(memory_private.shown(n, v_of) order by n.place, n.part)
+               json_agg(memory_private.chunk_json(n, v_of) order by n.place, n.part)
                  filter (where (n.place, n.part) > (v_k.place, v_k.part))
           into v_before, v_after
-          from memory_private.together(
-            p_user_id, v_k.conversation_id, v_k.place, v_k.part, v_ask.neighbors, v_ask.whole,
-            case when v_k.conversation_id = (v_ask.before ->> 'conversation')::uuid then v_expired end) n
-         where v_pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = v_rank;
+          from memory_private.surrounding_chunks(
+            p_user_id, v_k.conversation_id, v_k.place, v_k.part, p_ask.neighbors, p_ask.whole,
+            case when v_k.conversation_id = p_ask.conversation then p_ask.expired end) n
+         where p_ask.pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = v_rank;
       end if;
       v_all := v_all || json_build_object(
         'score', v_score[v_rank], 'similarity', v_similarity[v_rank], 'words', v_word[v_rank],
@@ -33,7 +33,7 @@
           'date', nullif(v_parts[v_rank][5], 0), 'kind', nullif(v_parts[v_rank][6], 0),
           'question', nullif(v_parts[v_rank][7], 0), 'importance', nullif(v_parts[v_rank][8], 0),
           'recency', nullif(v_parts[v_rank][9], 0), 'beside', nullif(v_parts[v_rank][10], 0))),
-        'chunk', memory_private.shown(v_k, v_of), 'before', v_before, 'after', v_after);
+        'chunk', memory_private.chunk_json(v_k, v_of), 'before', v_before, 'after', v_after);
     end loop;
     v_found := to_json(v_all);
   end;

@@ -1,1 +1,1 @@
-    memory_private.just_after(timestamptz),
+    memory_private.next_microsecond(timestamptz),

@@ -1,4 +1,4 @@
-    -- In the order in which they are noted: that takes a round trip each, and two at once would wait for each other.
+    -- In the order in which they are stored: each takes a round trip, and two calls at once could deadlock.
     perform 1 from memory.promotions p
     join json_to_recordset(p_facts) as i (conversation_id uuid, source_id uuid)
       on i.conversation_id = p.conversation_id and i.source_id = p.source_id

@@ -1,8 +1,8 @@
-    -- One by one, for a query as their source would ask every node, also one that is away, and count what came instead of
-    -- what was new.
+    -- One at a time: an insert from a query would ask every node, also one that is down, and count all rows instead of
+    -- the new ones.
     declare
       v_m     record;
-      v_place bigint := v_first;
+      v_place bigint := p_first;
       v_said  timestamptz;
     begin
       v_fresh := 0;
@@ -12,7 +12,7 @@
                id text, role text, text text, characters integer, tokens integer,
                created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
              as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-        where (v_new is null or i.id = any (v_new)) and i.id <> all (v_gone)
+        where (v_new is null or i.id = any (v_new)) and i.id <> all (p_gone)
         order by i.position
       loop
         v_said := coalesce(v_m.created_at, clock_timestamp());
@@ -20,8 +20,8 @@
           user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
           images, payload)
         values (
-          v_user, v_id, v_place, v_m.id, v_m.role, v_m.text, v_m.characters, v_m.tokens, v_said, v_m.metadata,
-          v_m.images, v_m.payload)
+          p_user_id, p_conversation_id, v_place, v_m.id, v_m.role, v_m.text, v_m.characters, v_m.tokens, v_said,
+          v_m.metadata, v_m.images, v_m.payload)
         on conflict (user_id, conversation_id, message_id) do nothing;
         v_place := v_place + 1;
         v_fresh := v_fresh + found::integer;

@@ -1,4 +1,4 @@
-      -- By rank, not by a look-up: of that Citus does not know whose it is.
+      -- By rank and not by a look-up, of which Citus cannot tell the owner.
       left join (
         select distinct on (n.user_id, n.conversation_id) n.user_id, n.conversation_id, n.tokens, n.quality
         from memory.conversation_summaries n

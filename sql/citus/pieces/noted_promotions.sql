@@ -1,4 +1,4 @@
-  -- One by one, each on the node of its owner: what several statements share would be sent to every node first.
+  -- One at a time, each on the node of its owner: rows shared between statements would be sent to every node.
   declare
     v_i         record;
     v_known     uuid;

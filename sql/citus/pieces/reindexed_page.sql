@@ -1,4 +1,4 @@
-  -- One by one: a node joins no page of all owners with their vectors.
+  -- One at a time: a node cannot join a page of all owners with their vectors.
   declare
     v_i     record;
     v_last  record; -- the last of the page

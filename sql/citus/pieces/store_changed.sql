@@ -1,1 +1,1 @@
-        updated_at = greatest(excluded.updated_at, memory_private.just_after(i.updated_at));
+        updated_at = greatest(excluded.updated_at, memory_private.next_microsecond(i.updated_at));

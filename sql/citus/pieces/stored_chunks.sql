@@ -1,12 +1,13 @@
-  -- In one statement for each table, with the conversation beside what was brought: so each goes to its owner's node, where
-  -- what several statements share would be sent to every node first.
+  -- One statement for each table, joined with the conversation, so that each goes to the owner's node; rows shared
+  -- between statements would be sent to every node.
   with given as (
     select i.place, i.part, i.stretch, i.speaker, i.said_at, i.content, i.embedding is null as lacks
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, stretch bigint, speaker text, said_at timestamptz, content text, embedding json)),
   words as (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
-    from given g, memory_private.lexemes(v_language, memory_private.indexed(g.content, g.speaker, g.said_at)) w)
+    from given g, memory_private.lexemes(
+      v_language, memory_private.chunk_search_text(g.content, g.speaker, g.said_at)) w)
   select count(*) as chunks, array_agg(distinct g.stretch) as stretches, min(g.stretch) as first,
          array_agg(distinct g.speaker) filter (where g.speaker is not null) as speakers,
          min(g.place) filter (where g.lacks) as unembedded, count(*) filter (where not g.lacks) as embedded,

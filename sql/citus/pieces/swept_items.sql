@@ -1,1 +1,1 @@
-    -- Rows of several nodes cannot be locked: what two sweep at once both count.
+    -- Citus cannot lock rows of several nodes: items that two calls sweep at once are counted by both.
