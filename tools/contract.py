@@ -30,6 +30,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory.adapters.schema.script import with_lists
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -289,7 +291,9 @@ def _parameters(inside: str) -> Iterator[Parameter]:
 def every() -> dict[str, Function]:
     """All public functions, by name."""
     files = sorted((ROOT / "sql" / "functions").glob("*.sql"))
-    return {name: each for file in files for name, each in functions(file.read_text(encoding="utf-8")).items()}
+    return {
+        name: each for file in files for name, each in functions(with_lists(file.read_text(encoding="utf-8"))).items()
+    }
 
 
 def pages(found: dict[str, Function], index: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.boards.board import Board, read_board
+from langchain_supabase_memory.operations.boards.kinds import OPEN_FIRST
 from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.summaries import summarize
 
@@ -76,11 +77,11 @@ def summarize_now(
 
 
 def board_text(board: Board) -> list[str]:
-    """A board's summary, open action items and pending questions, as paragraphs of plain text."""
+    """A board's summary and what is open on it, as paragraphs of plain text."""
     parts = [text for text in (board.edited_summary, board.summary) if text]
-    for heading, items in (("Action items", board.action_items), ("Pending questions", board.pending_questions)):
-        if items:
-            parts.append("\n".join([f"{heading}:", *(f"- {item.text}" for item in items)]))
+    for kind in OPEN_FIRST:
+        if kind.can_close and (items := board.of_kind(kind.kind)):
+            parts.append("\n".join([f"{kind.heading}:", *(f"- {item.text}" for item in items)]))
     return parts
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
 from langchain_supabase_memory.language.messages.invisible import legible, spell_out
+from langchain_supabase_memory.operations.boards.kinds import SENTENCES_FIRST
 
 if TYPE_CHECKING:
     from datetime import date
@@ -92,13 +93,10 @@ class Transcript:
             if text:
                 self._section(name)
                 self._layout.text(legible(text), indent=2)
-        for name, items in (
-            ("Facts", board.facts),
-            ("Open action items", board.action_items),
-            ("Pending questions", board.pending_questions),
-        ):
+        for kind in SENTENCES_FIRST:
+            items = [] if kind.is_name else board.of_kind(kind.kind)
             if items:
-                self._section(name)
+                self._section(kind.heading)
             for item in items:
                 self._item(item)
         if board.unlisted:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
-from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, OPEN_FIRST, BoardItemKind
+from langchain_supabase_memory.operations.boards.schema import AuthorKind
 from langchain_supabase_memory.operations.summaries import shorten
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _MOST: Final = 40
 """The most items of a kind that are read."""
 
 _LONGEST_NOTES: Final = 500
-_ORDER: Final[tuple[BoardItemKind, ...]] = ("action", "question", "fact", "entity", "topic")
+_ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
 def most_items(budget: ContextBudget) -> int:
@@ -204,11 +205,12 @@ class BoardPart:
 
 def line(item: BoardItem) -> str:
     """An item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
-    kind = {"action": "to do", "question": "open question", "entity": item.type or "entity"}.get(item.kind, item.kind)
+    kind = BOARD_KINDS[item.kind]
+    label = item.type if kind.types and item.type else kind.label
     first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
     where = [] if first is None else [f"message {first}" if first == last else f"messages {first}, {last}"]
     where += [item.written_by] if item.written_by is not None else []
-    said = " ".join(f"- {kind}: {item.text}".split())
+    said = " ".join(f"- {label}: {item.text}".split())
     return f"{said} [{', '.join(where)}]" if where else said
 
 
@@ -229,11 +231,11 @@ def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mappin
 def _weight(item: BoardItem) -> tuple[int, float, float]:
     """What comes first: pinned, open actions, questions, facts by importance and recency, entities, topics."""
     place = 0 if item.pinned else 1 + _ORDER.index(item.kind)
-    important = item.importance if item.kind == "fact" else 0.0
+    important = item.importance if BOARD_KINDS[item.kind].is_rated else 0.0
     return place, -important, -item.last_seen_at.timestamp()
 
 
-_NOTES_AT: Final = 1 + _ORDER.index("fact")
+_NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
 """Before what `_weight` gives this place the notes stand."""
 
 _TRIES: Final = 8

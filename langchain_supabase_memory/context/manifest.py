@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.messages.blocks import PromptEntry
-    from langchain_supabase_memory.operations.manifests.encoding import DoorKind, Lists, PartName, Reason
+    from langchain_supabase_memory.operations.manifests.encoding import DoorKind, Lists
+    from langchain_supabase_memory.operations.manifests.parts import PartName, Reason
 
 REFERENCE_ID: Final = "lc_supabase_memory_reference"
 """The id of the message that carries a turn that the user points at."""

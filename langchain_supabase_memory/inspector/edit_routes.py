@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.inspector.screens.board import no_item
-from langchain_supabase_memory.operations.boards.schema import BoardItemKind
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -85,10 +85,10 @@ async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
 async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
     """Write an item."""
     by = await _actor(context)
-    kind = next((each for each in get_args(BoardItemKind) if each == form.get("kind")), None)
+    kind = next((each for each in BOARD_KINDS if each == form.get("kind")), None)
     if kind is None:
         raise InvalidInputError("There is no such kind of item.", hint="Choose one of the list.")
-    type_ = (form.get("type") or None) if kind == "entity" else None
+    type_ = (form.get("type") or None) if BOARD_KINDS[kind].types else None
     conversation = context.conversation(reading=False)
     item = await conversation.board.aadd(kind, form.get("text", ""), actor=by, entity_type=type_)
     return _anchor(context.page_link("/board"), item)

@@ -8,13 +8,13 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import Field
 
 from langchain_supabase_memory.agents.tools import history, messages, turns
-from langchain_supabase_memory.agents.tools.board_recall import ContextType  # noqa: TC001  # the SDK reads it
 from langchain_supabase_memory.agents.tools.output_limit import Passage, wrap
 from langchain_supabase_memory.language.chunks.kinds import Kind
 from langchain_supabase_memory.mcp import conversations
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import conversation, run, run_for_conversation
+from langchain_supabase_memory.operations.boards.kinds import ContextType  # noqa: TC001  # the SDK reads it
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import RecallScope  # noqa: TC001  # the SDK reads it

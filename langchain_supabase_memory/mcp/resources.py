@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from mcp.server.mcpserver.resources import ResourceSecurity
 
 from langchain_supabase_memory.agents.tools import history
-from langchain_supabase_memory.agents.tools.board_recall import ContextType, list_board
+from langchain_supabase_memory.agents.tools.board_recall import list_board
 from langchain_supabase_memory.agents.tools.messages import read_originals
 from langchain_supabase_memory.agents.tools.output_limit import Passage, note
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.mcp import conversations
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import describe_conversation, tool_call
+from langchain_supabase_memory.operations.boards.kinds import ContextType
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

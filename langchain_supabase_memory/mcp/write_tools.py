@@ -10,7 +10,7 @@ from langchain_supabase_memory.agents.tools import output_limit
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
-from langchain_supabase_memory.operations.boards.schema import BoardItemKind  # noqa: TC001  # the SDK reads it
+from langchain_supabase_memory.operations.boards.kinds import BoardItemKind  # noqa: TC001  # the SDK reads it
 
 LONGEST: Final = 1_000_000
 BY: Final = "assistant (MCP)"

@@ -11,7 +11,8 @@ from langchain_supabase_memory.operations.boards.editing import add_item, delete
 from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
+    from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
+    from langchain_supabase_memory.operations.boards.schema import AuthorKind
     from langchain_supabase_memory.values import BoardResult
 
 
@@ -53,11 +54,11 @@ class ConversationBoard(ConversationHandle):
         """Write an item on the board; the same twice is one.
 
         Args:
-            kind: `fact`, `entity`, `topic`, `action` or `question`.
+            kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
             text: What it says, up to 500 characters.
             actor: Who writes it.
             entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
-            state: Of an action or a question, its state; `open` by default.
+            state: One of the states of its kind; the first of them by default.
             author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is
                 no person's word: a writer may change it.
             begin: Whether a conversation that has not begun begins with this item.

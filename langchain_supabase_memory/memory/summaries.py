@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.adapters import summarizer as summarizers
-from langchain_supabase_memory.operations import boards, pages, summaries
+from langchain_supabase_memory.operations import pages, summaries
+from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.summaries import complete
 from langchain_supabase_memory.settings import INHERITED
 from langchain_supabase_memory.values import SummaryResult
@@ -67,7 +68,7 @@ def complete_summary(
     settings = services.settings
     summarizer = yield from _summarizer(services, model)
     name = summarizer.name
-    revised = boards.revise_board(key, settings.board_policy, summarizer=name, time_zone=settings.time_zone)
+    revised = revise_board(key, settings.board_policy, summarizer=name, time_zone=settings.time_zone)
     yield from summarizers.asking(revised, summarizer)
     made = complete.complete_summary(
         key, services.summary_policy(policy), summarizer=name, embedder=services.embedder_name

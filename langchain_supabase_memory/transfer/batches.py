@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
+from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED
 from langchain_supabase_memory.transfer import ids
 from langchain_supabase_memory.transfer.values import (
     LossCount,
@@ -32,7 +33,7 @@ ORPHANED: Final = "messages and edits of a conversation that cannot be stored"
 SMALLER: Final = "parts of messages that are larger than the database takes"
 UNTIMED: Final = "times of messages that the source does not have: they have that of the import"
 
-_ROW: Final = ("id", "role", "text", "characters", "tokens", "created_at", "metadata", "images", "payload")
+_ROW: Final = ("id", *(name for name in MESSAGE_CARRIED if name != "message_id"))
 
 
 @dataclass(frozen=True)

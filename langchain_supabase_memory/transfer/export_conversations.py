@@ -10,6 +10,7 @@ from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import retention_argument
+from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.transfer.sinks import sink
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Format = Literal["jsonl", "markdown"]
 
-_COLUMNS: Final = ["message_id", "role", "text", "characters", "tokens", "created_at", "metadata", "images", "payload"]
 _CONVERSATIONS: Final = 100
 """How many conversations are listed at once."""
 
@@ -176,7 +176,7 @@ class _Exporter:
                 {
                     "p_conversations": [{"thread_id": row["thread_id"], "agent_id": row["agent_id"]} for row in short],
                     "p_user_id": left[0]["user_id"],
-                    "p_columns": _COLUMNS,
+                    "p_columns": [*MESSAGE_CARRIED],
                     "p_retention": self._retention,
                 },
             )
@@ -187,7 +187,7 @@ class _Exporter:
 
     def _page(self, row: Mapping[str, Any], first: int, *, superseded: bool = False) -> Flow[Mapping[str, Any]]:
         """Messages of a conversation from a sequence on."""
-        wanted = {"p_from": first, "p_limit": PAGE, "p_columns": _COLUMNS, "p_superseded": superseded}
+        wanted = {"p_from": first, "p_limit": PAGE, "p_columns": [*MESSAGE_CARRIED], "p_superseded": superseded}
         page: Mapping[str, Any] = yield from call(
             "memory_read", {**_ids(row), **wanted, "p_retention": self._retention}
         )

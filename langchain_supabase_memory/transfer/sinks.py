@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.operations.columns import CARRIED
 from langchain_supabase_memory.transfer.sources.jsonl import FORMAT
 from langchain_supabase_memory.transfer.values import ExportReceipt
 
@@ -127,9 +128,8 @@ class JsonLines:
 
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
         """Begin a conversation."""
-        named = {name: row[name] for name in ("agent_id", "thread_id")}
-        told = {name: edits[name] for name in ("title", "metadata", "created_at", "updated_at", "opt_outs")}
-        self._line({"kind": "conversation", **named, **told})
+        carried = {name: edits[name] if name in edits else row[name] for name in CARRIED}
+        self._line({"kind": "conversation", **carried, "opt_outs": edits["opt_outs"]})
         self.receipt.conversations += 1
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -17,17 +17,14 @@ $function$;
 create or replace function memory_private.item_states(p_kind text) returns text[]
 language sql immutable security invoker set search_path = ''
 as $function$
-  select case p_kind
-    when 'action' then array['open', 'done', 'cancelled']
-    when 'question' then array['open', 'answered', 'dropped']
-    else array['current'] end
+  select case p_kind {{item_states_by_kind}} else array['current'] end
 $function$;
 
 -- Says whether an item of a kind is a name. A name also stands in sentences about other things.
 create or replace function memory_private.is_name_kind(p_kind text) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
-  select p_kind in ('entity', 'topic')
+  select p_kind in ({{item_names}})
 $function$;
 
 -- Undoes what the board took from a message that was changed or deleted. An item whose first evidence it is goes,
@@ -556,15 +553,15 @@ p_summary: the new summary, at most 65536 bytes.
 p_context_notes: what is to be borne in mind, at most 65536 bytes.
 p_items: what is new, a list of objects. One that the board has already is noted as seen again.
 - id: uuid or null. Its id; null: one is drawn.
-- kind: text. fact, entity, topic, action or question.
+- kind: text. {{item_kinds}}.
 - type: text or null. What kind of entity or fact it is.
 - text: text. Its words.
-- state: text. current; of an action open, done or cancelled; of a question open, answered or dropped.
+- state: text. {{item_states}}.
 - importance: number or null. How much it matters, 0 to 1; null: 0.7.
 - quote: text or null. What was said, word for word.
 - sequence: integer. The message that says so, one of those that were read.
 - replaces: uuid or null. The item that it contradicts.
-p_closed: actions and questions whose state has changed, a list of objects.
+p_closed: items whose state has changed, a list of objects.
 - id: uuid. The item.
 - state: text. Its new state.
 - sequence: integer. The message that says so.
@@ -671,10 +668,10 @@ Returns: object or null. Null if there is no such conversation.
 - updated_at: timestamp or null. When it last changed; null if there is none.
 - items: object[]. What it lists: pinned items first, then what was said last.
 - items[].id: uuid. The item.
-- items[].kind: text. fact, entity, topic, action or question.
+- items[].kind: text. {{item_kinds}}.
 - items[].type: text or null. What kind of entity or fact it is.
 - items[].text: text. Its words.
-- items[].state: text. current; of an action open, done or cancelled; of a question open, answered or dropped.
+- items[].state: text. {{item_states}}.
 - items[].importance: number. How much it matters, 0 to 1.
 - items[].quote: text or null. What the first of its messages says, word for word.
 - items[].message_ids: text[]. The ids of the messages that it was read from.
@@ -1019,11 +1016,11 @@ p_action: add, edit, pin, unpin, delete, summary (write one instead) or regenera
   touched).
 p_by: who does it.
 p_item_id: the item, for edit, pin, unpin and delete; else null.
-p_kind: for add: fact, entity, topic, action or question.
+p_kind: for add: {{item_kinds}}.
 p_type: for add and edit: what kind of entity or fact it is; null: none, or as it is.
 p_text: for add and edit the words of the item, for summary those of the summary (empty takes a person''s away);
   null: as it is.
-p_state: for add and edit: current; of an action open, done or cancelled; of a question open, answered or dropped.
+p_state: for add and edit: {{item_states}}.
   Null with edit: as it is.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.

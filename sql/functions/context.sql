@@ -72,7 +72,7 @@ begin
            'through_sequence', b.through_sequence,
            'items', coalesce((
              select json_agg(r)
-             from unnest(array['action', 'question', 'fact', 'entity', 'topic']) k
+             from unnest(array[{{item_kinds_in_order}}]) k
              cross join lateral (
                select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
                       i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,

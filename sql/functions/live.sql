@@ -6,10 +6,7 @@ create or replace function memory_private.realtime_tables() returns table (name 
 language sql immutable security invoker set search_path = ''
 as $function$
   values
-    ('conversations', array[
-      'user_id', 'id', 'agent_id', 'thread_id', 'title', 'metadata', 'created_at', 'updated_at', 'archived_at',
-      'opted_out_at', 'next_sequence', 'message_count', 'summarized_through', 'indexed_through', 'requested_at',
-      'served_at']),
+    ('conversations', array[{{live_columns}}]),
     ('conversation_summary_boards', array[
       'user_id', 'conversation_id', 'summary', 'context_notes', 'title', 'edited_summary', 'edited_by', 'edited_at',
       'language', 'quality', 'through_sequence', 'version', 'created_at', 'updated_at'])

@@ -243,11 +243,8 @@ Returns: object.
   number] for each part; [2, items of the board, by the first eight digits of their ids]; [3, first, last, part,
   hundredths of the score''s parts] for each passage of this conversation, [4, first eight digits of its id,
   hundredths] for one of another; [5, first, last, reason] for what was left out; [6, tokens of the model: in, out,
-  together, read from a cache]. What has a name is its place, from 0, in one of these: doors (api, middleware, node,
-  history, tool); units (characters, tokens); parts (summary, note, recent, board, recalled, reference, current);
-  reasons (older, omitted, opening, all, newest, messages, holds, meaning, words, reranked, pointed_at, asked, budget,
-  cut, no_room, branch, unreadable, orphan, quotes, other, media); a score''s parts (words, meaning, around, speaker, date,
-  kind, question, beside, importance, recency, rerank). Flags are the sum of 1 (the summary failed), 2 (recall failed),
+  together, read from a cache]. What has a name is its place, from 0, in one of these: doors ({{manifest_doors}}); units
+  ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed),
   4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.
 - manifests[].changed: json. The same of those that were edited since.

@@ -130,7 +130,7 @@ Returns: object or null. Null: there is no such conversation.
 - summary.editor_kind: text or null. What that is: person, application or import.
 - summary.at: timestamp or null. When.
 - items: object[]. The items of its board that a person wrote, edited or pinned, and what a model noted.
-- items[].kind: text. fact, entity, topic, action or question.
+- items[].kind: text. {{item_kinds}}.
 - items[].type: text or null. Of an entity, what it is.
 - items[].text: text. What it says.
 - items[].state: text. Its state.

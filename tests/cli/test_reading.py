@@ -257,7 +257,7 @@ def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str
     assert "\x1b" not in said
     assert "Summary\n  " in said
     assert "Facts\n  - Works in Cebu (pinned, by a person)\n" in said
-    assert "Open action items\n" in said
+    assert "Action items\n" in said
     assert "  - Call the shop (by a person)\n" in said
     assert "Sold" not in said
     assert "Pending questions\n  - Which cone? (by a person)\n" in said

@@ -16,10 +16,10 @@ from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
 from langchain_supabase_memory.inspector.screens.message_range import MOST as IN_PLACE
 from langchain_supabase_memory.inspector.screens.prompt import MOST, MOST_LINES
-from langchain_supabase_memory.inspector.screens.prompts import STATES, WHY
 from langchain_supabase_memory.inspector.screens.queue import MOST as QUEUED
 from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
-from langchain_supabase_memory.operations.manifests import encoding
+from langchain_supabase_memory.inspector.static_files import FILES
+from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS
 from langchain_supabase_memory.operations.work import WorkState
 from langchain_supabase_memory.worker import Worker
 from tests.embedders import WordEmbedder
@@ -308,9 +308,9 @@ async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
 # The prompts of earlier answers
 
 
-def test_every_part_has_a_color_and_every_reason_a_sentence() -> None:
-    assert {*STATES} == {*encoding.PARTS}
-    assert {*WHY} == {*encoding.REASONS}
+def test_every_part_has_a_color() -> None:
+    style = FILES["inspector.css"].decode()
+    assert all(f".c-{part.state} " in style or f".c-{part.state}," in style for part in PROMPT_PARTS)
 
 
 async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:

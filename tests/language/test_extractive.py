@@ -17,11 +17,11 @@ from langchain_supabase_memory.flow import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.clauses import split_clauses
 from langchain_supabase_memory.language.extractive.coverage import Candidate, choose
-from langchain_supabase_memory.language.extractive.entities import TYPES
 from langchain_supabase_memory.language.extractive.facts import importance
 from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, HEADERS, Quote, is_bare, label, parse
 from langchain_supabase_memory.language.extractive.stems import figures, readings, stem, stems
-from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, LISTS, SCHEMA, STATES
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, CLOSING
+from langchain_supabase_memory.operations.boards.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ def test_a_summary_is_quotes_in_order_within_the_budget(lines: list[TranscriptLi
 
 @settings(max_examples=100, deadline=None)
 @given(CONVERSATIONS, st.lists(st.fixed_dictionaries({}, optional={
-    "id": st.sampled_from(["a", "b", ""]), "kind": st.sampled_from(["fact", "action", "question", "entity", "topic", "?"]),
+    "id": st.sampled_from(["a", "b", ""]), "kind": st.sampled_from([*BOARD_KINDS, "?"]),
     "text": TEXTS, "quote": st.one_of(st.none(), TEXTS), "state": st.sampled_from(["open", "current", "done", None]),
 }), max_size=5), st.one_of(st.none(), TEXTS))  # fmt: skip
 def test_a_board_is_valid_and_quotes_its_sources(
@@ -118,29 +118,25 @@ def check(made: dict[str, Any], lines: Sequence[TranscriptLine], items: Sequence
     assert set(SCHEMA["required"]) <= set(made) <= set(SCHEMA["properties"])
     texts = {line.number: line for line in lines}
     ids = {each.get("id") for each in items}
-    for listed, kind in LISTS.items():
-        for each in made[listed]:
-            allowed = SCHEMA["properties"][listed]["items"]["properties"]
-            assert set(SCHEMA["properties"][listed]["items"]["required"]) <= set(each) <= set(allowed)
+    for kind in BOARD_KINDS.values():
+        for each in made[kind.plural]:
+            allowed = SCHEMA["properties"][kind.plural]["items"]["properties"]
+            assert set(SCHEMA["properties"][kind.plural]["items"]["required"]) <= set(each) <= set(allowed)
             line = texts[each["source"]]
             assert each["quote"]
             assert each["quote"] in line.text
             assert each["text"].strip()
             assert each.get("replaces") in {None, *ids}
-            assert each.get("type", "other") in ENTITY_TYPES
-            assert each.get("state", STATES[kind][0]) in STATES[kind]
-            if kind in ("fact", "action"):
+            assert each.get("type") in (kind.types or (None,))
+            assert each.get("state", kind.states[0]) in kind.states
+            if kind.kind in ("fact", "action"):
                 assert line.role in ("user", "assistant")
-            if kind == "fact":
+            if kind.kind == "fact":
                 assert line.role == "user"
     for each in made["closed"]:
         assert each["id"] in ids
-        assert each["state"] in ("done", "cancelled", "answered", "dropped")
+        assert each["state"] in CLOSING
         assert each["source"] in texts
-
-
-def test_the_types_of_entities_are_those_of_the_board() -> None:
-    assert TYPES == ENTITY_TYPES
 
 
 @settings(max_examples=80, deadline=None)

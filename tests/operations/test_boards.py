@@ -31,8 +31,8 @@ from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.prompts import board_prompt
 from langchain_supabase_memory.language.tokens import count_tokens
-from langchain_supabase_memory.operations import boards
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+from langchain_supabase_memory.operations.boards.board import read_board as read_board
 from langchain_supabase_memory.operations.boards.editing import edit_board
 from langchain_supabase_memory.operations.boards.parse_answer import TextMatcher, document, parse_revision
 from langchain_supabase_memory.operations.boards.revise import revise_board
@@ -1121,7 +1121,7 @@ def test_an_edit_may_be_taken_back_and_what_was_deleted_written_anew(memory: Sup
     assert facts(conversation.board.read()) == ["old words", "other"]
 
 
-@pytest.mark.parametrize(("kind", "summary"), [("decision", ""), ("entity", SOLD)])
+@pytest.mark.parametrize(("kind", "summary"), [("unknown", ""), ("entity", SOLD)])
 def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_name(
     cluster: Cluster, user_id: str, kind: str, summary: str
 ) -> None:
@@ -1134,7 +1134,7 @@ def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_nam
         say(memory, SOLD)
         conversation = memory.conversation(**WHERE)
         conversation.board.revise()
-        text = SOLD if kind == "decision" else "Jomar Reyes of Riga"
+        text = SOLD if kind == "unknown" else "Jomar Reyes of Riga"
         arguments = {"p_thread_id": "t", "p_user_id": user_id, "p_action": "add", "p_kind": kind, "p_text": text}
         by = {"p_by": "ana", "p_state": "current"}
         added = memory.transport.perform(Call("memory_edit_board", {**arguments, **by}))
@@ -1233,7 +1233,7 @@ def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     with_many = told(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
     say(with_many, "hello")
     with_many.conversation(**WHERE).board.revise()
-    board = memory.run(boards.read_board(memory.key("t"), limit=100))
+    board = memory.run(read_board(memory.key("t"), limit=100))
     assert (len(board.items), board.unlisted) == (100, 50)
     assert memory.conversation(**WHERE).board.read().unlisted == 0
 

@@ -12,7 +12,7 @@ import pytest
 
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 from langchain_supabase_memory.operations.boards.html import board_card
-from langchain_supabase_memory.operations.boards.schema import BoardItemKind
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, SENTENCES_FIRST, BoardItemKind
 
 TIME = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = TIME + timedelta(days=4, hours=1)
@@ -23,7 +23,7 @@ ARABIC = "يعيش في القاهرة منذ 2019"
 
 def item(kind: BoardItemKind, text: str, **more: Any) -> BoardItem:
     made = BoardItem(
-        id="i", kind=kind, text=text, state="open" if kind in ("action", "question") else "current", type=None, quote=None,
+        id="i", kind=kind, text=text, state=BOARD_KINDS[kind].states[0], type=None, quote=None,
         message_ids=["m"], sequences=[3], importance=0.5, first_seen_at=TIME, last_seen_at=TIME, version=1,
         superseded_by=None, superseded_at=None, pinned=False, author="told", edited_by=None, edited_at=None,
     )  # fmt: skip
@@ -35,13 +35,13 @@ def board(*items: BoardItem, **more: Any) -> Board:
     return replace(made, **more)
 
 
-KINDS: tuple[BoardItemKind, ...] = ("fact", "action", "question", "entity", "topic")
+KINDS: tuple[BoardItemKind, ...] = tuple(each.kind for each in SENTENCES_FIRST)
 
 
 def full(text: str) -> Board:
     """A board with a text wherever one can stand."""
     more: dict[str, Any] = {"quote": f"“{text}", "author": text, "edited_by": f"{text}!", "edited_at": TIME}
-    items = [item(kind, text, type="person" if kind == "entity" else None, **more) for kind in KINDS]
+    items = [item(kind, text, type="person" if BOARD_KINDS[kind].types else None, **more) for kind in KINDS]
     return board(
         *items, thread_id=text, summary=text, edited_summary=text, edited_by=text, edited_at=TIME, context_notes=text,
         model=f"{text}?", unlisted=1,
@@ -162,7 +162,7 @@ def test_headings_are_headings() -> None:
     shown = Card(board_card(full("text")))
     found = [(around[-1] if around[-1].get("role") else around[-2])["aria-level"] for _, around in shown.texts
              if any(given.get("role") == "heading" for given in around)]  # fmt: skip
-    assert found == ["3", "4", "4", "4", "4", "4"]
+    assert found == ["3", *("4" for _ in KINDS)]
     assert shown.elements[0][1]["aria-label"] == "Board of text"
 
 

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from langchain_supabase_memory.errors import ConfigurationError, InvalidInputErr
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import manifest
+from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
 from tests.conftest import Door
 from tests.services.data_api import token, verified
 from tools.contract import every
@@ -534,3 +536,11 @@ def test_comparisons_are_beside_and_are_no_manifests(memory: SupabaseMemory) -> 
     assert len(told.manifests().manifests) == 1
     (stage,) = memory.rollout.report(user_id=memory.user_id).stages
     assert (stage.comparisons, stage.failures) == (1, 1)
+
+
+def test_the_parts_and_reasons_that_are_typed_are_those_of_the_tables_and_of_the_page() -> None:
+    assert get_args(PartName) == tuple(part.name for part in PROMPT_PARTS)
+    assert get_args(Reason) == tuple(PART_REASONS)
+    page = (Path(__file__).parents[2] / "docs" / "manifests.md").read_text(encoding="utf-8")
+    what = page.partition("## What is in it\n")[2].partition("\n## ")[0]
+    assert {*re.findall(r"`(\w+)`", what)} >= {*get_args(PartName), *get_args(Reason)} - {"other"}

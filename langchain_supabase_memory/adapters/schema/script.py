@@ -2,8 +2,9 @@
 
 `sql/tables/NNNN_*.sql` are each applied once, and the ledger keeps their names and checksums: a database whose tables
 are of another release is refused. Everything else is code and is replaced whole at every run. Rendered into them are
-the schema that pgvector lies in, what this release consists of, into a vector index its width, and into the tables of
-owners their partitions, if they have any.
+the schema that pgvector lies in, what this release consists of, the kinds of board items, the columns that Realtime
+publishes, the parts of a prompt, into a vector index its width, and into the tables of owners their partitions, if
+they have any.
 """
 
 from __future__ import annotations
@@ -20,14 +21,58 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.adapters.schema import citus as distributed
 from langchain_supabase_memory.adapters.schema.partitions import check, spread
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, OPEN_FIRST
+from langchain_supabase_memory.operations.columns import LIVE
+from langchain_supabase_memory.operations.manifests import encoding
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from importlib.resources.abc import Traversable
 
 VECTOR_SCHEMA: Final = "extensions"
 """Where pgvector is created if it is nowhere: where Supabase's dashboard puts it."""
 
 _WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
+
+
+def _kinds() -> dict[str, str]:
+    """What the functions and their comments say of the kinds of board items."""
+    closable = [each for each in BOARD_KINDS.values() if each.can_close]
+    plain = {each.states[0] for each in BOARD_KINDS.values() if not each.can_close}
+    said = [f"of {_article(each.kind)} {each.kind} {_words(each.states, 'or')}" for each in closable]
+    return {
+        "item_kinds": _words(tuple(BOARD_KINDS), "or"),
+        "item_states": "; ".join([*sorted(plain), *said]),
+        "item_kinds_in_order": _literals(each.kind for each in OPEN_FIRST),
+        "item_states_by_kind": " ".join(
+            f"when '{each.kind}' then array[{_literals(each.states)}]" for each in closable
+        ),
+        "item_names": _literals(each.kind for each in BOARD_KINDS.values() if each.is_name),
+    }
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def _words(words: Sequence[str], last: str) -> str:
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join(f"'{each}'" for each in values)
+
+
+_LISTS: Final = {
+    **_kinds(),
+    "live_columns": _literals(LIVE),
+    "manifest_doors": ", ".join(encoding.DOORS),
+    "manifest_units": ", ".join(encoding.UNITS),
+    "manifest_parts": ", ".join(encoding.PARTS),
+    "manifest_reasons": ", ".join(encoding.REASONS),
+    "manifest_scores": ", ".join(encoding.SCORES),
+}
+"""What is rendered into functions and their comments from the tables of kinds, columns and parts of a prompt."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +148,7 @@ def parts(
             hint="Leave --partitions and --realtime out: Citus spreads the tables of owners by itself.",
         )
     expected = current(vector_schema)
-    values = {
+    values = _LISTS | {
         "vector_schema": _quoted(vector_schema),
         "vector_schema_name": vector_schema,
         "version": expected.version,
@@ -150,8 +195,13 @@ def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
     Raises:
         ConfigurationError: The schema's name cannot be written into the functions.
     """
-    code = _checksum(_render(_code(), {"vector_schema": _quoted(vector_schema)}))
+    code = _checksum(_render(_code(), _LISTS | {"vector_schema": _quoted(vector_schema)}))
     return Installed(version("langchain-supabase-memory"), _names("tables"), code, vector_schema)
+
+
+def with_lists(template: str) -> str:
+    """SQL with what stands in tables of this package in its places, such as the comments of functions."""
+    return _render(template, _LISTS)
 
 
 def _quoted(schema: str) -> str:

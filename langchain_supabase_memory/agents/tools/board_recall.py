@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, name, sequence_range
 from langchain_supabase_memory.errors import InvalidInputError
@@ -20,8 +20,8 @@ from langchain_supabase_memory.language.extractive.utterances import utterances
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.query_hints.names import capitalized
 from langchain_supabase_memory.language.spelling import WORD, compose, keys
-from langchain_supabase_memory.operations import boards
-from langchain_supabase_memory.operations.boards.schema import STATES
+from langchain_supabase_memory.operations.boards.board import read_board as read_board
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, ContextType
 from langchain_supabase_memory.operations.recall import indexing, search
 from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 from langchain_supabase_memory.values import Scope
@@ -34,11 +34,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.extractive.utterances import Sentence
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
-    from langchain_supabase_memory.operations.boards.schema import BoardItemKind
+    from langchain_supabase_memory.operations.boards.kinds import BoardKind
     from langchain_supabase_memory.values import Chunk, ConversationKey
-
-ContextType = Literal["action_items", "questions", "facts", "entities"]
-"""The kinds of what can be recalled."""
 
 MOST: Final = 500
 """How many chunks are looked at: the most important."""
@@ -48,13 +45,8 @@ ALL: Final = 3_000
 
 _SHOWN: Final = 40
 
-_ITEMS: Final[dict[ContextType, tuple[BoardItemKind, str]]] = {
-    "action_items": ("action", "to_do"),
-    "questions": ("question", "question"),
-    "facts": ("fact", "fact"),
-    "entities": ("entity", "entity"),
-}
-"""What a board calls them, and what a result does."""
+_KINDS: Final[Mapping[str, BoardKind]] = {each.context_type: each for each in BOARD_KINDS.values() if each.context_type}
+"""The kinds of items that can be recalled, by what a model calls them."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +84,9 @@ def recall_derived(
         InvalidInputError: There is no such kind.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    if kind not in get_args(ContextType):
-        raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(get_args(ContextType))}.")
-    board: Board = yield from boards.read_board(key)
+    if kind not in tuple(_KINDS):
+        raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(_KINDS)}.")
+    board: Board = yield from read_board(key)
     items = list_board(board, kind, key, zone, is_visible)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None
     question = RecallQuery("", Filters(limit=MOST + 1, types=types))  # one more, to know whether that is all
@@ -106,7 +98,7 @@ def recall_derived(
         made = _open_first([*items, *_questions(chunks, ordered, zone)])
     else:
         characters = sum(len(each.content) for each in chunks)
-        made = yield from offload(partial(_SORTED[kind], chunks, zone), characters, warm_caches=extractive.KEPT)
+        made = yield from offload(partial(_sorted, kind, chunks, zone), characters, warm_caches=extractive.KEPT)
         made = [*items, *made]
     notes = [f"Only the {MOST} most important passages were looked at." if len(result.chunks) > MOST else ""]
     notes += [f"{len(made) - _SHOWN} less important ones are left out." if len(made) > _SHOWN else ""]
@@ -121,14 +113,14 @@ def list_board(
     is_visible: Callable[[Chunk | BoardItem], bool] = lambda _: False,
 ) -> list[Passage]:
     """What the board has of a kind: what holds first, then what a person pinned, what matters most, what is newest."""
-    item_kind, tag = _ITEMS[kind]
-    items = [each for each in board.of_kind(item_kind, open_only=False) if not each.message_ids or not is_visible(each)]
+    of = _KINDS[kind]
+    items = [each for each in board.of_kind(of.kind, open_only=False) if not each.message_ids or not is_visible(each)]
     items.sort(key=lambda each: (not each.is_open, not each.pinned, -_importance(each), -each.last_seen_at.timestamp()))
-    return [_from_board(tag, each, key, zone) for each in items]
+    return [_from_board(of.tag, each, key, zone) for each in items]
 
 
 def _importance(item: BoardItem) -> float:
-    return len(item.sequences) if item.kind == "entity" else item.importance
+    return len(item.sequences) if BOARD_KINDS[item.kind].is_name else item.importance
 
 
 def _from_board(tag: str, item: BoardItem, key: ConversationKey, zone: tzinfo) -> Passage:
@@ -141,7 +133,7 @@ def _from_board(tag: str, item: BoardItem, key: ConversationKey, zone: tzinfo) -
         "by": "" if item.sequences else name(item.edited_by or item.author),
         "writer": "" if item.sequences else item.editor_kind or item.author_kind,
         "at": date_of(item.first_seen_at, zone),
-        "state": item.state if len(STATES[item.kind]) > 1 else "",
+        "state": item.state if BOARD_KINDS[item.kind].can_close else "",
         "type": item.type or "",
         "pinned": "yes" if item.pinned else "",
     }
@@ -222,6 +214,11 @@ _SORTED: Final[Mapping[str, Callable[[Sequence[Chunk], tzinfo], list[Passage]]]]
     "facts": _facts,
     "entities": _entities,
 }
+
+
+def _sorted(kind: ContextType, chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
+    """What chunks have of a kind by rules; nothing of a kind that has none."""
+    return _SORTED[kind](chunks, zone) if kind in _SORTED else []
 
 
 def _distinct(chunks: Iterable[Chunk]) -> list[Chunk]:

@@ -21,6 +21,7 @@ from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.operations.boards.kinds import ContextType  # noqa: TC001  # pydantic reads it
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
@@ -76,7 +77,7 @@ class _SummaryArguments(BaseModel):
 
 
 class _RecallArguments(BaseModel):
-    context_type: Literal["action_items", "questions", "facts", "entities"] = Field(
+    context_type: ContextType = Field(
         description="What to recall: things to do, questions (open ones first), facts, or who and what was named."
     )
     conversation_id: str | None = _CONVERSATION
@@ -230,9 +231,7 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
     return fit([Passage("summary", segment.content, attributes, source)], call.binding.characters, [newer_note])
 
 
-def recall_context(
-    call: ToolCall, context_type: board_recall.ContextType, conversation_id: str | None = None
-) -> Flow[Answer]:
+def recall_context(call: ToolCall, context_type: ContextType, conversation_id: str | None = None) -> Flow[Answer]:
     """What a conversation has of a kind, the most important first.
 
     Args:

@@ -32,6 +32,7 @@ from langchain_supabase_memory.cli.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.messages.invisible import spell_out, spell_out_lines
 from langchain_supabase_memory.memory.memory import SupabaseMemory
+from langchain_supabase_memory.operations.boards.kinds import SENTENCES_FIRST
 from langchain_supabase_memory.operations.recall.chunk_timeline import chunk_timeline
 from langchain_supabase_memory.settings import SummaryPolicy
 from langchain_supabase_memory.worker import Worker
@@ -67,6 +68,9 @@ _MAX_SUMMARY = 280
 """About the most characters of the board's summary."""
 
 _TYPE_ORDER = ("person", "place", "organization", "other", "date", None)
+
+_KIND_NAMES = {"action": "to do", "question": "open questions", "entity": "who, where, when"}
+"""What the story calls a kind of items, where that is not its heading."""
 
 
 def show(
@@ -407,11 +411,18 @@ def _show_board(console: Console, memory: SupabaseMemory) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
     table.add_column(style="dim", no_wrap=True, justify="right")
-    for name, items in (
-        ("facts", board.facts),
-        ("to do", board.action_items),
-        ("open questions", board.pending_questions),
-    ):
+    for kind in SENTENCES_FIRST:
+        name, items = _KIND_NAMES.get(kind.kind, kind.heading.lower()), board.of_kind(kind.kind)
+        if kind.is_name:
+            ordered = (
+                sorted(items, key=lambda each: (_TYPE_ORDER.index(each.type), each.sequences)) if kind.types else items
+            )
+            if ordered:
+                names = Text(spell_out(", ".join(each.text for each in ordered[:_MAX_NAMES])))
+                table.add_row(
+                    name, names.append(f" and {len(items) - _MAX_NAMES} more" * (len(items) > _MAX_NAMES), "dim")
+                )
+            continue
         for item in sorted(items, key=lambda each: (-each.importance, each.sequences))[:_MAX_ITEMS]:
             text = textwrap.shorten(spell_out(item.text), _MAX_ITEM_LENGTH, placeholder=" …")
             table.add_row(name, Text(text), f"message {item.sequences[0]}" if item.sequences else "")
@@ -420,11 +431,6 @@ def _show_board(console: Console, memory: SupabaseMemory) -> None:
             table.add_row("", f"[dim]and {len(items) - _MAX_ITEMS} more[/dim]", "")
         elif not items:
             table.add_row(name, "[dim]none[/dim]", "")
-    entities = sorted(board.entities, key=lambda each: (_TYPE_ORDER.index(each.type), each.sequences))
-    for name, items in (("who, where, when", entities), ("topics", board.topics)):
-        if items:
-            names = Text(spell_out(", ".join(each.text for each in items[:_MAX_NAMES])))
-            table.add_row(name, names.append(f" and {len(items) - _MAX_NAMES} more" * (len(items) > _MAX_NAMES), "dim"))
     console.print(table, "")
 
 

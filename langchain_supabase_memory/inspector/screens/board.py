@@ -12,7 +12,7 @@ from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.message_range import words
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, STATES
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, SENTENCES_FIRST
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.operations.conversations import Column
-
-_HEADINGS: Final = {
-    "fact": "Facts", "action": "To do", "question": "Open questions", "entity": "People, places, dates",
-    "topic": "Topics",
-}  # fmt: skip
 
 _MOST_MESSAGES: Final = 5
 """The most messages of an item that are shown as its evidence."""
@@ -68,10 +63,10 @@ async def screen(request: Request) -> Response:
         about="conversation",
         frame=head,
         board=board,
-        groups=[(kind, heading, board.of_kind(kind)) for kind, heading in _HEADINGS.items()],  # type: ignore[arg-type]
+        groups=[(each.kind, each.heading, board.of_kind(each.kind)) for each in SENTENCES_FIRST],
         gone=gone,
-        kinds=KINDS,
-        types=ENTITY_TYPES,
+        kinds=tuple(BOARD_KINDS),
+        types=BOARD_KINDS["entity"].types,
     )
 
 
@@ -88,7 +83,7 @@ async def item(request: Request) -> Response:
         "item": found,
         "evidence": await _evidence(conversation, found),
         "changes": [change for change in board.changes if change.item_id == found.id],
-        "item_states": STATES[found.kind],
+        "item_states": BOARD_KINDS[found.kind].states,
         "by_id": {each.id: each for each in board.items},
     }
     if request.headers.get("hx-request") == "true":

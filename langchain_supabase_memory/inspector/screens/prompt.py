@@ -14,11 +14,12 @@ from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS, PromptPart
 from langchain_supabase_memory.settings import INHERITED
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
     from starlette.requests import Request
@@ -36,19 +37,12 @@ MOST: Final = 400_000
 MOST_LINES: Final = 200
 """The most messages of a part that are shown, the newest; the rest is on the time line."""
 
-_STATES: Final = {
-    "summary": "segment", "note": "omitted", "recent": "verbatim", "board": "board", "recalled": "recalled",
-    "reference": "recalled", "current": "asked",
-}  # fmt: skip
-_TITLES: Final = {
-    "summary": "Summary", "note": "Note", "recent": "Recent", "board": "Board", "recalled": "Recalled",
-    "current": "Question",
-}  # fmt: skip
+_PARTS: Final[Mapping[str, PromptPart]] = {each.name: each for each in PROMPT_PARTS}
 UNITS: Final = ("characters", "tokens")
 
 
 @dataclass(frozen=True)
-class PromptPart:
+class ShownPart:
     """A part of the prompt.
 
     Attributes:
@@ -74,12 +68,12 @@ class PromptPart:
     @property
     def state(self) -> str:
         """The name of its color."""
-        return _STATES[self.name]
+        return _PARTS[self.name].state
 
     @property
     def title(self) -> str:
         """What it is called."""
-        return _TITLES[self.name]
+        return _PARTS[self.name].title
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ async def screen(request: Request) -> Response:
     )
 
 
-def parts_of(pack: ContextPack) -> list[PromptPart]:
+def parts_of(pack: ContextPack) -> list[ShownPart]:
     """The parts of a prompt in the order in which a model reads them."""
     sections = {section.name: section for section in pack.report().sections}
     recent = {id(entry.message) for entry in pack.fitted.recent}
@@ -169,12 +163,12 @@ def parts_of(pack: ContextPack) -> list[PromptPart]:
     return [_part(pack, sections[name], message) for name, message in first.items() if name in sections]
 
 
-def _part(pack: ContextPack, section: Section, message: BaseMessage) -> PromptPart:
+def _part(pack: ContextPack, section: Section, message: BaseMessage) -> ShownPart:
     name = section.name
     entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
     raw = "" if name in ("recent", "current") else str(message.text)
     lines, unshown = [_line(entry) for entry in entries[-MOST_LINES:]], max(0, len(entries) - MOST_LINES)
-    return PromptPart(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
+    return ShownPart(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
 
 
 def _name_of(pack: ContextPack, message: BaseMessage, recent: set[int]) -> str:
@@ -218,7 +212,7 @@ def _why(pack: ContextPack, name: str) -> str:
     return "What is to be answered. It is never cut, and comes last."
 
 
-def _spent(parts: Sequence[PromptPart], used: int, limit: int, unit: str) -> list[BarSegment]:
+def _spent(parts: Sequence[ShownPart], used: int, limit: int, unit: str) -> list[BarSegment]:
     """The budget in the order of the prompt. What a part weighs is about its size; the sum is exact."""
     sizes = [part.tokens if unit == "tokens" else part.characters for part in parts]
     scale = used / sum(sizes) if sum(sizes) else 0

@@ -11,6 +11,7 @@ from langchain_supabase_memory.inspector.rendering import number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
+from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,35 +24,8 @@ if TYPE_CHECKING:
 PAGE: Final = 25
 """The prompts of a page."""
 
-STATES: Final = {
-    "summary": "segment", "note": "omitted", "recent": "verbatim", "board": "board", "recalled": "recalled",
-    "reference": "recalled", "current": "asked",
-}  # fmt: skip
+STATES: Final[Mapping[str, str]] = {part.name: part.state for part in PROMPT_PARTS}
 """The color of each part."""
-
-WHY: Final[Mapping[str, str]] = {
-    "older": "It covers what is older than what fits.",
-    "omitted": "Something is left out, and the prompt says so.",
-    "opening": "The assistant spoke first.",
-    "all": "All that no summary covers.",
-    "newest": "The newest that fit the budget.",
-    "messages": "No more messages than max_messages allows.",
-    "holds": "What is known by now.",
-    "meaning": "It fits the question, by its meaning.",
-    "words": "It fits the question, by its words alone.",
-    "reranked": "It fits the question, in the reranker’s order.",
-    "pointed_at": "The user pointed at that turn.",
-    "asked": "What was to be answered.",
-    "budget": "Beyond the budget.",
-    "cut": "Cut to fit.",
-    "no_room": "There was no room for its summary.",
-    "branch": "On another branch of the graph.",
-    "unreadable": "It cannot be read.",
-    "orphan": "A result without its call.",
-    "quotes": "Its summary has quotes alone, which recall finds where they are asked for.",
-    "other": "For another reason.",
-    "media": "Its words are shown; its images and files are more than the budget allows.",
-}
 
 
 def spent(manifest: Manifest) -> list[BarSegment]:
@@ -107,7 +81,7 @@ async def turn(request: Request) -> Response:
         difference=manifest.since(before[0]) if before else None,
         spent=spent(manifest),
         states=STATES,
-        why=WHY,
+        why=PART_REASONS,
         items=items,
         lost=sum(each not in items for each in manifest.items),
         copied=json.dumps(manifest.to_dict(), indent=2, ensure_ascii=False),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
-from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
+from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
+from langchain_supabase_memory.operations.boards.schema import AuthorKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +34,9 @@ class BoardItem:
 
     Attributes:
         id: Its uuid, as a string.
-        kind: `fact`, `entity`, `topic`, `action` or `question`.
+        kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
         text: What it says.
-        state: Of an action `open`, `done` or `cancelled`; of a question `open`, `answered` or `dropped`; of all else
-            `current`.
+        state: One of the states of its kind: `current`; or `open`, until something closes it (`done`, `answered`).
         type: Of an entity `person`, `place`, `organization`, `date` or `other`.
         quote: The words that say so: a part of the first of its messages. `None` where a person wrote it.
         message_ids: The messages that it came from, the first first.
@@ -112,7 +112,7 @@ class BoardChange:
 
 
 @dataclass(frozen=True)
-class Board:
+class Board(ItemLists):
     """What is known of a conversation so far.
 
     Attributes:
@@ -158,35 +158,6 @@ class Board:
     unlisted: int = 0
     revision: int = 0
     title: str | None = field(default=None, repr=False)
-
-    def of_kind(self, kind: BoardItemKind, *, open_only: bool = True) -> list[BoardItem]:
-        """The items of a kind; without those that are done, answered or superseded unless they are asked for."""
-        return [item for item in self.items if item.kind == kind and (item.is_open or not open_only)]
-
-    @property
-    def facts(self) -> list[BoardItem]:
-        """Important facts that hold."""
-        return self.of_kind("fact")
-
-    @property
-    def entities(self) -> list[BoardItem]:
-        """People, places, organizations and dates."""
-        return self.of_kind("entity")
-
-    @property
-    def topics(self) -> list[BoardItem]:
-        """What it is about."""
-        return self.of_kind("topic")
-
-    @property
-    def action_items(self) -> list[BoardItem]:
-        """What is still to be done."""
-        return self.of_kind("action")
-
-    @property
-    def pending_questions(self) -> list[BoardItem]:
-        """What nobody has answered yet."""
-        return self.of_kind("question")
 
     @property
     def is_empty(self) -> bool:

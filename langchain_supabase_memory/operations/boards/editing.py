@@ -11,11 +11,12 @@ from langchain_supabase_memory.language.messages.redaction.payload import redact
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import check_actor, conversation_ids
 from langchain_supabase_memory.operations.boards.board import BoardItem
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, BoardItemKind
 from langchain_supabase_memory.operations.boards.parse_answer import LONGEST_TEXT
-from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, STATES, AuthorKind, BoardItemKind
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.operations.boards.schema import AuthorKind
     from langchain_supabase_memory.values import ConversationKey
 
 Action = Literal["add", "edit", "pin", "unpin", "delete", "summary", "regenerate"]
@@ -27,7 +28,7 @@ EDITORS: Final[tuple[AuthorKind, ...]] = ("person", "application", "model")
 LONGEST_SUMMARY: Final = 10_000
 """The most characters of a summary that a person writes."""
 
-_ALL_STATES: Final = frozenset(state for states in STATES.values() for state in states)
+_ALL_STATES: Final = frozenset(state for each in BOARD_KINDS.values() for state in each.states)
 
 
 def edit_board(
@@ -89,11 +90,11 @@ def add_item(
 
     Args:
         key: The conversation.
-        kind: `fact`, `entity`, `topic`, `action` or `question`.
+        kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
         text: What it says, up to 500 characters.
         actor: Who writes it.
         entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
-        state: Of an action or a question, its state; `open` by default.
+        state: One of the states of its kind; the first of them by default.
         author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is
             no person's word: a writer may change it.
         begin: Whether a conversation that has not begun begins with this item.
@@ -106,11 +107,12 @@ def add_item(
         InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
         NotFoundError: There is no such conversation, and it is not to begin.
     """
-    if kind not in KINDS:
-        raise InvalidInputError("That is no kind of item.", hint=f"Kinds are {', '.join(KINDS)}.")
-    if entity_type is not None and entity_type not in ENTITY_TYPES:
-        raise InvalidInputError("That is no type of entity.", hint=f"Types are {', '.join(ENTITY_TYPES)}.")
-    states = STATES[kind]
+    if kind not in tuple(BOARD_KINDS):
+        raise InvalidInputError("That is no kind of item.", hint=f"Kinds are {', '.join(BOARD_KINDS)}.")
+    types = BOARD_KINDS["entity"].types
+    if entity_type is not None and entity_type not in types:
+        raise InvalidInputError("That is no type of entity.", hint=f"Types are {', '.join(types)}.")
+    states = BOARD_KINDS[kind].states
     if state is not None and state not in states:
         raise InvalidInputError(f"That is no state of a {kind}.", hint=f"States are {', '.join(states)}.")
     words = _item_text(text, redactor)

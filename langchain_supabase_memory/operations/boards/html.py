@@ -9,21 +9,15 @@ from datetime import UTC
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, SENTENCES_FIRST
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
-    from langchain_supabase_memory.operations.boards.schema import AuthorKind, BoardItemKind
+    from langchain_supabase_memory.operations.boards.schema import AuthorKind
 
-_HEADINGS: Final[tuple[tuple[BoardItemKind, str], ...]] = (
-    ("fact", "Facts"),
-    ("action", "Action items"),
-    ("question", "Pending questions"),
-    ("entity", "People, places, organizations, dates"),
-    ("topic", "Topics"),
-)
-_SHORT: Final[frozenset[BoardItemKind]] = frozenset({"entity", "topic"})
 _CARD: Final = (
     "border:1px solid #8884;border-radius:8px;padding:12px 16px;max-width:min(760px,100%);box-sizing:border-box;"
     "overflow-wrap:anywhere;font-family:system-ui,sans-serif;font-size:14px;line-height:1.45"
@@ -64,11 +58,11 @@ def board_card(board: Board) -> str:
         parts.append(_paragraph(board.summary))
     if board.context_notes:
         parts.append(_paragraph(board.context_notes, _DIM))
-    for kind, heading in _HEADINGS:
-        items = board.of_kind(kind, open_only=False)
+    for kind in SENTENCES_FIRST:
+        items = board.of_kind(kind.kind, open_only=False)
         if items:
-            parts.append(f'<div role="heading" aria-level="4" style="{_HEADING}">{heading}</div>')
-            parts.append(_list(kind, items, board))
+            parts.append(f'<div role="heading" aria-level="4" style="{_HEADING}">{kind.heading}</div>')
+            parts.append(_list(items, board, is_short=kind.is_name))
     if board.unlisted:
         more = "1 more item is" if board.unlisted == 1 else f"{board.unlisted:,} more items are"
         parts.append(_remark(f"{more} on the board and not listed here: read it with a higher limit."))
@@ -89,8 +83,7 @@ def _head(board: Board) -> str:
     return f"<div>{title} {_dim(facts)}</div>"
 
 
-def _list(kind: BoardItemKind, items: list[BoardItem], board: Board) -> str:
-    is_short = kind in _SHORT
+def _list(items: list[BoardItem], board: Board, *, is_short: bool) -> str:
     listed = "".join(f'<li style="{_CHIP if is_short else _ENTRY}">{_entry(item, board)}</li>' for item in items)
     # A list without bullets has to say that it is one: some readers go by the bullets.
     return f'<ul role="list" style="{_CHIPS if is_short else _LIST}">{listed}</ul>'
@@ -98,7 +91,7 @@ def _list(kind: BoardItemKind, items: list[BoardItem], board: Board) -> str:
 
 def _entry(item: BoardItem, board: Board) -> str:
     """An item with its evidence, as a chip beside it and in a list below it."""
-    gap = " " if item.kind in _SHORT else "<br>"
+    gap = " " if BOARD_KINDS[item.kind].is_name else "<br>"
     return f'<span dir="auto">{_item_text(item)}</span>{gap}{_dim(_evidence(item, board))}'
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.operations.boards.schema import ENTITY_TYPES, KINDS, LISTS, STATES, BoardItemKind
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, BoardItemKind, BoardKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from langchain_supabase_memory.flow import TranscriptLine
 
@@ -24,7 +24,6 @@ LONGEST_TEXT: Final = 500
 LONGEST_QUOTE: Final = 1000
 """The most characters of its quote."""
 
-_CLOSING: Final[dict[str, BoardItemKind]] = {state: kind for kind in KINDS for state in STATES[kind][1:]}
 _NUMBER: Final = re.compile(r"-?\d+")
 # The marks that one and the same quotation is written with, and dashes.
 _ALIKE: Final = str.maketrans(dict.fromkeys('’‘‚‛“”„‟«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−", "-"))
@@ -150,9 +149,9 @@ def parse_revision(
     texts = {number: TextMatcher(text) for number, text in parts.items()}
     items: list[NewItem] = []
     refused = 0
-    for name, kind in LISTS.items():
-        refused += max(len(_as_list(answer.get(name))) - _MOST, 0)
-        for given in _as_list(answer.get(name))[:_MOST]:
+    for kind in BOARD_KINDS.values():
+        refused += max(len(_as_list(answer.get(kind.plural))) - _MOST, 0)
+        for given in _as_list(answer.get(kind.plural))[:_MOST]:
             made = _item(kind, given, texts, ids)
             if made is None:
                 refused += 1
@@ -163,7 +162,7 @@ def parse_revision(
         found = ids.get(str(given.get("id"))) if isinstance(given, dict) else None
         state = str(given.get("state")) if isinstance(given, dict) else ""
         number = _number(given.get("source")) if isinstance(given, dict) else None
-        if found is None or number not in texts or _CLOSING.get(state) != found[1]:
+        if found is None or number not in texts or state not in BOARD_KINDS[found[1]].states[1:]:
             refused += 1
         else:
             closed.append(ClosedItem(found[0], state, number))
@@ -218,7 +217,7 @@ def _normalize(text: str) -> tuple[str, list[int]]:
 
 
 def _item(
-    kind: BoardItemKind, value: Any, texts: Mapping[int, TextMatcher], ids: Mapping[str, tuple[str, BoardItemKind]]
+    kind: BoardKind, value: Any, texts: Mapping[int, TextMatcher], ids: Mapping[str, tuple[str, BoardItemKind]]
 ) -> NewItem | None:
     if not isinstance(value, dict):
         return None
@@ -239,13 +238,13 @@ def _item(
     state = str(value.get("state"))
     replaces = ids.get(str(value.get("replaces")))
     return NewItem(
-        kind,
+        kind.kind,
         text,
         number,
         found[:LONGEST_QUOTE],
-        state if state in STATES[kind] else STATES[kind][0],
-        _one_of(value.get("type"), ENTITY_TYPES) if kind == "entity" else None,
-        replaces[0] if replaces is not None and replaces[1] == kind else None,
+        state if state in kind.states else kind.states[0],
+        _one_of(value.get("type"), kind.types) if kind.types else None,
+        replaces[0] if replaces is not None and replaces[1] == kind.kind else None,
     )
 
 
@@ -268,8 +267,8 @@ def _words(value: Any, *, lines: bool = False) -> str:
     return text if lines else " ".join(text.split())
 
 
-def _one_of(value: Any, choices: Collection[str]) -> str:
-    return value if isinstance(value, str) and value in choices else "other"
+def _one_of(value: Any, choices: Sequence[str]) -> str:
+    return value if isinstance(value, str) and value in choices else choices[-1]
 
 
 def _number(value: Any) -> int | None:

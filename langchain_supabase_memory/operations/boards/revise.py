@@ -20,6 +20,7 @@ from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards import editing
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.operations.boards.parse_answer import (
     ClosedItem,
     NewItem,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.operations.boards.schema import BoardItemKind
+    from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.settings import BoardPolicy
     from langchain_supabase_memory.values import ConversationKey
 
@@ -226,8 +227,8 @@ def _item(item: NewItem) -> dict[str, Any]:
 
 
 def _importance(item: NewItem) -> float:
-    """Of a fact by what it tells: who somebody is, and what holds for long, before what happened."""
-    if item.kind != "fact":
+    """Of a kind that is rated by what it tells: who somebody is, and what holds for long, before what happened."""
+    if not BOARD_KINDS[item.kind].is_rated:
         return _MIDDLING
     # Of a quote the label before it says nothing: "User: his name is Teo".
     return facts.importance(item.quote if item.text.endswith(item.quote) else item.text)

@@ -5,35 +5,15 @@ The answer says what is new and what has changed, not the whole board: what a wr
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-BoardItemKind: TypeAlias = Literal["fact", "entity", "topic", "action", "question"]
-"""What an item of a board is."""
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, CLOSING
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.operations.boards.kinds import BoardKind
 
 AuthorKind: TypeAlias = Literal["person", "application", "model", "rule", "import"]
 """What somebody or something is that wrote: a rule selects quotes, and an import is a file that does not say."""
-
-KINDS: Final[tuple[BoardItemKind, ...]] = ("fact", "entity", "topic", "action", "question")
-
-LISTS: Final[dict[str, BoardItemKind]] = {
-    "facts": "fact",
-    "entities": "entity",
-    "topics": "topic",
-    "action_items": "action",
-    "pending_questions": "question",
-}
-"""The lists of an answer, and the kind of their items."""
-
-ENTITY_TYPES: Final = ("person", "place", "organization", "date", "other")
-
-STATES: Final[dict[BoardItemKind, tuple[str, ...]]] = {
-    "fact": ("current",),
-    "entity": ("current",),
-    "topic": ("current",),
-    "action": ("open", "done", "cancelled"),
-    "question": ("open", "answered", "dropped"),
-}
-"""The states of an item; the first is that of a new one."""
 
 
 def _item(extra: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -57,6 +37,16 @@ _REPLACES: Final = {
     }
 }
 
+
+def _list_of(kind: BoardKind) -> dict[str, Any]:
+    """The list of the new items of a kind."""
+    extra: dict[str, Any] = {"type": {"type": "string", "enum": list(kind.types)}} if kind.types else {}
+    extra |= {"state": {"type": "string", "enum": list(kind.states)}} if kind.is_new_in_any_state else {}
+    return _list(kind.description, _item(extra | (_REPLACES if kind.is_replaceable else {})))
+
+
+_LISTS: Final = {kind.plural: _list_of(kind) for kind in BOARD_KINDS.values()}
+
 SCHEMA: Final[dict[str, Any]] = {
     "title": "revise_board",
     "description": "What is new or has changed on the board of a conversation.",
@@ -71,30 +61,20 @@ SCHEMA: Final[dict[str, Any]] = {
             "type": "string",
             "description": "How to go on: tone, preferences of style, what was just being done. May be empty.",
         },
-        "facts": _list("New or corrected facts that matter later.", _item(_REPLACES)),
-        "entities": _list(
-            "New people, places, organizations and dates.",
-            _item({"type": {"type": "string", "enum": list(ENTITY_TYPES)}}),
-        ),
-        "topics": _list("New topics, in a few words each.", _item()),
-        "action_items": _list(
-            "New tasks and promises, or those that changed.",
-            _item({"state": {"type": "string", "enum": list(STATES["action"])}, **_REPLACES}),
-        ),
-        "pending_questions": _list("New questions that nobody has answered yet.", _item()),
+        **_LISTS,
         "closed": _list(
-            "Items of the board that are done, cancelled, answered or dropped.",
+            f"Items of the board that are {', '.join(CLOSING[:-1])} or {CLOSING[-1]}.",
             {
                 "type": "object",
                 "properties": {
                     "id": {"type": "string", "description": "The item's id on the board."},
-                    "state": {"type": "string", "enum": ["done", "cancelled", "answered", "dropped"]},
+                    "state": {"type": "string", "enum": list(CLOSING)},
                     "source": {"type": "integer", "description": "The number of the message that says so."},
                 },
                 "required": ["id", "state", "source"],
             },
         ),
     },
-    "required": ["summary", "facts", "entities", "topics", "action_items", "pending_questions", "closed"],
+    "required": ["summary", *_LISTS, "closed"],
 }
 """The JSON schema of the answer."""

@@ -1,6 +1,7 @@
 """How a manifest is written: lists of whole numbers, so that nothing that was said can be in it. Pure.
 
-`memory_manifests` describes the lists. Codes are places in the tuples below: new ones come at their ends.
+`memory_manifests` describes the lists. Codes are places in the tuples below and in the tables of `parts`: new ones come
+at their ends.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.documents import dumps
+from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,31 +21,13 @@ Lists: TypeAlias = "list[list[int]]"
 DoorKind: TypeAlias = Literal["api", "middleware", "node", "history", "tool"]
 """Who asked for the pack: `conversation.context()`, or what a graph is composed from."""
 
-PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", "reference", "current"]
-"""A part of a prompt, in the manifest's order."""
-
-Reason: TypeAlias = Literal[
-    "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
-    "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
-]  # fmt: skip
-"""Why a part stands in a prompt, or why messages do not.
-
-A summary: it covers what is `older` than what fits. A note: something is `omitted`, or the assistant spoke first
-(`opening`). Recent messages: `all` that no summary covers, the `newest` that fit the budget, or as many `messages` as
-`max_messages` allows. The board: it `holds`. What was recalled: by `meaning`, by `words` alone, or as a model
-`reranked` it. A turn that the user `pointed_at`, and what was `asked`. Left out: beyond the `budget` or beyond
-`max_messages` (`messages`), `cut` to fit, a summary for which there was `no_room`, on another `branch` of the graph,
-`unreadable`, a result without its call (`orphan`), a summary of `quotes` where recall finds them,
-more `media` than the budget allows.
-"""
-
 Failure: TypeAlias = Literal["summary", "recall", "rerank"]
 """What failed while the pack was made."""
 
 DOORS: Final[tuple[DoorKind, ...]] = get_args(DoorKind)
 UNITS: Final = ("characters", "tokens")
-PARTS: Final[tuple[PartName, ...]] = get_args(PartName)
-REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+PARTS: Final[tuple[PartName, ...]] = tuple(each.name for each in PROMPT_PARTS)
+REASONS: Final[tuple[Reason, ...]] = tuple(PART_REASONS)
 FAILURES: Final[tuple[Failure, ...]] = get_args(Failure)
 SCORES: Final = (
     "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",

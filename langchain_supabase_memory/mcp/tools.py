@@ -1,0 +1,59 @@
+"""The tools, in one table: what a server offers, and what it has to be started with for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from mcp.types import ToolAnnotations
+
+from langchain_supabase_memory.mcp import forget_tool, read_tools, write_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from langchain_supabase_memory.mcp.answers import ToolReply
+
+Access: TypeAlias = Literal["read", "write", "forget"]
+"""What a tool does to a memory."""
+
+
+@dataclass(frozen=True)
+class MemoryTool:
+    """A tool.
+
+    Attributes:
+        function: What answers a call. Its name, its arguments and its docstring are what a model is told.
+        access: What it does: one that reads is always there, one that writes with `--write`, and one that forgets with
+            `--destructive`.
+    """
+
+    function: Callable[..., Awaitable[ToolReply]]
+    access: Access = "read"
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.function.__name__
+
+
+TOOLS: Final = (
+    MemoryTool(read_tools.search_conversation_history),
+    MemoryTool(read_tools.get_context),
+    MemoryTool(read_tools.list_conversations),
+    MemoryTool(read_tools.get_conversation_summary),
+    MemoryTool(read_tools.recall_context),
+    MemoryTool(read_tools.read_messages),
+    MemoryTool(read_tools.get_turn),
+    MemoryTool(write_tools.save_turn, "write"),
+    MemoryTool(write_tools.note, "write"),
+    MemoryTool(forget_tool.forget, "forget"),
+)
+"""All of them, in the order in which a server lists them. `docs/mcp.md` has a row for each."""
+
+ANNOTATIONS: Final[dict[Access, ToolAnnotations]] = {
+    "read": ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+    "write": ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False),
+    "forget": ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
+}
+"""What a client is told about them."""
