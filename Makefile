@@ -32,11 +32,12 @@ demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
 # Many processes import the same: what one has compiled the others read, whatever the environment says. What is marked
-# `pure` needs no server: make test ARGS="-m pure".
-test: .venv/ready $(if $(findstring -m pure,$(ARGS)),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
-	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+# `pure` needs no server, and waits for none, so that two processes do: make test ARGS="-m pure".
+PURE = $(findstring -m pure,$(ARGS))
+test: .venv/ready $(if $(PURE),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(if $(PURE),2,4) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# What takes real processes and minutes: servers that fork, thousands of cancelled calls, databases that are killed.
+# What takes real processes and minutes: workers, example servers, notebooks, thousands of cancelled calls, killed databases.
 test-slow: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
 

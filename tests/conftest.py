@@ -26,6 +26,7 @@ from hypothesis import settings
 from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
 from tests.needs import Guard, needs
+from tests.services import sessions
 from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, packaged
@@ -36,18 +37,19 @@ if TYPE_CHECKING:
 _users = count()
 
 _LONG = (
-    "worker/test_processes", "worker/test_worker", "agents/test_langgraph_server", "worker/test_load",
-    "sql/test_supabase_cli", "project/test_notebooks", "cli/test_terminal", "project/test_blocking",
-    "adapters/test_answers", "cli/test_cli", "operations/test_summaries", "operations/test_branches",
-    "long_term/test_store", "operations/test_unreadable_rows", "agents/test_rollout", "sql/test_vector_index",
-    "long_term/test_long_term", "operations/test_retention", "sql/test_schema", "cli/test_deleting",
-    "operations/test_conversations", "operations/test_limits", "adapters/test_openai", "sql/test_bounded_chunks",
-    "operations/test_erasure", "cli/test_reading", "sql/test_bounded", "operations/test_indexing",
-    "operations/test_work", "sql/test_vector_schema", "operations/test_boards", "language/test_extractive",
-    "adapters/test_transports", "operations/test_controls", "sql/test_supabase_js", "sql/test_row_security",
-    "project/test_package", "language/test_redaction", "worker/test_fairness", "sql/test_gate",
-    "inspector/test_screens", "inspector/test_security", "inspector/test_command", "project/test_examples_fastapi",
-    "project/test_examples_page", "project/test_examples_langgraph",
+    "worker/test_processes", "worker/test_load", "project/test_blocking", "operations/test_indexing",
+    "operations/test_unreadable_rows", "sql/test_vector_index", "project/test_documentation",
+    "context/test_context_fit", "project/test_notebooks", "sql/test_bounded", "operations/test_branches",
+    "cli/test_deleting", "agents/test_savers", "mcp/test_stdio", "sql/test_blocks", "operations/test_summaries",
+    "sql/test_partitions", "sql/test_row_security", "worker/test_worker", "agents/test_overlapping_runs",
+    "operations/test_limits", "language/test_extractive", "cli/test_reading", "operations/test_retention",
+    "operations/test_controls", "language/test_redaction", "agents/test_rollout", "cli/test_terminal",
+    "language/test_redaction_forms", "context/test_context_recall", "agents/test_langgraph_server",
+    "operations/test_second_stage", "sql/test_schema", "cli/test_cli", "language/test_opaque",
+    "sql/test_vector_schema", "operations/test_doctor", "inspector/test_command", "cli/test_status",
+    "project/test_package", "sql/test_replicas", "context/test_context", "context/test_coverage",
+    "operations/test_boards", "mcp/test_identity", "adapters/test_openai", "sql/test_live", "transfer/test_files",
+    "operations/test_find",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 
@@ -201,9 +203,10 @@ def database(cluster: Cluster) -> str:
 
 
 @pytest.fixture(scope="session")
-def conn_string(cluster: Cluster, database: str) -> str:
+def conn_string(cluster: Cluster, database: str) -> Iterator[str]:
     """The address of the database, for `postgres`, who is no superuser and bypasses row level security."""
-    return cluster.conn_string(database)
+    with sessions.kept(cluster.port, database):
+        yield cluster.conn_string(database)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 POLICY = BreakerPolicy(failures=3, wait_seconds=1.0, max_wait_seconds=30.0)
@@ -345,8 +346,8 @@ $function$
 _SESSIONS = "select pid from pg_stat_activity where datname = %s"
 
 
-@pytest.mark.parametrize("code", ["08006", "08001", "57P01", "57P03"])
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("code", ["08006", "08001", "57P01", "57P03"])
+@each_case("color", ["sync", "async"])
 async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
     cluster: Cluster, color: str, code: str
 ) -> None:
@@ -377,7 +378,7 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
         assert before <= sessions()  # no connection ended; a pool of threads may have opened one more
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 @pytest.mark.postgres
 async def test_a_server_that_goes_away_and_comes_back(color: str) -> None:
     cluster = Cluster()

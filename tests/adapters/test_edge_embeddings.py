@@ -11,6 +11,7 @@ import pytest
 from langchain_supabase_memory import EdgeEmbeddings, EmbeddingModel
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
 from langchain_supabase_memory.flow import Embed
+from tests.each_case import each_case
 from tests.services.edge_function import KEY, WIDTH, EdgeFunction, vector
 
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
@@ -97,7 +98,7 @@ async def test_a_failed_batch_is_asked_once_more_by_the_memory(function: EdgeFun
         assert found == [vector("a")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         {"url": "project"}, {"url": ""}, {"url": 5}, {"key": ""}, {"key": " "}, {"key": None}, {"key": "é"},

@@ -12,6 +12,7 @@ import pytest
 
 from langchain_supabase_memory import EdgeEmbeddings
 from langchain_supabase_memory.errors import EmbeddingError
+from tests.each_case import each_case
 from tests.services.data_api import binary, token
 from tests.services.edge_function import PATH, vector
 
@@ -58,7 +59,7 @@ def test_a_server_may_embed_too(address: str) -> None:
     assert answer.json() == {"model": "gte-small", "embeddings": [vector("kiln"), vector("")]}
 
 
-@pytest.mark.parametrize("bearer", [None, "a.b.c", "a", token("anon")])
+@each_case("bearer", [None, "a.b.c", "a", token("anon")])
 def test_who_is_not_signed_in_may_not(address: str, bearer: str | None) -> None:
     answer = post(address, {"input": ["kiln"]}, bearer)
     assert (answer.status_code, answer.json()) == (403, {"error": "Pass a signed-in user's token, or a server's."})
@@ -67,7 +68,7 @@ def test_who_is_not_signed_in_may_not(address: str, bearer: str | None) -> None:
             EdgeEmbeddings(address, bearer).embed_query("kiln")
 
 
-@pytest.mark.parametrize("document", [{}, [], None, "kiln", {"input": []}, {"input": "kiln"}, {"input": ["kiln", 1]}])
+@each_case("document", [{}, [], None, "kiln", {"input": []}, {"input": "kiln"}, {"input": ["kiln", 1]}])
 def test_what_is_no_list_of_texts_is_refused(address: str, document: Any) -> None:
     assert post(address, document).status_code == 400
 
@@ -78,6 +79,6 @@ def test_what_is_no_json_and_what_is_no_post_is_refused(address: str) -> None:
     assert httpx.get(f"{address}{PATH}", headers=headers).status_code == 405
 
 
-@pytest.mark.parametrize(("texts", "status"), [(["x"] * 64, 200), (["x"] * 65, 413), (["x" * 24_000], 200), (["x" * 24_001], 413)])  # fmt: skip
+@each_case(("texts", "status"), [(["x"] * 64, 200), (["x"] * 65, 413), (["x" * 24_000], 200), (["x" * 24_001], 413)])  # fmt: skip
 def test_it_embeds_only_so_much_at_once(address: str, texts: list[str], status: int) -> None:
     assert post(address, {"input": texts}).status_code == status

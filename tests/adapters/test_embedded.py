@@ -21,6 +21,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     connection_failed,
 )
+from tests.each_case import each_case
 
 HARD = 'It\'s 50%25 of "ünïcode 日本", a,b $HOME -k'
 NAMES = [
@@ -59,6 +60,7 @@ def run(code: str, *arguments: str) -> str:
     return result.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_server_that_is_killed_is_started_again_in_the_same_process(tmp_path: Path) -> None:
     folder = tmp_path / HARD
@@ -146,7 +148,7 @@ def test_the_tools_of_a_system_are_found_by_root_without_their_path(monkeypatch:
         assert os.environ.get("PATH") == before
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "words"),
     [
         (FileNotFoundError(errno.ENOENT, "No such file", "useradd"), "no useradd.*another user than root"),

@@ -14,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel, require_embedder
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
 from langchain_supabase_memory.flow import Embed
+from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 
 TEXTS = [f"canary {n}" for n in range(5)]
@@ -52,7 +53,7 @@ def scripted(script: Callable[[list[str]], Any], color: str) -> Any:
     return Own(script) if color == "own async" else ScriptedEmbedder(script)
 
 
-COLORS = pytest.mark.parametrize("color", ["sync", "async", "own async"])
+COLORS = each_case("color", ["sync", "async", "own async"])
 
 
 @COLORS
@@ -105,7 +106,7 @@ BAD: dict[str, Callable[[list[str]], Any]] = {
 
 
 @COLORS
-@pytest.mark.parametrize("bad", list(BAD))
+@each_case("bad", list(BAD))
 def test_what_is_no_vector_is_a_clear_error_without_content(bad: str, color: str) -> None:
     model = EmbeddingModel(scripted(BAD[bad], color), batch=2, attempts=1)
     with pytest.raises(EmbeddingError) as caught:
@@ -125,7 +126,7 @@ def test_a_failure_says_no_content(color: str) -> None:
     assert "canary" not in repr(Embed(TEXTS))
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 def test_what_hangs_is_left_alone(color: str) -> None:
     released = threading.Event()
 
@@ -158,7 +159,7 @@ def test_settings_that_cannot_be() -> None:
         require_embedder(None)
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 async def test_nobody_waits_long_for_a_question_s_vector(color: str) -> None:
     released = threading.Event()
 

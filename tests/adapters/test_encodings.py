@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import ConfigurationError
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 TEXT = "naïve – 日本 😀 ـعربيـ"
@@ -36,7 +37,7 @@ async def test_every_text_is_stored_whatever_encoding_a_client_names(
     migrate(conn_string)
 
 
-@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+@each_case("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
 def test_a_database_that_does_not_store_utf8_is_refused(cluster: Cluster, encoding: str) -> None:
     name = f"of_{encoding.lower()}"
     cluster.execute(

@@ -24,6 +24,7 @@ from langchain_supabase_memory.adapters.transports.breaker import CLOSED
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import SECRET as SIGNED_BY
 from tests.services.data_api import DataApi, token
 
@@ -297,6 +298,8 @@ def test_a_function_is_asked_once_for_each_try(data_api: DataApi, user_id: str) 
 
 
 NOW = int(time.time())
+DAY = 86_400
+"""In seconds: a suite may run for long after this is imported."""
 WRONG_CLAIMS: list[tuple[dict[str, object], str]] = [
     ({"exp": "tomorrow"}, "claim"),
     ({"exp": str(NOW + 100)}, "claim"),
@@ -313,11 +316,11 @@ WRONG_CLAIMS: list[tuple[dict[str, object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "words"), WRONG_CLAIMS, ids=range(len(WRONG_CLAIMS)))
+@each_case(("wrong", "words"), WRONG_CLAIMS, ids=range(len(WRONG_CLAIMS)))
 def test_a_claim_of_a_wrong_type_is_refused_with_its_reason_at_both_doors(
     data_api: DataApi, conn_string: str, wrong: dict[str, object], words: str
 ) -> None:
-    claims = {"role": "authenticated", "sub": "maya", "exp": NOW + 1000, **wrong}
+    claims = {"role": "authenticated", "sub": "maya", "exp": NOW + DAY, **wrong}
     signed = jwt.api_jws.encode(json.dumps(claims).encode(), SIGNED_BY, "HS256")
     memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed, retry=NO_RETRY)
     with memory, pytest.raises(AuthenticationError, match=words) as caught:
@@ -335,9 +338,9 @@ def test_a_number_that_is_no_date_is_no_claim(conn_string: str) -> None:
     SupabaseMemory.from_conn_string(conn_string, claims={"sub": "maya", "exp": NOW + 0.5, "iat": None, "aud": ["a"]})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "words"),
-    [({"nbf": NOW + 1000}, "not valid yet.*clocks"), ({"iat": NOW + 1000}, "not valid yet.*clocks")],
+    [({"nbf": NOW + DAY}, "not valid yet.*clocks"), ({"iat": NOW + DAY}, "not valid yet.*clocks")],
 )
 def test_a_token_of_tomorrow_speaks_of_clocks(data_api: DataApi, more: dict[str, object], words: str) -> None:
     signed = token("authenticated", "maya", **more)  # type: ignore[arg-type]
@@ -348,7 +351,7 @@ def test_a_token_of_tomorrow_speaks_of_clocks(data_api: DataApi, more: dict[str,
 
 def test_a_key_of_another_project_says_so(data_api: DataApi) -> None:
     of_another = jwt.encode(
-        {"role": "service_role", "exp": NOW + 1000}, "another-secret-that-is-long-enough-for-it", "HS256"
+        {"role": "service_role", "exp": NOW + DAY}, "another-secret-that-is-long-enough-for-it", "HS256"
     )
     with (
         SupabaseMemory.from_url(data_api.url, of_another, rest_path="", user_id="u", retry=NO_RETRY) as memory,

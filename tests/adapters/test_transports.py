@@ -40,6 +40,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.worker.wake import CHANNEL, Wake
+from tests.each_case import each_case
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster, free_port
 
@@ -106,7 +107,7 @@ async def test_a_read_asks_for_its_bounds() -> None:
     assert wire.requests[0].headers["Authorization"] == "Bearer key"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "failure",
     [
         httpx.ConnectError("refused"),
@@ -260,9 +261,7 @@ def test_no_server_no_schema_and_a_wrong_key_are_each_one_clear_error(data_api: 
         memory.conversation("t", user_id="u").count()
 
 
-@pytest.mark.parametrize(
-    ("url", "key"), [("", "k"), ("abc.supabase.co", "k"), (None, "k"), ("https://x", ""), ("https://x", "a b")]
-)
+@each_case(("url", "key"), [("", "k"), ("abc.supabase.co", "k"), (None, "k"), ("https://x", ""), ("https://x", "a b")])
 def test_an_url_or_key_that_is_none_is_refused_when_the_memory_is_made(url: Any, key: Any) -> None:
     with pytest.raises(ConfigurationError, match="API settings"):
         SupabaseMemory.from_url(url, key)

@@ -20,6 +20,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.run.alignment import ComparableMessage, align
 from tests.chat_models import ScriptedModel
+from tests.each_case import each_case
 from tests.operations.test_branches import WAYS, look_up, texts
 
 Said = dict[str, Any]
@@ -238,7 +239,7 @@ def words(text: str) -> list[ComparableMessage]:
     return [ComparableMessage("assistant" if each.isupper() else "user", each, "[]") for each in text.split()]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "stored", "expected"),
     [
         ("a A b", "a A", {0: 0, 1: 1}),
@@ -270,7 +271,7 @@ def test_no_message_has_two_places(fuzz: int) -> None:
         assert all(state[place].role == stored[other].role for place, other in found.items())
 
 
-@pytest.mark.parametrize("most", [3, 5, 1000])
+@each_case("most", [3, 5, 1000])
 def test_a_talk_is_followed_turn_by_turn(most: int, fuzz: int) -> None:
     for seed in range(60 * fuzz):
         rng = random.Random(seed)

@@ -28,7 +28,7 @@ from tests.project.test_documentation import FILES, fenced
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
 
-pytestmark = pytest.mark.timeout(300)  # two servers start first, on a machine that may be busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # two servers start first, on a machine that may be busy
 
 OWNER = "owner-of-the-server"
 """Whose is what nobody in particular says: the user of the memory that is served."""

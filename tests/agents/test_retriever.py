@@ -18,6 +18,7 @@ from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryRetriever
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token
 
 
@@ -144,7 +145,7 @@ async def test_two_users_never_meet(door: Door, user_id: str) -> None:
         await found(door.color, mine, user_id=other)
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 async def test_no_scope_is_an_error_and_not_everything(conn_string: str, color: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         unscoped: list[dict[str, Any]] = [{}, {"thread_id": "studio"}, {"scope": "user"}, {"agent_id": "default"}]

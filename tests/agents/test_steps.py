@@ -18,6 +18,7 @@ from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loa
 from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.values import SummaryResult
+from tests.each_case import each_case
 
 KEY = ConversationKey("t", "u")
 CANARY = "canary-4711"
@@ -51,7 +52,7 @@ async def driven(color: str, run: Effects[Any]) -> Any:
     return effects.run(run) if color == "sync" else await effects.arun(run)
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 async def test_a_step_does_itself_in_the_color_of_its_run(color: str) -> None:
     async def later() -> str:
         return "async"

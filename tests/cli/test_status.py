@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.cli import formatting
 from tests.cli.running import Terminal, piped, refused, run
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 LONG = "thread-" + "0123456789abcdef" * 6
@@ -58,7 +59,7 @@ def shown(conn_string: str, owner: str, columns: int, *more: str, **environment:
     return lines[start:]
 
 
-@pytest.mark.parametrize("columns", [80, 60, 40])
+@each_case("columns", [80, 60, 40])
 def test_each_conversation_is_a_line_that_fits(conn_string: str, owner: str, columns: int) -> None:
     lines = shown(conn_string, owner, columns)
     table = lines[: lines.index("")]

@@ -19,6 +19,7 @@ from rich.cells import cell_len
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
 from tests.cli.running import PROGRAM, Terminal, piped, run, surroundings
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 
@@ -37,7 +38,7 @@ def speak(conn_string: str, *threads: str) -> None:
 # The line of a worker
 
 
-@pytest.mark.parametrize("columns", [80, 40])
+@each_case("columns", [80, 40])
 def test_a_worker_has_one_living_line(busy: str, columns: int) -> None:
     speak(busy, "one", "two")
     with Terminal("worker", "--database-url", busy, columns=columns) as terminal:

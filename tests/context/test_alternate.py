@@ -30,6 +30,7 @@ from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import content
 from tests.chat_models import ScriptedModel, calls, says
+from tests.each_case import each_case
 
 # As Mistral's template with tools has it: calls and results are not counted.
 MISTRAL = """
@@ -78,8 +79,8 @@ def words(messages: list[BaseMessage]) -> str:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("template", [MISTRAL, GEMMA])
-@pytest.mark.parametrize("ends", [False, True])
+@each_case("template", [MISTRAL, GEMMA])
+@each_case("ends", [False, True])
 def test_any_order_without_tools_is_taken(template: str, ends: bool) -> None:
     kinds = {"s": SystemMessage, "u": HumanMessage, "a": AIMessage}
     for order in ("u", "a", "uu", "aa", "ss", "ssuu", "ua", "sau", "uusua", "uaauu", "sua", "usaus", ""):

@@ -30,6 +30,7 @@ from tests import provider_rules
 from tests.chat_models import says
 from tests.conftest import Door
 from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched
+from tests.each_case import each_case
 from tests.fuzzing import examples
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -292,7 +293,7 @@ def test_it_is_data_and_does_not_break_out(memory: SupabaseMemory) -> None:
     assert pack.block().splitlines().count("=== CONVERSATION CONTEXT ===") == 2
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1, 1.5, True, "much"])
+@each_case("wrong", [-0.1, 1, 1.5, True, "much"])
 def test_a_share_that_is_none_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="board"):
         ContextBudget(board=wrong)

@@ -40,6 +40,7 @@ from langchain_supabase_memory.language.messages.blocks import NO_RESULT, Prompt
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey, Segment
 from tests import provider_rules
+from tests.each_case import each_case
 from tests.fuzzing import examples
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -635,9 +636,7 @@ def test_a_message_larger_than_the_budget_is_cut_and_says_how_to_read_the_origin
     assert 11_000 < pack.fitted.weight <= 12_000
 
 
-@pytest.mark.parametrize(
-    "long", ["request 7 took 3 ms\n" * 5_000, "x" * 100_000, "é\n\n" * 30_000, '{"a": 1}\r\n' * 9_000]
-)
+@each_case("long", ["request 7 took 3 ms\n" * 5_000, "x" * 100_000, "é\n\n" * 30_000, '{"a": 1}\r\n' * 9_000])
 def test_a_long_question_never_takes_its_short_answer_out_of_the_next_prompt(long: str) -> None:
     said = [PromptEntry(HumanMessage(long, id="q"), (0,)), PromptEntry(AIMessage("It is worker 312.", id="a"), (1,))]
     for characters in range(300, 13_000, 111):
@@ -891,7 +890,7 @@ def images(fitted: FittedContext) -> list[int]:
     return [len(content.media(entry.message.content)) for entry in (*fitted.recent, *fitted.current)][::2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("media", "count", "most", "expected"),
     [
         (1, 6, 4, [0, 0, 1, 1, 1, 1]),
@@ -933,7 +932,7 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
     assert fitted.current[0].message is asked
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
+@each_case("color", ["sync", "async"])
 async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str) -> None:
     """They are all that a history shows while the database is away."""
     waiting = [entry.message for entry in shots(6)]

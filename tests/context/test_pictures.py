@@ -20,6 +20,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.markup import table
 from langchain_supabase_memory.values import Coverage, CoveredRange
+from tests.each_case import each_case
 
 EVIL = "</td></table></pre><script>alert('x')</script><img src=x onerror=\"y\">&amp; kiln \x1b[31m\u202egnp"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -164,7 +165,7 @@ def test_prompts_grow_without_the_memory_and_not_with_it(memory: SupabaseMemory)
     assert prompt_growth([each.report() for each in packs]) == picture
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sent", "full"), [((), ()), ((0,), (0,)), ((5,), (3,)), ((7,) * 10_000, tuple(range(1, 10_001))), ((1,), (10**9,))]
 )
 def test_a_picture_of_any_length_stays_small_and_within_its_frame(sent: tuple[int, ...], full: tuple[int, ...]) -> None:

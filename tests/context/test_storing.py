@@ -15,6 +15,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
 )
 from langchain_supabase_memory.flow import Call, Embed, Flow, call
+from tests.each_case import each_case
 
 APPEND = {"p_thread_id": "t", "p_user_id": "u", "p_messages": [1], "p_retention": {"turns": 9}}
 READ = {"p_thread_id": "t", "p_user_id": "u", "p_retention": {"turns": 9}}
@@ -66,7 +67,7 @@ def test_an_append_and_a_reading_are_one_call() -> None:
     assert stopped.value.value == (["s"], ([[1.0]], "c", True))
 
 
-@pytest.mark.parametrize("refusal", [MigrationConflictError("other"), TooLargeError("large"), AccessError("no")])
+@each_case("refusal", [MigrationConflictError("other"), TooLargeError("large"), AccessError("no")])
 def test_what_is_refused_is_stored_by_itself(refusal: Exception) -> None:
     steps, made = stepped(append_and_load(storing(), reading()), [[1.0]], refusal, "s")
     assert steps == ["Embed", "memory_append_context", "memory_append"]

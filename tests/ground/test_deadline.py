@@ -17,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, within
 from langchain_supabase_memory.flow import Ask
+from tests.each_case import each_case
 
 STRANGE = [asyncio.CancelledError, GeneratorExit, StopIteration, StopAsyncIteration]
 SECRET = "a secret that was said"
@@ -29,7 +30,7 @@ def raising(error: Callable[[str], BaseException]) -> Callable[[], Any]:
     return call
 
 
-@pytest.mark.parametrize("error", STRANGE)
+@each_case("error", STRANGE)
 async def test_what_is_no_error_becomes_one_without_what_it_says(error: type[BaseException]) -> None:
     async def call() -> None:
         raise error(SECRET)

@@ -80,6 +80,7 @@ def forked(address: tuple[str, str], way: str, children: int, reads: int) -> dic
 EVERY = pytest.mark.parametrize("address", ["direct", "data_api", "client"], indirect=True)
 
 
+@pytest.mark.slow
 @pytest.mark.data_api
 @EVERY
 def test_children_of_a_process_whose_memory_is_in_use_read_what_is_their_users(address: tuple[str, str]) -> None:

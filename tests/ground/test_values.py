@@ -44,6 +44,7 @@ from langchain_supabase_memory.operations.rollout.stages import Decision
 from langchain_supabase_memory.values import UnreadableMessage
 from langchain_supabase_memory.worker.worker import WorkerStats
 from tests.chat_models import says
+from tests.each_case import each_case
 
 ANSWER = AIMessage(
     "It is 4.",
@@ -107,7 +108,7 @@ def sample(of: Any, depth: int = 0) -> Any:
     return of(**{each.name: sample(hints[each.name], depth + 1) for each in needed})
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda each: each.__name__)
+@each_case("value", VALUES, ids=lambda each: each.__name__)
 def test_each_value_is_a_response_model_of_fastapi(value: type[Any]) -> None:
     application = FastAPI()
     made = sample(value)
@@ -128,7 +129,7 @@ def test_each_value_is_a_response_model_of_fastapi(value: type[Any]) -> None:
     assert TypeAdapter(value).validate_python(document) == made
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda each: each.__name__)
+@each_case("value", VALUES, ids=lambda each: each.__name__)
 def test_each_value_can_be_pickled_and_copied(value: type[Any]) -> None:
     made = sample(value)
     for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
@@ -141,7 +142,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda each: each.__name__)
+@each_case("error", ERRORS, ids=lambda each: each.__name__)
 def test_each_error_reaches_another_process_as_it_is(error: type[errors.SupabaseMemoryError]) -> None:
     if issubclass(error, errors.MissingDependencyError):
         made: errors.SupabaseMemoryError = error("The page", "inspector")

@@ -19,6 +19,7 @@ from langchain_supabase_memory.errors import ConfigurationError, InvalidInputErr
 from langchain_supabase_memory.inspector import application, live_updates
 from langchain_supabase_memory.inspector.edit_routes import LARGEST, ROUTES
 from langchain_supabase_memory.inspector.static_files import FILES
+from tests.each_case import each_case
 from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
 
 WRITES = [route.path for route in ROUTES]
@@ -81,7 +82,7 @@ async def test_the_cookies_of_other_applications_of_this_machine_are_no_hindranc
             assert (await http.get("/")).status_code == 200, others
 
 
-@pytest.mark.parametrize("token", ["", "short", "x" * 15])
+@each_case("token", ["", "short", "x" * 15])
 def test_a_token_that_can_be_guessed_is_refused(conn_string: str, token: str) -> None:
     memory = memory_of(conn_string, "maya")
     with pytest.raises(ConfigurationError, match="at least 16 characters"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -17,6 +16,7 @@ from langchain_supabase_memory.language.chunks.parts import parts
 from langchain_supabase_memory.language.chunks.units import StoredText, Unit, units
 from langchain_supabase_memory.language.messages import encoded_data, fence
 from langchain_supabase_memory.language.tokens import count_tokens
+from tests.each_case import each_case
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ def test_a_long_text_is_cut_where_a_sentence_ends() -> None:
     assert " ".join(found) == " ".join(sentences)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "ends"),
     [
         ("我们明天去北京。你有三张票吗？好的，明天见！" * 4, "。？！"),
@@ -86,7 +86,7 @@ def test_one_endless_word_is_cut_all_the_same() -> None:
 # --- Kinds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind"),
     [
         ("When is it?", "question"),
@@ -122,12 +122,12 @@ def test_importance_may_be_said_by_a_function_and_stays_in_its_bounds() -> None:
     assert names > kinds.importance("hm", query_hints.marks("hm"), "dialogue")
 
 
-@pytest.mark.parametrize("text", ["Done.", "OK, it's done!", "Tapos na po.", "Fixed the bug.", "Listo.", "Erledigt!"])
+@each_case("text", ["Done.", "OK, it's done!", "Tapos na po.", "Fixed the bug.", "Listo.", "Erledigt!"])
 def test_what_says_that_something_is_done(text: str) -> None:
     assert kinds.completes(text)
 
 
-@pytest.mark.parametrize("text", ["I am not done", "What is done here is wrong", "Done " + "and so on " * 20, ""])
+@each_case("text", ["I am not done", "What is done here is wrong", "Done " + "and so on " * 20, ""])
 def test_what_does_not(text: str) -> None:
     assert not kinds.completes(text)
 
@@ -142,7 +142,7 @@ def test_calls_stay_with_their_results() -> None:
     assert "[a] ok" in found[0].parts[0].text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("messages", "more", "taken"),
     [
         ([HumanMessage("q"), calling("a", "b"), result("a")], False, 1),
@@ -221,7 +221,7 @@ def test_a_completed_action_ends_a_segment_at_the_next_question() -> None:
     assert [episode for _, episode in run(messages)] == [0, 0, 0, 4]
 
 
-@pytest.mark.parametrize("embedded", [True, False])
+@each_case("embedded", [True, False])
 def test_a_change_of_topic_begins_a_segment(embedded: bool) -> None:
     """By the vectors, or by the words that are shared."""
     kiln, plane = "the kiln glaze fires pottery", "airline ticket boarding luggage"

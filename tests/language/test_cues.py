@@ -5,7 +5,6 @@ Every table has its look-alikes: words that are a month, a name or a number in o
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -25,6 +24,7 @@ from langchain_supabase_memory.language.query_hints import (
 )
 from langchain_supabase_memory.language.query_hints.lexicon import TABLES
 from langchain_supabase_memory.language.spelling import key
+from tests.each_case import each_case
 
 NOW = datetime(2023, 11, 15, 12, tzinfo=UTC)  # a Wednesday
 
@@ -76,12 +76,12 @@ NO_NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "expected"), NAMES)
+@each_case(("question", "expected"), NAMES)
 def test_names_are_found(question: str, expected: tuple[str, ...]) -> None:
     assert find_hints(question, NOW).names == expected
 
 
-@pytest.mark.parametrize("question", NO_NAMES)
+@each_case("question", NO_NAMES)
 def test_other_words_with_a_capital_are_no_names(question: str) -> None:
     assert find_hints(question, NOW).names == ()
 
@@ -189,13 +189,13 @@ NO_DATES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "expected"), DATES)
+@each_case(("question", "expected"), DATES)
 def test_dates_are_found(question: str, expected: tuple[NamedDate, ...]) -> None:
     assert find_hints(question, NOW).dates == expected
     assert marks(question).has_time
 
 
-@pytest.mark.parametrize("question", NO_DATES)
+@each_case("question", NO_DATES)
 def test_what_looks_like_a_date_is_none(question: str) -> None:
     assert find_hints(question, NOW).dates == ()
 
@@ -244,13 +244,13 @@ NOT_TOLD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), TOLD)
+@each_case(("text", "expected"), TOLD)
 def test_days_are_told_by_how_far_they_are(text: str, expected: tuple[Days, ...]) -> None:
     assert relative_days(text, NOW.date()) == expected
     assert marks(text).has_time, "else nobody would look for them"
 
 
-@pytest.mark.parametrize("text", NOT_TOLD)
+@each_case("text", NOT_TOLD)
 def test_what_is_said_by_its_date_or_vaguely_is_not_told(text: str) -> None:
     assert relative_days(text, NOW.date()) == ()
 
@@ -304,12 +304,12 @@ WANTS_NOTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "expected"), WANTS)
+@each_case(("question", "expected"), WANTS)
 def test_the_kind_of_answer_is_found(question: str, expected: frozenset[str]) -> None:
     assert find_hints(question, NOW).expects == expected
 
 
-@pytest.mark.parametrize("question", WANTS_NOTHING)
+@each_case("question", WANTS_NOTHING)
 def test_other_questions_want_neither_time_nor_number(question: str) -> None:
     assert find_hints(question, NOW).expects == frozenset()
 
@@ -334,7 +334,7 @@ WITHOUT: list[tuple[str, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("question", "names", "expected"), WITHOUT)
+@each_case(("question", "names", "expected"), WITHOUT)
 def test_names_are_taken_out(question: str, names: list[str], expected: str) -> None:
     assert without(question, names) == expected
 
@@ -352,12 +352,12 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", QUESTIONS)
+@each_case("text", QUESTIONS)
 def test_questions_are_marked(text: str) -> None:
     assert marks(text).is_question
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
+@each_case("text", STATEMENTS)
 def test_statements_are_not(text: str) -> None:
     assert not marks(text).is_question
 
@@ -413,22 +413,22 @@ SAYS_NO_NAME = [
 ]
 
 
-@pytest.mark.parametrize("text", TIMES)
+@each_case("text", TIMES)
 def test_times_are_marked(text: str) -> None:
     assert marks(text).has_time
 
 
-@pytest.mark.parametrize("text", NO_TIMES)
+@each_case("text", NO_TIMES)
 def test_what_looks_like_a_time_is_not(text: str) -> None:
     assert not marks(text).has_time
 
 
-@pytest.mark.parametrize("text", NUMBERS + NO_NUMBERS)
+@each_case("text", NUMBERS + NO_NUMBERS)
 def test_numbers_are_marked(text: str) -> None:
     assert marks(text).has_number is (text in NUMBERS)
 
 
-@pytest.mark.parametrize("text", SAYS_A_NAME + SAYS_NO_NAME)
+@each_case("text", SAYS_A_NAME + SAYS_NO_NAME)
 def test_names_inside_sentences_are_marked(text: str) -> None:
     assert marks(text).has_name is (text in SAYS_A_NAME)
 
@@ -495,22 +495,18 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+# 100,000 characters each, for which a rule that is quadratic takes minutes.
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_long_hostile_texts_take_linear_time(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = (piece * (length // len(piece) + 1))[:length]
-        began = time.process_time()
-        find_hints(text, NOW)
-        marks(text)
-        relative_days(text, NOW.date())
-        without(text, ["A", "Tim"])
-        return time.process_time() - began
-
-    short, long = (min(seconds(length) for _ in range(3)) for length in (1_000, 10_000))
-    assert long < 40 * short + 0.05  # ten times the length; quadratic would be a hundred
+def test_a_long_hostile_text_has_an_end(piece: str) -> None:
+    text = (piece * (100_000 // len(piece) + 1))[:100_000]
+    find_hints(text, NOW)
+    marks(text)
+    relative_days(text, NOW.date())
+    without(text, ["A", "Tim"])
 
 
-@pytest.mark.parametrize("language", languages("cues"))
+@each_case("language", languages("cues"))
 def test_every_language_has_all_months_and_weekdays(language: str) -> None:
     data = load("cues", language, TABLES)
     assert set(data["months"]) == {str(number) for number in range(1, 13)}

@@ -8,7 +8,6 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, HE
 from langchain_supabase_memory.language.extractive.stems import figures, readings, stem, stems
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, CLOSING
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
+from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,7 +200,7 @@ def test_a_long_sentence_is_clipped_outside_the_quotation_marks() -> None:
     assert "…" not in only.text
 
 
-@pytest.mark.parametrize("header", sorted(HEADERS))
+@each_case("header", sorted(HEADERS))
 def test_a_heading_alone_says_nothing(header: str) -> None:
     quote = Quote(3, "User", "The kiln is blue.")
     assert is_bare(header)
@@ -318,7 +318,7 @@ CONVERSATION: dict[str, tuple[list[str], list[str], list[tuple[str, str]], tuple
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("language", CONVERSATION)
+@each_case("language", CONVERSATION)
 def test_planted_facts_are_found(language: str) -> None:
     turns, expected, _, _, _ = CONVERSATION[language]
     found = [each["quote"] for each in revise(said(*turns))["facts"]]
@@ -326,7 +326,7 @@ def test_planted_facts_are_found(language: str) -> None:
         assert any(fact in each for each in found), found
 
 
-@pytest.mark.parametrize("language", CONVERSATION)
+@each_case("language", CONVERSATION)
 def test_a_later_fact_takes_the_place_of_an_earlier_one(language: str) -> None:
     for old, new in CONVERSATION[language][2]:
         facts = revise(said(old, new))["facts"]
@@ -345,7 +345,7 @@ def test_a_fact_that_is_said_again_is_one_fact_and_holds_again() -> None:
         assert [each["quote"] for each in revise(said(*turns))["facts"]] == [holds], turns
 
 
-@pytest.mark.parametrize("language", CONVERSATION)
+@each_case("language", CONVERSATION)
 def test_tasks_are_found_and_closed(language: str) -> None:
     asked, done = CONVERSATION[language][3]
     (action,) = revise(said(asked))["action_items"]
@@ -356,7 +356,7 @@ def test_tasks_are_found_and_closed(language: str) -> None:
     assert revise(said(done, first=9), [item])["closed"] == [{"id": "task", "state": "done", "source": 9}]
 
 
-@pytest.mark.parametrize("language", CONVERSATION)
+@each_case("language", CONVERSATION)
 def test_an_unanswered_question_is_pending(language: str) -> None:
     asked = CONVERSATION[language][4]
     (question,) = revise(said("ok", asked))["pending_questions"]
@@ -379,7 +379,7 @@ KEPT: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new"), KEPT)
+@each_case(("old", "new"), KEPT)
 def test_contradictions_are_superseded(old: str, new: str) -> None:
     item = {"id": "old", "kind": "fact", "text": old, "state": "current", "quote": None}
     facts = revise(said(new), [item])["facts"]
@@ -400,7 +400,7 @@ BESIDE: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), BESIDE)
+@each_case(("old", "new"), BESIDE)
 def test_what_stands_beside_another_fact_does_not_replace_it(old: str, new: str) -> None:
     item = {"id": "old", "kind": "fact", "text": old, "state": "current", "quote": old}
     assert all(each["replaces"] is None for each in revise(said(new), [item])["facts"])
@@ -427,7 +427,7 @@ NEUTRAL = [
 ]
 
 
-@pytest.mark.parametrize("text", NEUTRAL)
+@each_case("text", NEUTRAL)
 def test_a_language_without_a_file_has_facts_by_what_is_in_them(text: str) -> None:
     assert [each["quote"] for each in revise(said(text))["facts"]] == [text]
     assert [each.text for each in quotes(write(said(text)))] == [text]
@@ -442,7 +442,7 @@ NO_FACTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NO_FACTS)
+@each_case("text", NO_FACTS)
 def test_what_is_no_fact(text: str) -> None:
     assert revise(said(text))["facts"] == []
 
@@ -503,7 +503,7 @@ def test_the_board_of_the_demo_has_no_jokes() -> None:
     ]
 
 
-@pytest.mark.parametrize("role", ["tool", "system"])
+@each_case("role", ["tool", "system"])
 def test_tools_and_instructions_give_no_facts_and_no_tasks(role: str) -> None:
     made = revise(
         [
@@ -577,7 +577,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("role", "text"), TASKS)
+@each_case(("role", "text"), TASKS)
 def test_tasks(role: str, text: str) -> None:
     (action,) = revise(said((role, text)))["action_items"]
     assert action["quote"] == text
@@ -585,17 +585,17 @@ def test_tasks(role: str, text: str) -> None:
     assert action["text"].startswith(role.capitalize())
 
 
-@pytest.mark.parametrize(("role", "text"), NO_TASKS)
+@each_case(("role", "text"), NO_TASKS)
 def test_what_asks_for_nothing_that_waits(role: str, text: str) -> None:
     assert revise(said((role, text)))["action_items"] == []
 
 
-@pytest.mark.parametrize("text", ACKNOWLEDGEMENTS)
+@each_case("text", ACKNOWLEDGEMENTS)
 def test_what_an_assistant_acknowledges_is_no_task(text: str) -> None:
     assert revise(said(("assistant", text)))["action_items"] == []
 
 
-@pytest.mark.parametrize("text", CHANGES)
+@each_case("text", CHANGES)
 def test_a_change_of_a_quantity_is_a_fact_and_no_task(text: str) -> None:
     made = revise(said(text))
     assert (made["action_items"], [each["quote"] for each in made["facts"]]) == ([], [text])
@@ -749,7 +749,7 @@ NO_TOPICS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("turns", NO_TOPICS, ids=["name", "sister", "superlative", "adjective", "verb"])
+@each_case("turns", NO_TOPICS, ids=["name", "sister", "superlative", "adjective", "verb"])
 def test_what_is_no_topic(turns: list[str]) -> None:
     assert not [each for each in topics_of(days(*SMALL_TALK, *turns)) if each != "clock"]
 
@@ -761,7 +761,7 @@ TOPICS = {
 }
 
 
-@pytest.mark.parametrize("language", TOPICS)
+@each_case("language", TOPICS)
 def test_topics_are_found_in_the_languages_that_have_a_file(language: str) -> None:
     turns, topic = TOPICS[language]
     assert topics_of(days(*turns)) == [topic]
@@ -775,7 +775,7 @@ NASTY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+@each_case("text", NASTY, ids=range(len(NASTY)))
 def test_nothing_raises(text: str) -> None:
     lines = said("my budget is 5", text, ("assistant", text))
     assert len(write(lines, 700, text)) <= 700
@@ -815,12 +815,12 @@ SAME = [("calls", "called"), ("call", "calling"), ("study", "studies"), ("run", 
 DIFFERENT = [("bus", "bug"), ("glass", "glad"), ("rent", "rest"), ("two", "too"), ("clay", "clan")]
 
 
-@pytest.mark.parametrize(("one", "two"), SAME)
+@each_case(("one", "two"), SAME)
 def test_forms_of_a_word_share_a_stem(one: str, two: str) -> None:
     assert stem(one) == stem(two)
 
 
-@pytest.mark.parametrize(("one", "two"), DIFFERENT)
+@each_case(("one", "two"), DIFFERENT)
 def test_other_words_do_not(one: str, two: str) -> None:
     assert stem(one) != stem(two)
 
@@ -837,7 +837,7 @@ READINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("figure", "expected"), READINGS)
+@each_case(("figure", "expected"), READINGS)
 def test_what_a_figure_can_mean(figure: str, expected: set[str]) -> None:
     assert readings(figure) == expected
 

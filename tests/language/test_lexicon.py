@@ -22,6 +22,7 @@ from langchain_supabase_memory.language.lexicon import (
 )
 from langchain_supabase_memory.language.query_hints.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
+from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FILES = [(subject, language) for subject in SUBJECTS for language in languages(subject)]
 
 
-@pytest.mark.parametrize(("subject", "language"), FILES)
+@each_case(("subject", "language"), FILES)
 def test_every_file_says_each_word_once_and_in_lower_case(subject: Subject, language: str) -> None:
     for table, keys in load(subject, language, TABLES[subject]).items():
         for key, listed in keys.items():

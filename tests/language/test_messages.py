@@ -35,6 +35,7 @@ from langchain_supabase_memory.language.messages import codec, content, sanitize
 from langchain_supabase_memory.language.tokens import count_tokens
 from tests.cases import COUNTED, cases, message_of
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.fuzzing import examples
 
 USAGE: Any = {
@@ -213,7 +214,7 @@ def test_keys_that_become_alike_are_numbered_in_as_many_steps_as_there_are_keys(
     assert taken.asked <= 3000
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         b"\x00\xff",
@@ -330,7 +331,7 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
     assert "said in future" not in caplog.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "messages",
     ["text", HumanMessage("x"), [("user", "x")], [{"role": "user"}], [None], 7, [RemoveMessage(id="x")], None],
 )
@@ -360,8 +361,8 @@ NAMES_THAT_LIE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES_THAT_LIE)
-@pytest.mark.parametrize("role", ["User", "Assistant", "System", "Tool"])
+@each_case("name", NAMES_THAT_LIE)
+@each_case("role", ["User", "Assistant", "System", "Tool"])
 def test_a_name_never_stands_where_a_role_does(role: str, name: str) -> None:
     shown = content.speaker(role, name)
     assert shown == role or re.fullmatch(rf"{role} \([^()\[\]<>=:#|`\"{{}}]+\)", shown), shown
@@ -370,15 +371,13 @@ def test_a_name_never_stands_where_a_role_does(role: str, name: str) -> None:
     assert len(shown.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["Maya", "Ana-María", "O'Brien", "Dr. Lim", "ana@example.com", "मीरा", "สมชาย", "李小龍", "محمد"]
-)
+@each_case("name", ["Maya", "Ana-María", "O'Brien", "Dr. Lim", "ana@example.com", "मीरा", "สมชาย", "李小龍", "محمد"])
 def test_a_name_that_is_one_is_shown_as_it_is(name: str) -> None:
     assert content.speaker("User", name) == f"User ({name})"
     assert content.speaker("User", None) == content.speaker("User", "") == content.speaker("User", "user") == "User"
 
 
-@pytest.mark.parametrize("name", NAMES_THAT_LIE)
+@each_case("name", NAMES_THAT_LIE)
 def test_a_tool_of_any_name_is_a_tool_in_a_transcript(name: str) -> None:
     line = content.line(ToolMessage("42", tool_call_id="c", name=name))
     assert line.startswith("Tool")

@@ -26,6 +26,7 @@ from langchain_supabase_memory.language.extractive.phrases import ParsedText
 from langchain_supabase_memory.language.messages import content, encoded_data, rendering
 from langchain_supabase_memory.language.quality import quality
 from tests.conftest import Door
+from tests.each_case import each_case
 
 NOW: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 BYTES: Final = random.Random(1).randbytes(3_000)
@@ -38,7 +39,7 @@ DUMP: Final = "\n".join(
 )  # as xxd writes it
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "wanted"),
     [
         (f"My kiln ![photo](data:image/png;base64,{CODED}) is cold", "My kiln ![photo]([data: 3 KB of image/png]) is cold"),
@@ -63,7 +64,7 @@ def test_what_is_no_language_is_named_and_the_words_around_it_stay(text: str, wa
 ROOT: Final = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *(path.read_text() for path in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]),
@@ -145,13 +146,13 @@ def test_of_four_megabytes_no_more_is_read_than_the_bound(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS)
+@each_case("reader", READERS)
 def test_beyond_the_bound_a_longer_text_is_no_more_work(reader: str) -> None:
     few, many = (steps(READERS[reader], of_length("log", times * encoded_data.LONGEST)) for times in (2, 20))
     assert many <= few * 1.1 + 1_000
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_below_the_bound_work_grows_no_faster_than_the_text(kind: str) -> None:
     for reader, read in READERS.items():
         few, many = (steps(read, of_length(kind, length)) for length in (2_000, 8_000))

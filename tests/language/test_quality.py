@@ -14,6 +14,7 @@ from langchain_supabase_memory.cli.demo import transcript
 from langchain_supabase_memory.flow import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.quality import KINDS, WEIGHTS, Quality, quality
+from tests.each_case import each_case
 
 
 def said(*texts: str, said_at: str | None = "2026-11-20T09:00:00+00:00") -> list[TranscriptLine]:
@@ -23,7 +24,7 @@ def said(*texts: str, said_at: str | None = "2026-11-20T09:00:00+00:00") -> list
 NOTHING = dict.fromkeys(KINDS, 0)
 
 
-@pytest.mark.parametrize("text", ["", "ok thanks", "\U0001f600", "I like it a lot", "today is nice"])
+@each_case("text", ["", "ok thanks", "\U0001f600", "I like it a lot", "today is nice"])
 def test_a_source_with_nothing_to_keep_is_kept(text: str) -> None:
     assert quality(said(text), "") == Quality(1.0, NOTHING, NOTHING)
 
@@ -58,7 +59,7 @@ NUMBERS_LOST = [
 ]
 
 
-@pytest.mark.parametrize(("one", "two"), NUMBERS_KEPT + NUMBERS_LOST)
+@each_case(("one", "two"), NUMBERS_KEPT + NUMBERS_LOST)
 def test_numbers_are_compared_by_what_they_mean(one: str, two: str) -> None:
     found = quality(said(one), two)
     assert found.present["numbers"] == 1
@@ -77,7 +78,7 @@ DATES_LOST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "two"), DATES_KEPT + DATES_LOST)
+@each_case(("one", "two"), DATES_KEPT + DATES_LOST)
 def test_dates_are_compared_by_what_they_mean(one: str, two: str) -> None:
     found = quality(said(one), two)
     assert found.present["dates"] == 1, found
@@ -151,7 +152,7 @@ RECORDED = [json.loads(each) for each in Path(__file__).with_name("quality_recor
 """Texts in several languages and none, with the counts of the first measure that was ever taken of them."""
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@each_case("order", [1, -1])
 def test_counts_are_those_that_were_recorded(order: int) -> None:
     for case in RECORDED[::order]:
         lines = [

@@ -56,6 +56,7 @@ from langchain_supabase_memory.language.messages.redaction.normalized_views impo
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from tests.chat_models import calls, says
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.services.data_api import token
 
@@ -143,19 +144,19 @@ LEFT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "secret"), [(name, each) for name, listed in FOUND.items() for each in listed])
+@each_case(("name", "secret"), [(name, each) for name, listed in FOUND.items() for each in listed])
 def test_what_is_looked_for_is_found(name: str, secret: str) -> None:
     assert ALL.redact(secret) == f"[redacted: {name}]"
     assert ALL.redact(f"It is {secret}, and it stays.") == f"It is [redacted: {name}], and it stays."
     assert ALL.redact(f'"{secret}"') == f'"[redacted: {name}]"'
 
 
-@pytest.mark.parametrize(("text", "expected"), PARTS.items())
+@each_case(("text", "expected"), PARTS.items())
 def test_of_what_is_assigned_the_value_goes(text: str, expected: str) -> None:
     assert ALL.redact(text) == expected
 
 
-@pytest.mark.parametrize("text", LEFT)
+@each_case("text", LEFT)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert ALL.redact(text) == text
     sentence = f"We said {text} on Monday."
@@ -192,7 +193,7 @@ OTHERWISE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), OTHERWISE.items())
+@each_case(("text", "expected"), OTHERWISE.items())
 def test_what_is_written_otherwise_is_found_and_the_rest_stays_as_it_is_written(text: str, expected: str) -> None:
     assert ALL.redact(text) == expected
     around = "Ünï – ４２\u200b: {}, \u00ad“é” \u0663"
@@ -239,7 +240,7 @@ def encoded(text: str, encoding: str = "utf-8") -> str:
     return base64.b64encode(text.encode(encoding)).decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f"data:text/plain;base64, my key is {KEY} and more",
@@ -259,7 +260,7 @@ def test_what_only_begins_like_a_data_url_is_looked_through(text: str) -> None:
         assert "AKIA" not in row
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     [
         "text/plain",
@@ -272,7 +273,7 @@ def test_what_only_begins_like_a_data_url_is_looked_through(text: str) -> None:
         "application/pdf",
     ],
 )
-@pytest.mark.parametrize("around", ["{}", "![a]({}) and", '["{}", 1]', '{{"a": "{}"}}'])
+@each_case("around", ["{}", "![a]({}) and", '["{}", 1]', '{{"a": "{}"}}'])
 def test_the_text_in_a_data_url_is_looked_through(kind: str, around: str) -> None:
     said = f"My key is {KEY}, and its name is Zoë."
     made = redact_value(around.format(f"data:{kind};base64,{encoded(said)}"), ALL)
@@ -430,7 +431,7 @@ def fails(text: str) -> Any:
     raise ValueError(f"cannot read {text}")
 
 
-@pytest.mark.parametrize("spans", [fails, lambda _: [(0, 10**9)], lambda _: [(3, 1)], lambda _: None, lambda _: ["ab"]])
+@each_case("spans", [fails, lambda _: [(0, 10**9)], lambda _: [(3, 1)], lambda _: None, lambda _: ["ab"]])
 def test_a_rule_that_fails_is_named_and_its_text_is_not(spans: Callable[[str], Any]) -> None:
     with pytest.raises(ConfigurationError, match="'broken' failed .*nothing was stored.*Correct the rule") as raised:
         codec.to_row(HumanMessage('{"a": "very-private"}', id="m"), Redactor([Broken(spans)]))
@@ -444,13 +445,13 @@ def test_a_replacement_that_is_no_text_is_an_error() -> None:
         Redactor(PERSONAL_DATA, lambda *_: None).redact("maya@x.org")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", ["secrets", [str], ["email"], 7, [Broken]])
+@each_case("wrong", ["secrets", [str], ["email"], 7, [Broken]])
 def test_what_is_no_rule_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
         SupabaseMemory.from_conn_string("postgresql://x@127.0.0.1:1/x", redact=wrong)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "make",
     [lambda: pattern_rule("Bad]Name", "x"), lambda: pattern_rule("x", "("), lambda: pattern_rule("x", re.compile(b"x")),  # type: ignore[arg-type]
      lambda: Redactor(SECRETS, "***")],  # type: ignore[arg-type]
@@ -509,7 +510,7 @@ def canary() -> str:
     return f"sk-ant-api03-{uuid4().hex}A1"
 
 
-@pytest.mark.parametrize("make", [canary, lambda: f"m{uuid4().hex}@studio.org", lambda: "DE89370400440532013000"])
+@each_case("make", [canary, lambda: f"m{uuid4().hex}@studio.org", lambda: "DE89370400440532013000"])
 def test_nothing_of_a_message_holds_it_and_the_message_stays(make: Callable[[], str]) -> None:
     secret = make()
     for message in everywhere(secret):

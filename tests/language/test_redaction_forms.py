@@ -7,7 +7,6 @@ import base64
 import ipaddress
 import json
 import random
-import time
 from collections.abc import Callable
 
 import psycopg
@@ -23,6 +22,7 @@ from langchain_supabase_memory.language.messages.redaction import size_limit
 from langchain_supabase_memory.language.messages.redaction.checksums import is_card
 from langchain_supabase_memory.language.messages.redaction.confusables import ALIKE
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
+from tests.each_case import each_case
 from tests.fuzzing import examples
 
 ALL = Redactor([*SECRETS, *PERSONAL_DATA])
@@ -139,7 +139,7 @@ eyJuYW1lIjogIk1heWEiLCAiYWdlIjogMzB9|eyJjdXJzb3IiOiAxMjM0NX0=|1.2.3.4|2.0.0.1|8.
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), EXACTLY.items())
+@each_case(("text", "expected"), EXACTLY.items())
 def test_of_every_form_the_secret_goes_and_the_rest_stays(text: str, expected: str) -> None:
     assert ALL.redact(text) == expected
     around = "Look, maybe: {}\n(see above)"
@@ -147,7 +147,7 @@ def test_of_every_form_the_secret_goes_and_the_rest_stays(text: str, expected: s
     assert ALL.redact(expected) == expected
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each_case("name", FORMS)
 def test_every_variant_is_found(name: str) -> None:
     assert len(VARIANTS[name]) >= 9
     for text in VARIANTS[name]:
@@ -195,7 +195,7 @@ def decodings(text: str) -> str:
     return "\n".join(said)
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
+@each_case("carrier", CARRIERS)
 def test_no_payload_holds_it_and_every_payload_keeps_its_shape(carrier: str) -> None:
     for text in [*EXACTLY, *(each for listed in VARIANTS.values() for each in listed)]:
         if "hunter2" not in text:
@@ -241,9 +241,7 @@ TELLING = [{"password": "x1"}, {"user": "a", "deep": [{"api_key": "k"}]}, {"pin"
            {"password": {"value": "x"}}, {"auth": base64_of("maya:hunter2")}, {"card": 4111111111111111}]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "around", ["{}", "see {} ok", "x={}&y=1", "https://x.org/a/{}", "token-{}", '"{}"', "/a/{}/b", "a\u200b{}"]
-)
+@each_case("around", ["{}", "see {} ok", "x={}&y=1", "https://x.org/a/{}", "token-{}", '"{}"', "/a/{}/b", "a\u200b{}"])
 def test_json_in_base64_that_holds_a_secret_goes(around: str) -> None:
     for value in TELLING:
         for indent in (None, 1):
@@ -281,7 +279,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("kind", LONG)
+@each_case("kind", LONG)
 def test_no_more_of_a_message_is_stored_than_was_read(kind: str) -> None:
     read = 0
 
@@ -469,17 +467,11 @@ UNITS = ["password:", "password is ", "pass: ", "pw", "pin: ", "cookie: a=b;", "
          "curl \\\n -u a:", 'authorization: "digest a=\\"', "YWFh" * 16 + "\n", "1.", "-- pass", "123456789:A"]  # fmt: skip
 
 
-def seconds(text: str) -> float:
-    begun = time.process_time()
-    ALL.redact(text)
-    return time.process_time() - begun
-
-
+# 100,000 characters each, for which a rule that is quadratic takes minutes.
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_text_twice_as_long_takes_about_twice_as_long(unit: str) -> None:
-    """What is quadratic takes four times as long, and at this length minutes."""
-    short, long = (unit * (length // len(unit)) for length in (40_000, 80_000))
-    assert any(seconds(long) < 3 * seconds(short) + 0.3 for _ in range(3)), "it was measured thrice"
+def test_a_long_text_of_one_form_has_an_end(unit: str) -> None:
+    assert ALL.redact(unit * (100_000 // len(unit)))
 
 
 # -- in the tables

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.references import Match, find_reference, turn_number
+from tests.each_case import each_case
 
 CORPUS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parents[1] / "references_corpus.jsonl").read_text("utf-8").splitlines()
@@ -73,7 +74,7 @@ def test_precision_and_recall(part: str, capsys: pytest.CaptureFixture[str]) -> 
     assert recall >= LEAST, wrong
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "words", "rule"),
     [
         ("and the second?", "the second", "ordinal"),
@@ -131,7 +132,7 @@ TAGALOG = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "frame",
     ["the {} one", "{} question", "what about the {}?", "{} please", "yung {}", "yung {} na tanong", "yung {} ko"],
 )
@@ -142,16 +143,14 @@ def test_every_english_position(frame: str) -> None:
         assert resolved(frame.format(f"{number}{suffix}")) == number
 
 
-@pytest.mark.parametrize(
-    "frame", ["{}", "yung {}", "ang {} nga ulit", "ano ulit yung {}?", "paki-ulit po yung {}", "the {}"]
-)
+@each_case("frame", ["{}", "yung {}", "ang {} nga ulit", "ano ulit yung {}?", "paki-ulit po yung {}", "the {}"])
 def test_every_tagalog_position(frame: str) -> None:
     for number, words in enumerate(TAGALOG, 1):
         for word in words:
             assert resolved(frame.format(word)) == number, word
 
 
-@pytest.mark.parametrize("frame", ["{} tanong", "yung {} sagot mo", "ang {} sinabi ko po", "balik tayo sa {} question"])
+@each_case("frame", ["{} tanong", "yung {} sagot mo", "ang {} sinabi ko po", "balik tayo sa {} question"])
 def test_every_tagalog_position_with_its_linker(frame: str) -> None:
     for number, words in enumerate(TAGALOG, 1):
         for word in words:
@@ -159,9 +158,7 @@ def test_every_tagalog_position_with_its_linker(frame: str) -> None:
             assert resolved(frame.format(tied)) == number, word
 
 
-@pytest.mark.parametrize(
-    "noun", ["law", "city", "person", "floor", "week", "name", "aid", "party", "emperor", "chapter"]
-)
+@each_case("noun", ["law", "city", "person", "floor", "week", "name", "aid", "party", "emperor", "chapter"])
 def test_a_position_counts_the_noun_after_it(noun: str) -> None:
     for word in [*ENGLISH, "last", "previous", "2nd"]:
         for frame in ("the {} {}", "my {} {}", "what is the {} {}?", "{} {}", "yung {} {} ko", "explain the {} {}"):
@@ -189,7 +186,7 @@ SEVERAL = [
 ]
 
 
-@pytest.mark.parametrize(("text", "turn"), SEVERAL)
+@each_case(("text", "turn"), SEVERAL)
 def test_which_of_several_references_wins(text: str, turn: int | None) -> None:
     assert resolved(text) == turn
 
@@ -204,7 +201,7 @@ def test_a_position_counts_the_turns_that_are_kept() -> None:
     assert [turn_number(last, kept) for kept in ([1, 2, 3], [4, 5], [])] == [3, 5, None]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["turn 13", "question 40", "the twentieth one", "thirteen questions ago", "#99", "0", "turn 0", "2024"]
 )
 def test_a_turn_that_does_not_exist_is_none(text: str) -> None:
@@ -287,7 +284,7 @@ def test_without_the_sign_it_does() -> None:
     assert sum(found) > 0.8 * len(found)
 
 
-@pytest.mark.parametrize("hyphen", "-\u2010\u2011\u2013\u2212")
+@each_case("hyphen", "-\u2010\u2011\u2013\u2212")
 def test_a_hyphen_between_a_word_and_its_number_is_no_sign(hyphen: str) -> None:
     for number in range(1, 13):
         for text in (
@@ -304,7 +301,7 @@ def test_a_hyphen_between_a_word_and_its_number_is_no_sign(hyphen: str) -> None:
 # -- a letter and a number
 
 
-@pytest.mark.parametrize("number", range(1, 13))
+@each_case("number", range(1, 13))
 def test_a_question_by_its_letter(number: int) -> None:
     for text in ("Q#{} please", "what did I ask in Q{}?", "the answer to Q{}", "A{} again", "repeat A{}"):
         assert resolved(text.format(number)) == number, text
@@ -362,7 +359,7 @@ def test_politeness_changes_nothing(row: dict[str, Any], before: str, after: str
     assert resolved(before + row["text"].rstrip("?.!") + after) == resolved(row["text"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["yung una po kong tanong", "yung una kong tanong po", "yung una pong tanong ko", "yung una ko nga pong tanong"],
 )
@@ -370,9 +367,7 @@ def test_po_may_stand_anywhere(text: str) -> None:
     assert resolved(text) == 1
 
 
-@pytest.mark.parametrize(
-    "text", ["yung unaaa", "the firsttt one", "the frist one", "1️⃣", "① please", "the １st one", "turn1"]
-)
+@each_case("text", ["yung unaaa", "the firsttt one", "the frist one", "1️⃣", "① please", "the １st one", "turn1"])
 def test_as_people_type(text: str) -> None:
     assert resolved(text) == 1
 
@@ -413,9 +408,7 @@ def test_any_words_are_answered(words: list[str]) -> None:
     find_reference(" ".join(words))
 
 
-@pytest.mark.parametrize(
-    "text", ["the first one ", "yung una ", "2 ", "'", "ﷺ", "\ud800", "kanina sabi mo ", "pang", "\x00"]
-)
+@each_case("text", ["the first one ", "yung una ", "2 ", "'", "ﷺ", "\ud800", "kanina sabi mo ", "pang", "\x00"])
 def test_of_a_huge_text_only_the_ends_are_read(text: str) -> None:
     find_reference(text * (100_000 // len(text)))
 
@@ -434,7 +427,7 @@ def test_of_a_long_text_the_ends_count_and_the_middle_does_not() -> None:
     assert f"{filler}turn 3"[slice(*tail.span)] == "turn 3"
 
 
-@pytest.mark.parametrize("text", [None, 2, b"the first one", ["the first one"]])
+@each_case("text", [None, 2, b"the first one", ["the first one"]])
 def test_what_is_no_string_is_refused(text: Any) -> None:
     with pytest.raises(InvalidInputError, match="must be a string"):
         find_reference(text)
@@ -521,7 +514,7 @@ def test_a_language_file_that_is_wrong_says_where(tmp_path: Path, content: str, 
         find_reference("the first one", path)
 
 
-@pytest.mark.parametrize("language", ["xx", "../en", "", Path("/nowhere/en.toml")])
+@each_case("language", ["xx", "../en", "", Path("/nowhere/en.toml")])
 def test_a_language_that_is_not_there_is_refused(language: str | Path) -> None:
     with pytest.raises(ConfigurationError, match="could not be read"):
         find_reference("the first one", language)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolMessage
@@ -24,6 +23,7 @@ from langchain_supabase_memory.language.messages.rendering import render
 from langchain_supabase_memory.language.prompts import pieces
 from langchain_supabase_memory.values import StoredMessage
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.fuzzing import examples
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -296,8 +296,8 @@ def check(message: BaseMessage, plant: Plant) -> None:
         assert content.tokens(message, len) >= sum(map(len, sent))
 
 
-@pytest.mark.parametrize("kind", [HumanMessage, AIMessage, ToolMessage, ChatMessage])
-@pytest.mark.parametrize("name", BLOCKS)
+@each_case("kind", [HumanMessage, AIMessage, ToolMessage, ChatMessage])
+@each_case("name", BLOCKS)
 def test_every_word_of_a_block_is_shown_everywhere_or_named(name: str, kind: type[BaseMessage]) -> None:
     plant = Plant()
     block = BLOCKS[name](plant)
@@ -311,7 +311,7 @@ def test_every_word_of_a_block_is_shown_everywhere_or_named(name: str, kind: typ
         check(alone, plant)
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@each_case("name", BESIDE)
 def test_what_providers_put_beside_the_content_is_shown_or_named(name: str) -> None:
     plant = Plant()
     message = BESIDE[name](plant)
@@ -329,7 +329,7 @@ CALLS: dict[str, Block] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each_case("name", CALLS)
 def test_a_call_is_shown_once_wherever_it_stands(name: str) -> None:
     call = {"name": "find", "args": {"q": "kiwi"}, "id": "c1"}
     known = AIMessage([{"type": "text", "text": "ok"}, CALLS[name]], id="m", tool_calls=[call])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langchain_supabase_memory.language.sentences import begins_sentence, sentence_ends, sentences
 from langchain_supabase_memory.operations.model_calls import shorten
+from tests.each_case import each_case
 
 ENDS = [
     "Dr. Lim said no.| It cost 12.5 euros!| 我喜欢茶。|他不喜欢。| Really?",
@@ -28,7 +28,7 @@ ENDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("marked", ENDS)
+@each_case("marked", ENDS)
 def test_sentences_end_where_they_end(marked: str) -> None:
     text = marked.replace("|", "")
     found = [text[span.start : span.end] for span in sentences(text)]
@@ -43,7 +43,7 @@ def test_the_marks_of_a_list_are_left_out_and_places_are_those_of_the_text() -> 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "word", "begins"),
     [
         ("Hello. Maya", "Maya", True),
@@ -72,7 +72,7 @@ def test_sentences_lie_in_order_and_leave_out_nothing_that_is_said(text: str) ->
     assert all(0 < end < len(text) for end in found)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "characters", "expected"),
     [
         ("One two three. Four five six. Seven eight nine.", 40, "One two three. Four five six. […]"),

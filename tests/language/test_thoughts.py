@@ -14,6 +14,7 @@ from langchain_supabase_memory.flow import Expand
 from langchain_supabase_memory.language.messages import codec, content, reasoning
 from tests.chat_models import says
 from tests.conftest import Door
+from tests.each_case import each_case
 
 pure = pytest.mark.pure
 
@@ -71,7 +72,7 @@ ABOUT = {
 
 
 @pure
-@pytest.mark.parametrize("name", ANSWERS)
+@each_case("name", ANSWERS)
 def test_what_is_said_is_told_from_what_is_thought(name: str) -> None:
     said, thought = reasoning.split(ANSWERS[name])
     assert said == SAID
@@ -79,19 +80,19 @@ def test_what_is_said_is_told_from_what_is_thought(name: str) -> None:
 
 
 @pure
-@pytest.mark.parametrize("name", ALONE)
+@each_case("name", ALONE)
 def test_thoughts_alone_say_nothing(name: str) -> None:
     assert reasoning.answer_text(ALONE[name]) == ""
 
 
 @pure
-@pytest.mark.parametrize("name", ABOUT)
+@each_case("name", ABOUT)
 def test_a_text_about_tags_stays_as_it_is(name: str) -> None:
     assert reasoning.split(ABOUT[name]) == (ABOUT[name], "")
 
 
 @pure
-@pytest.mark.parametrize(
+@each_case(
     "hostile",
     ["<think>", "</think>", "a <think> b ", '"</think>" ', "`", "```a", "<think ", "[THINK]", "<|channel|>analysis",
      "<think>a</think>b ", "<|channel|>", "<|channel>thought"],
@@ -103,7 +104,7 @@ def test_a_text_of_tags_is_looked_at_once(hostile: str) -> None:
 
 
 @pure
-@pytest.mark.parametrize("name", [*ANSWERS, *ALONE])
+@each_case("name", [*ANSWERS, *ALONE])
 def test_thoughts_in_an_answer_are_no_words_of_it(name: str) -> None:
     text = {**ANSWERS, **ALONE}[name]
     words = SAID if name in ANSWERS and text == ANSWERS[name] else ""

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import bpe_openai
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import content
+from tests.each_case import each_case
 from tests.token_kinds import TEXTS
 
 
@@ -57,16 +57,22 @@ def test_what_others_miss_is_counted(message: BaseMessage, least: int) -> None:
     assert least <= content.tokens(message) <= 3 * least + 1500
 
 
-@pytest.mark.parametrize("kind", TEXTS)
+def o200k() -> Any:
+    import bpe_openai  # it reads its vocabularies where it is imported, which takes half a second
+
+    return bpe_openai.get_encoding("o200k_base")
+
+
+@each_case("kind", TEXTS)
 def test_the_estimate_is_never_lower_by_more_than_a_tenth(kind: str) -> None:
     """Beside o200k of `bpe-openai`, whose wheel holds the vocabulary: of each text, and of all texts of its kind."""
-    encoding = bpe_openai.get_encoding("o200k_base")
+    encoding = o200k()
     for text in (*TEXTS[kind], "\n".join(TEXTS[kind])):
         assert tokens.count_tokens(text) >= 0.9 * len(encoding.encode_ordinary(text)), text
 
 
 def test_the_estimate_of_prose_and_code_is_not_far_too_high() -> None:
-    encoding = bpe_openai.get_encoding("o200k_base")
+    encoding = o200k()
     for kind, most in (("english", 1.3), ("python", 1.35), ("json", 1.3), ("chinese", 1.3), ("base64", 1.1)):
         text = "\n".join(TEXTS[kind])
         assert tokens.count_tokens(text) <= most * len(encoding.encode_ordinary(text)), kind

@@ -57,6 +57,7 @@ from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import ConversationKey, Scope
 from tests.conftest import Door
 from tests.context.test_context_board import new, write, writing
+from tests.each_case import each_case
 from tests.services.data_api import token
 
 WHEN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -286,7 +287,7 @@ async def test_any_text_is_remembered(made: tuple[Maker, str], text: str) -> Non
     assert found.message_ids == ("m\ufffd",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         lambda: Memory(" "),

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 
 from langchain_supabase_memory.cli.application import commands
+from tests.each_case import each_case
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples" / "mcp").iterdir())
@@ -25,7 +25,7 @@ def test_each_block_of_the_page_is_a_file_and_each_file_a_block() -> None:
     assert sorted(blocks) == sorted(path.read_text() for path in FILES)
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+@each_case("path", FILES, ids=[path.name for path in FILES])
 def test_each_file_starts_the_server(path: Path) -> None:
     document: dict[str, Any] = (tomllib if path.suffix == ".toml" else json).loads(path.read_text())
     ((name, server),) = next(document[key] for key in _SERVERS if key in document).items()

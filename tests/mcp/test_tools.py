@@ -7,7 +7,6 @@ import logging
 import re
 from typing import Any
 
-import bpe_openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from mcp.shared.exceptions import MCPError
@@ -68,6 +67,8 @@ async def test_each_tool_says_when_to_use_it_what_it_does_and_what_it_gives(stud
 async def test_the_list_of_tools_is_short_for_a_model_reads_it_at_every_request(
     studio: SupabaseMemory, mode: str
 ) -> None:
+    import bpe_openai  # it reads its vocabularies where it is imported, which takes half a second
+
     async def tokens(*, output: bool, **options: bool) -> int:
         async with client(studio, mode, **options) as made:
             tools = (await made.list_tools()).tools

@@ -46,6 +46,7 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 
 URL = "https://abcdefgh.supabase.co"
@@ -432,7 +433,7 @@ def test_a_mistake_is_met_by_what_to_do_next(name: str, monkeypatch: pytest.Monk
     assert error.__cause__ is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "does",
     [
         lambda: Memory.from_url(URL, KEY, buget=3),
@@ -449,7 +450,7 @@ def test_a_misspelled_keyword_is_an_error_of_python(does: Callable[[], Any]) -> 
         does()
 
 
-@pytest.mark.parametrize("given", [-1, True, "3", 2.0, None])
+@each_case("given", [-1, True, "3", 2.0, None])
 def test_a_number_of_rows_is_a_whole_number(given: Any) -> None:
     """It is met before anybody is asked: no server is at this address. `None` means all where that is said."""
     memory = SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
@@ -498,7 +499,7 @@ def test_what_our_own_functions_say_has_a_hint_too() -> None:
 FATAL = 'connection failed: connection to server at "canary.tenant.password", port 5432 failed: FATAL:  '
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "kind", "words"),
     [
         (FATAL + 'password authentication failed for user "canary"', AuthenticationError, "percent-encode"),

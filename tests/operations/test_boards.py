@@ -40,6 +40,7 @@ from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from langchain_supabase_memory.operations.model_calls import shorten_to_tokens
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 from tests.stepping import sent
@@ -164,7 +165,7 @@ def test_whatever_is_answered_what_is_kept_has_its_evidence(answer: dict[str, An
     assert all(each.id == "id-2" and each.sequence in TEXTS for each in found.closed)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quote", "part"),
     [
         ("My name is Ada", "My name is Ada"),
@@ -188,7 +189,7 @@ def test_an_accent_is_the_same_composed_or_not() -> None:
     assert TextMatcher("in der STRASSE").locate(TextMatcher("Straße")) == "STRASSE"
 
 
-@pytest.mark.parametrize("source", [1, 99, -1, None, "x", True, 10**30, 0.5])
+@each_case("source", [1, 99, -1, None, "x", True, 10**30, 0.5])
 def test_a_wrong_number_is_forgiven_where_one_message_alone_has_the_words(source: Any) -> None:
     assert [
         each.sequence for each in parse_revision(noted(fact("Ada", source, "My name is Ada")), LINES, {}).items
@@ -198,7 +199,7 @@ def test_a_wrong_number_is_forgiven_where_one_message_alone_has_the_words(source
     assert parse_revision(noted(fact("Ada", 1, "My name is Ada")), twice, {}).items == []
 
 
-@pytest.mark.parametrize("source", [0, "0", "[0]", "message 0", 0.0])
+@each_case("source", [0, "0", "[0]", "message 0", 0.0])
 def test_a_number_may_be_written_as_a_text(source: Any) -> None:
     (item,) = parse_revision(noted(fact("Ada", source, "Ada")), LINES, {}).items
     assert item.sequence == 0
@@ -448,7 +449,7 @@ def test_the_extractive_writer_keeps_the_language(memory: SupabaseMemory, texts:
 GOOD = '{"summary": "s", "facts": [{"text": "Ada", "source": 0, "quote": "Ada"}]}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         GOOD,
@@ -1238,7 +1239,7 @@ def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     assert memory.conversation(**WHERE).board.read().unlisted == 0
 
 
-@pytest.mark.parametrize("tokens", [0, 1, 2, 5])
+@each_case("tokens", [0, 1, 2, 5])
 def test_a_summary_is_shortened_to_any_number_of_tokens(tokens: int) -> None:
     for text in ("\U0001f600", "\U0001f600" * 50, "窯" * 300, "Glaze A. " * 100):
         assert count_tokens(shorten_to_tokens(text, tokens)) <= tokens

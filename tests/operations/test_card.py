@@ -8,11 +8,10 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
-
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 from langchain_supabase_memory.operations.boards.html import board_card
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, SENTENCES_FIRST, BoardItemKind
+from tests.each_case import each_case
 
 TIME = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = TIME + timedelta(days=4, hours=1)
@@ -82,9 +81,7 @@ def styles(given: dict[str, str]) -> dict[str, str]:
     return dict(each.split(":", 1) for each in given.get("style", "").split(";") if each)
 
 
-@pytest.mark.parametrize(
-    "text", [NASTY, '" onmouseover="alert(1)', "'><svg onload=alert(1)>", "</section></div>", "\u202e"]
-)
+@each_case("text", [NASTY, '" onmouseover="alert(1)', "'><svg onload=alert(1)>", "</section></div>", "\u202e"])
 def test_nothing_that_was_said_is_markup(text: str) -> None:
     shown = Card(board_card(full(text)))
     assert {tag for tag, _ in shown.elements} <= {"section", "div", "span", "ul", "li", "br", "s", "time"}
@@ -137,7 +134,7 @@ def contrast(text: str, page: str, opacity: float) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "page"),
     [
         ("#000000", "#ffffff"),
@@ -166,7 +163,7 @@ def test_headings_are_headings() -> None:
     assert shown.elements[0][1]["aria-label"] == "Board of text"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_all_evidence_is_in_sight(kind: BoardItemKind) -> None:
     made = item(
         kind, "Budget", quote="we have 4,200 euros", sequences=[3, 7, 12], last_seen_at=LATER, superseded_at=LATER,
@@ -202,7 +199,7 @@ def test_a_time_elsewhere_is_told_in_utc() -> None:
     assert "2026-03-02 09:00" in html
 
 
-@pytest.mark.parametrize(("unlisted", "said"), [(1, "1 more item is on the board"), (1_200, "1,200 more items are on")])
+@each_case(("unlisted", "said"), [(1, "1 more item is on the board"), (1_200, "1,200 more items are on")])
 def test_what_is_not_listed_is_counted(unlisted: int, said: str) -> None:
     assert said in board_card(board(item("fact", "x"), unlisted=unlisted))
     assert "not listed" not in board_card(board(item("fact", "x")))

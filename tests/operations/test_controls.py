@@ -39,6 +39,7 @@ from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.prompts import avoid_topics_prompt, summary_prompt
 from tests.chat_models import ScriptedModel, says
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -617,7 +618,7 @@ def mentions(sql: psycopg.Connection[Any]) -> Mentions:
     return mentions
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "topic", "language", "expected"),
     [
         ("She is divorcing him.", "divorce", None, True),

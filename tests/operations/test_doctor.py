@@ -21,6 +21,7 @@ from langchain_supabase_memory.memory.doctor import database as of_database
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
 from tests.counting import CountingTransport
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.examining import found
 from tests.services.data_api import token
@@ -249,7 +250,7 @@ def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None
         assert changed(memory) == {"pgvector": "red"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("version", "indexed", "state"),
     [("0.8.4", True, "green"), ("0.8.10", True, "green"), ("0.8.3", True, "yellow"), ("0.8", True, "yellow"),
      ("0.7.4", False, "green"), ("0.6.2", False, "red"), ("1.0.0-dev", True, "green")],
@@ -394,7 +395,7 @@ def test_a_writer_that_failed_is_red_until_it_answers_and_none_is_yellow(fresh: 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("apart", "state", "words"),
     [(0, "green", "agree"), (4, "green", "agree"), (30, "yellow", "behind"), (-30, "yellow", "ahead"),
      (600, "red", "10 minutes behind"), (-600, "red", "9 minutes ahead")],
@@ -420,7 +421,7 @@ def test_a_server_whose_clock_is_an_hour_off_is_red(fresh: str, hours: int, word
         assert words in found(memory)["clock"].text
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(0, "green"), (60, "green"), (61, "yellow"), (7200, "yellow")])
+@each_case(("seconds", "state"), [(0, "green"), (60, "green"), (61, "yellow"), (7200, "yellow")])
 def test_a_replica_that_is_far_behind_is_yellow(seconds: float, state: str) -> None:
     """`tests/sql/test_replicas.py` has a real one."""
     (made,) = of_database.replica(seconds)

@@ -29,6 +29,7 @@ from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.values import check_id, is_id
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 MIB: Final = 1_048_576
@@ -280,7 +281,7 @@ IDS: Final = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", IDS)
+@each_case("name", IDS)
 def test_sql_and_python_accept_the_same_ids(cluster: Cluster, own: str, name: str) -> None:
     statements = {
         "thread_id": "insert into memory.conversations (user_id, thread_id) values ('ids', %s)",

@@ -23,6 +23,7 @@ from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token, verified
 from tools.contract import every
 
@@ -172,7 +173,7 @@ def test_the_pack_of_another_conversation_is_refused(memory: SupabaseMemory) -> 
     assert memory.conversation("t").count() == 0
 
 
-@pytest.mark.parametrize("given", [{"limit": 0}, {"limit": 201}, {"limit": True}, {"after": 3}, {"from_sequence": -1}])
+@each_case("given", [{"limit": 0}, {"limit": 201}, {"limit": True}, {"after": 3}, {"from_sequence": -1}])
 def test_a_page_is_asked_for_in_numbers(given: dict[str, Any]) -> None:
     """It is met before anybody is asked: no server is at this address."""
     memory = SupabaseMemory.from_conn_string("postgresql://nobody@127.0.0.1:1/none", user_id="u")
@@ -204,7 +205,7 @@ def test_a_share_is_drawn_by_the_answer(conn_string: str, user_id: str) -> None:
     assert len(counts[2]) == 20
 
 
-@pytest.mark.parametrize("policy", [{"share": 2}, {"share": -1}, {"share": "all"}, {"max_age": timedelta(0)}])
+@each_case("policy", [{"share": 2}, {"share": -1}, {"share": "all"}, {"max_age": timedelta(0)}])
 def test_a_policy_that_is_none_is_refused(policy: Any) -> None:
     with pytest.raises(ConfigurationError):
         ManifestPolicy(**policy)
@@ -302,7 +303,7 @@ def test_usage_that_cannot_be_read_costs_no_answer(memory: SupabaseMemory, caplo
     assert SECRET not in caplog.text
 
 
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf")])
+@each_case("score", [float("nan"), float("inf"), -float("inf")])
 def test_a_score_that_is_no_number_counts_as_none(score: float) -> None:
     assert encoding.hundredths({"words": 0.25, "meaning": score, "rerank": 0.5}) == [25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50]
 

@@ -31,6 +31,7 @@ from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 
 QUESTION = "kiln glaze?"
@@ -393,13 +394,13 @@ def test_a_failure_is_said_once_counted_and_mended(filled: SupabaseMemory, caplo
     assert 'reranks_total{outcome="ordered"} 1.0' in counted
 
 
-@pytest.mark.parametrize("wrong", [3, "cohere", Backwards, {}], ids=str)
+@each_case("wrong", [3, "cohere", Backwards, {}], ids=str)
 def test_what_is_no_reranker_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="reranker"):
         SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", reranker=wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"candidates": 1}, {"candidates": 201}, {"candidates": 2.5}, {"seconds": 0}])
+@each_case("wrong", [{"candidates": 1}, {"candidates": 201}, {"candidates": 2.5}, {"seconds": 0}])
 def test_numbers_out_of_their_range_are_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
         RerankModel(backwards, **wrong)

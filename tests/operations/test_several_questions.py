@@ -24,6 +24,7 @@ from langchain_supabase_memory.operations.recall.query import LONGEST
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import says
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 
 TOPICS = ("kiln", "boat", "dog", "piano")
@@ -270,13 +271,13 @@ def test_a_reranker_judges_all_by_what_the_person_asked(memory: SupabaseMemory) 
     assert seen == ["kiln", "dog", "piano"]
 
 
-@pytest.mark.parametrize("wrong", [3, {}, str], ids=str)
+@each_case("wrong", [3, {}, str], ids=str)
 def test_what_is_no_model_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
         SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", expand=wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"queries": 0}, {"queries": 8}, {"characters": 0}, {"seconds": -1}])
+@each_case("wrong", [{"queries": 0}, {"queries": 8}, {"characters": 0}, {"seconds": -1}])
 def test_numbers_out_of_their_range_are_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
         ExpandModel(lambda _: [], **wrong)

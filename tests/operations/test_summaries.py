@@ -35,6 +35,7 @@ from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import ensure_ids, to_row
 from langchain_supabase_memory.operations import summaries
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 from tests.stepping import sent
@@ -503,7 +504,7 @@ NO_SUMMARY: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "reason"), NO_SUMMARY, ids=str)
+@each_case(("answer", "reason"), NO_SUMMARY, ids=str)
 def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception, reason: str) -> None:
     flow = summaries.summarize(KEY, replace(WHOLE, attempts=3))
     next(flow)
@@ -516,7 +517,7 @@ def test_what_is_no_summary_is_not_taken_for_one(answer: BaseMessage | Exception
     assert finish(flow, {"retry_at": "later"}) == SummaryResult(-1, [], 3, failed=reason)
 
 
-@pytest.mark.parametrize("said", ["", "word " * 60, "word " * 90])
+@each_case("said", ["", "word " * 60, "word " * 90])
 def test_a_summary_is_at_most_half_as_long_as_what_it_stands_for(said: str) -> None:
     flow = summaries.summarize(KEY, WHOLE)
     next(flow)
@@ -529,7 +530,7 @@ def test_a_summary_is_at_most_half_as_long_as_what_it_stands_for(said: str) -> N
     assert len(commit["p_content"]) <= ask.material.characters
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "I cannot eat nuts, said the user; the assistant noted it.",
@@ -629,8 +630,8 @@ def test_an_answer_that_is_too_long_is_condensed_and_then_cut() -> None:
     assert len(commit["p_content"]) <= 60
 
 
-@pytest.mark.parametrize("text", ["", "short", "One. Two. Three.", "x" * 99, "日本語。" * 30, "a\nb\n" * 40, "é" * 50])
-@pytest.mark.parametrize("characters", [1, 3, 4, 5, 10, 50])
+@each_case("text", ["", "short", "One. Two. Three.", "x" * 99, "日本語。" * 30, "a\nb\n" * 40, "é" * 50])
+@each_case("characters", [1, 3, 4, 5, 10, 50])
 def test_a_cut_text_is_never_longer_than_it_may_be(text: str, characters: int) -> None:
     cut = summaries.shorten(text, characters)
     assert len(cut) <= characters
@@ -686,7 +687,7 @@ def transcript(messages: Iterable[tuple[int, BaseMessage]], characters: int) -> 
     return [piece.text for piece in prompts.pieces(messages, characters)]
 
 
-@pytest.mark.parametrize("canary", CANARIES)
+@each_case("canary", CANARIES)
 def test_what_was_said_does_not_break_out_of_its_tags(canary: str) -> None:
     call = {"name": f"f{canary}", "args": {"q": canary}, "id": canary}
     messages = [

@@ -11,6 +11,7 @@ import pytest
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.recall.chunk_timeline import MOST, ChunkTimeline, chunk_timeline
 from langchain_supabase_memory.values import Chunk
+from tests.each_case import each_case
 
 BEGUN = datetime(2026, 9, 28, 8, tzinfo=UTC)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -143,7 +144,7 @@ def test_thousands_of_chunks_are_thinned() -> None:
     assert len(picture.svg) < 60_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("length", "wanted"),
     [
         (timedelta(minutes=5), ["28 Sep 08:00", "08:01", "08:02", "08:03", "08:04", "08:05"]),
@@ -158,7 +159,7 @@ def test_dates_are_round(length: timedelta, wanted: list[str]) -> None:
     assert dates(chunk_timeline([chunk(0, BEGUN), chunk(1, BEGUN + length)])) == wanted
 
 
-@pytest.mark.parametrize("first", [datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)])
+@each_case("first", [datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)])
 def test_times_at_the_end_of_the_calendar_can_be_drawn(first: datetime) -> None:
     assert stems(chunk_timeline([chunk(0, first), chunk(1, BEGUN)], [chunk(0, first, score=1)]))
     assert stems(chunk_timeline([chunk(0, first), chunk(1, first + timedelta(days=20))], [chunk(0, first, score=1)]))

@@ -17,6 +17,7 @@ from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations import turns
 from langchain_supabase_memory.values import Turn
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -293,7 +294,7 @@ def test_a_template_is_the_users() -> None:
     assert turns.turns_text(LISTED[:1], "no field") == "no field"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "template",
     [
         "{user_query.__class__}",

@@ -30,6 +30,7 @@ from langchain_supabase_memory.operations.work import Lease
 from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
 from langchain_supabase_memory.values import ConversationKey
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
@@ -1041,7 +1042,7 @@ def test_an_owner_pushes_in_before_nobody_by_sql_either(user_id: str, conn_strin
         assert connection.execute(find.encode(), [user_id]).fetchall() == [(-1,), (0,)]
 
 
-@pytest.mark.parametrize("role", ["anon", "authenticated", "service_role"])
+@each_case("role", ["anon", "authenticated", "service_role"])
 def test_nobody_calls_the_triggers_function(conn_string: str, role: str) -> None:
     with psycopg.connect(conn_string) as connection:
         connection.execute(f"set local role {role}".encode())

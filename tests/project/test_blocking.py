@@ -20,7 +20,7 @@ PACKAGE = ROOT / "langchain_supabase_memory"
 PROGRAMS = ("cli", "mcp")
 """What is a program of its own, and shares its event loop with nobody."""
 
-pytestmark = pytest.mark.timeout(400)  # dozens of processes, on a machine that may be busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]  # dozens of processes, on a machine that may be busy
 
 Run = Callable[..., list[dict[str, Any]]]
 

@@ -32,6 +32,7 @@ from langchain_supabase_memory import SupabaseMemory, errors
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 from tools import first_agent, pages, site
 
@@ -98,12 +99,12 @@ def fenced(language: str) -> list[str]:
 
 
 FILES = [text for text in fenced("python") if text.startswith("# myapp/")]
-each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+each_page = each_case("page", PAGES.values(), ids=PAGES)
 
 BESIDE = [ROOT / "CHANGELOG.md", ROOT / "sql" / "README.md", *sorted((ROOT / "examples").rglob("README.md"))]
 LINKING = {page.name: page for page in [*PAGES.values(), *map(_page, BESIDE)]}
 """The pages, and what is read beside them."""
-each_that_links = pytest.mark.parametrize("page", LINKING.values(), ids=LINKING)
+each_that_links = each_case("page", LINKING.values(), ids=LINKING)
 
 
 @pytest.fixture(scope="module")

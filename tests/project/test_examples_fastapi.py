@@ -20,7 +20,10 @@ from tests.services.examples import EXAMPLES, copied, started
 from tests.services.postgres import Cluster, free_port
 from tests.services.project import PUBLISHABLE, Project
 
-pytestmark = pytest.mark.timeout(300)  # a server and, once, a database start first, on a machine that may be busy
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+]  # a server and, once, a database start first, on a machine that may be busy
 
 USERS = {"maya": "My kiln shows E-47.", "noor": "My loom is of birch."}
 QUESTIONS = {"maya": "What does my kiln show?", "noor": "What is my loom of?"}
@@ -145,6 +148,7 @@ async def test_who_is_not_signed_in_is_refused(of_project: str, project: Project
         assert (await http.post("/sign-in/maya")).status_code == 404  # it is for a look without an account
 
 
+@pytest.mark.postgres  # its own process starts it
 async def test_without_an_account_it_keeps_users_apart_too_and_remembers_after_a_restart(tmp_path: Path) -> None:
     async def tokens(url: str) -> dict[str, str]:
         async with httpx.AsyncClient(base_url=url, timeout=60) as http:

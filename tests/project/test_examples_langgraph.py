@@ -25,7 +25,7 @@ from tests.services.examples import EXAMPLES, copied, started
 from tests.services.postgres import Cluster, free_port
 from tests.services.project import Project
 
-pytestmark = pytest.mark.timeout(300)  # a server starts first, on a machine that may be busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # a server starts first, on a machine that may be busy
 
 Connect = Callable[[str | None], LangGraphClient]
 

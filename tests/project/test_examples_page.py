@@ -22,7 +22,7 @@ from tests.services.examples import EXAMPLES, copied, started
 from tests.services.postgres import Cluster, free_port
 from tests.services.project import PUBLISHABLE, Project
 
-pytestmark = pytest.mark.timeout(300)  # a server starts first, on a machine that may be busy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # a server starts first, on a machine that may be busy
 
 SERVICES = Path(__file__).parents[1] / "services"
 

@@ -11,6 +11,7 @@ import pytest
 
 from langchain_supabase_memory import SupabaseMemory
 from tests import needs
+from tests.each_case import each_case
 from tests.project import test_examples_page
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster, packaged
@@ -58,7 +59,7 @@ def signs() -> str:
     return token("anon")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("function", "parts"),
     [
         (makes_a_cluster, {"postgres"}), (makes_one_further_down, {"postgres"}), (asks_for_a_fixture, {"data_api"}),
@@ -71,7 +72,7 @@ def test_what_a_function_starts_is_read_from_its_code(function: Callable[..., An
     assert needs._started(function) == parts
 
 
-@pytest.mark.parametrize("module", [test_live, test_replicas])
+@each_case("module", [test_live, test_replicas])
 def test_what_a_modules_own_fixtures_start_is_found(module: Any) -> None:
     found = [getattr(each, "_fixture_function", None) for each in vars(module).values()]
     assert frozenset().union(*(needs._started(each) for each in found if each is not None))
@@ -82,7 +83,7 @@ def test_a_program_that_a_file_names_is_found_by_where_it_lies() -> None:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("program", sorted(needs.PROGRAMS))
+@each_case("program", sorted(needs.PROGRAMS))
 def test_a_pure_test_cannot_start_a_server(program: str) -> None:
     with pytest.raises(RuntimeError, match=f"is marked pure, and starts {program}"):
         subprocess.run([program, "--version"], check=False)

@@ -10,6 +10,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.each_case import each_case
+
 pytestmark = pytest.mark.postgres
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +21,7 @@ COLUMNS = 96
 WORDS = 1_000
 """Five minutes, at two hundred words a minute: text, code and output."""
 
-each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+each_notebook = each_case("path", NOTEBOOKS, ids=lambda path: path.name)
 
 
 def text(output: Any) -> str:
@@ -36,8 +38,9 @@ def shown(notebook: Any) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@each_notebook
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_the_notebook_runs_and_shows_what_it_shows(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     committed = shown(notebook)

@@ -14,6 +14,7 @@ import pytest
 
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
+from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +157,7 @@ def breakable(migrated: str) -> Iterator[psycopg.Connection]:
         connection.rollback()
 
 
-@pytest.mark.parametrize("place", ["supabase", "supabase with legacy grants", "plain postgres", "partitions"])
+@each_case("place", ["supabase", "supabase with legacy grants", "plain postgres", "partitions"])
 def test_the_catalog_holds_no_fault(cluster: Cluster, place: str) -> None:
     plain = place == "plain postgres"
     name = cluster.create_database(supabase=not plain, legacy_grants="legacy" in place)

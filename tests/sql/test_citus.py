@@ -27,6 +27,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from tests.converse import Caller, converse
+from tests.each_case import each_case
 from tests.examining import found
 from tests.services.citus import CitusCluster
 from tests.services.postgres import Cluster
@@ -93,7 +94,7 @@ def test_the_release_is_known_by_one_checksum() -> None:
     assert script.current().code in made["functions_and_access"]
 
 
-@pytest.mark.parametrize("beside", [{"partitions": 4}, {"realtime": True}])
+@each_case("beside", [{"partitions": 4}, {"realtime": True}])
 def test_what_citus_cannot_be_beside_is_refused_before_anything_is_asked(beside: Any) -> None:
     with pytest.raises(ConfigurationError, match="On Citus there are no partitions"):
         migrate("postgresql://nobody@127.0.0.1:1/nothing", citus=True, **beside)

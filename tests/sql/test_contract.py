@@ -21,12 +21,13 @@ import pytest
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import DatabaseError, from_code
 from tests.converse import Caller, converse
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 from tools.contract import PREFIX, Contract, Field, FormError, every, parse
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = every()
-each_function = pytest.mark.parametrize("name", sorted(FUNCTIONS))
+each_function = each_case("name", sorted(FUNCTIONS))
 
 _CATALOG = """
 select p.oid::regproc::text, p.pronamespace::regnamespace::text || '.' || p.proname, coalesce(p.proargnames, '{}'),
@@ -411,7 +412,7 @@ def test_a_comment_is_read() -> None:
     assert contract.errors == {"PT404": "there is none."}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("right", "wrong"),
     [
         (PREFIX, ""),
@@ -437,7 +438,7 @@ def test_a_comment_that_is_out_of_form_is_refused(right: str, wrong: str) -> Non
 RIGHT = {"a": ["x"], "b": [1, None], "c": [{"d": None}]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("document", "faults", "unseen"),
     [
         (RIGHT, set(), set()),

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,7 +212,7 @@ create or replace function public.memory_schema() returns jsonb language sql as 
 """
 
 
-@pytest.mark.parametrize("code", ["the same", "another"])
+@each_case("code", ["the same", "another"])
 def test_the_trigger_outlives_an_upgrade(cluster: Cluster, code: str) -> None:
     name = cluster.migrated_database()
     cluster.execute(forgetting(), database=name)

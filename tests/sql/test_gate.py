@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.counting import SHORT_ONES, Cost, CountingTransport
+from tests.each_case import each_case
 from tests.services.postgres import Cluster
 from tests.verbs import OF_A_CONVERSATION, OF_A_DATABASE, WORDS, Subject
 
@@ -75,7 +76,7 @@ def transport(cluster: Cluster) -> Iterator[CountingTransport]:
         cluster.execute("select pg_reload_conf()", superuser=True)
 
 
-@pytest.mark.parametrize("verb", [*OF_A_DATABASE, *OF_A_CONVERSATION])
+@each_case("verb", [*OF_A_DATABASE, *OF_A_CONVERSATION])
 def test_a_verb_costs_no_more_than_it_did(transport: CountingTransport, verb: str) -> None:
     # Without a model nothing is summarized on the way.
     memory = SupabaseMemory(transport, user_id="u", model=None)
@@ -147,7 +148,7 @@ def grown(transport: CountingTransport) -> CountingTransport:
     return transport
 
 
-@pytest.mark.parametrize("verb", FLAT)
+@each_case("verb", FLAT)
 def test_a_verb_costs_the_same_in_a_conversation_of_twenty_times_the_length(
     grown: CountingTransport, verb: str
 ) -> None:

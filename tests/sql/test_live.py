@@ -15,6 +15,7 @@ from langchain_supabase_memory.adapters.schema import files
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import MigrationConflictError
 from tests.cli.running import run
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.examining import found
 from tests.services.decoding import Change, Slot
@@ -227,7 +228,7 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
         assert found(memory)["live"].state == "green"
 
 
-@pytest.mark.parametrize("schema", ["memory", "memory_private"])
+@each_case("schema", ["memory", "memory_private"])
 def test_a_publication_of_a_whole_schema_is_refused_on_and_off(decoding: Cluster, schema: str) -> None:
     name = decoding.create_database()
     conn_string = decoding.conn_string(name)

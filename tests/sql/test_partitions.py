@@ -24,6 +24,7 @@ from langchain_supabase_memory.operations.recall import summaries as summary_rec
 from langchain_supabase_memory.values import Scope
 from tests.cli.running import run
 from tests.converse import Caller, converse
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.sql.test_catalog import faults
 from tests.sql.test_schema import dump, newer_release, structure
@@ -321,7 +322,7 @@ def test_tables_that_are_there_stay_as_they_are(cluster: Cluster) -> None:
     assert before == (structure(cluster, plain), structure(cluster, parted))
 
 
-@pytest.mark.parametrize("count", [-1, 0, 1, 65])
+@each_case("count", [-1, 0, 1, 65])
 def test_a_number_that_cannot_be_is_refused(cluster: Cluster, count: int) -> None:
     with pytest.raises(ConfigurationError, match=f"2 to 64 partitions, not {count}"):
         migrate(cluster.conn_string(), partitions=count)

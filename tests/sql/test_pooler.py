@@ -17,6 +17,7 @@ from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
 from langchain_supabase_memory.adapters.transports.postgres import _sql
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, connection_failed
 from langchain_supabase_memory.settings import NO_RETRY
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.examining import installed
 from tests.services.pooler import Pooler
@@ -167,7 +168,7 @@ def test_what_a_pooler_does_not_take_is_said(cluster: Cluster, database: str, mo
             installed(memory)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "FATAL: Tenant or user not found",

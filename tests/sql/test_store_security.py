@@ -16,6 +16,7 @@ from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import AccessError, InvalidInputError, PermissionDeniedError
 from langchain_supabase_memory.flow import Call
 from tests.conftest import Door
+from tests.each_case import each_case
 from tests.long_term.test_store import Words
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -194,7 +195,7 @@ FOR_A_STRANGER = {
 FOR_THE_OWNER = {"look": "1 rows", "look at vectors": "1 rows", "change": "1 rows", "take": "42501", "empty": "42501"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("role", "subject", "expected"),
     [
         ("authenticated", STRANGER, FOR_A_STRANGER),

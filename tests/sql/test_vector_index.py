@@ -91,10 +91,11 @@ def questions(connection: psycopg.Connection, user: str, size: int) -> list[list
 
 
 def brute_force(connection: psycopg.Connection, user: str, vector: list[float], more: str = "") -> list[int]:
+    """The nearest, of every row: the index is of another type."""
     rows = connection.execute(
         "select e.place from memory.chunk_embeddings e join memory.working_memory_chunks k"
         f" using (user_id, conversation_id, place, part) where e.user_id = %s {more}"
-        " order by (e.embedding::text)::extensions.vector operator(extensions.<#>) %s::extensions.vector limit 10".encode(),
+        " order by e.embedding::extensions.vector operator(extensions.<#>) %s::extensions.vector limit 10".encode(),
         [user, json.dumps(vector)],
     ).fetchall()
     return [row[0] for row in rows]

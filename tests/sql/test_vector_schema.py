@@ -21,6 +21,7 @@ from langchain_supabase_memory.errors import (
     SchemaError,
     SchemaOutdatedError,
 )
+from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.examining import found, installed
 from tests.services.data_api import DataApi, token
@@ -123,7 +124,7 @@ def test_everything_with_vectors_works_by_both_doors(
             assert connection.execute("select content from match_documents('[1,0,0]')").fetchone() == ("theirs",)
 
 
-@pytest.mark.parametrize("again", [migrate, ensure])
+@each_case("again", [migrate, ensure])
 def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callable[[str], object]) -> None:
     name = cluster.create_database()
     address = cluster.conn_string(name)
@@ -182,7 +183,7 @@ def test_a_script_for_the_wrong_place_names_the_right_one(cluster: Cluster, tmp_
             assert f"supabase-memory sql --vector-schema {named} " in str(caught.value.diag.message_hint)
 
 
-@pytest.mark.parametrize("name", ['a"b', "a'b", "a$b", "100%", "a{{code}}", "a\nb", "", "é" * 32])
+@each_case("name", ['a"b', "a'b", "a$b", "100%", "a{{code}}", "a\nb", "", "é" * 32])
 def test_a_name_that_would_break_the_functions_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot be used in a schema that is called"):
         script.text(name)

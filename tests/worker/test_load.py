@@ -18,7 +18,7 @@ from langchain_supabase_memory.worker import WorkerPolicy
 from tests import worker_process
 from tests.worker_process import POLICIES, Setup
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 CONVERSATIONS: Final = 1000
 TURNS: Final = 10

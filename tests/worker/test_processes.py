@@ -31,7 +31,7 @@ from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.worker_process import FUNCTIONS, POLICIES, Plug, Setup, link
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 LEASE: Final = 2.0
 LIFE: Final = 4.0

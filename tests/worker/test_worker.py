@@ -39,6 +39,7 @@ from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from langchain_supabase_memory.worker.rate_limits import RateLimiter
 from langchain_supabase_memory.worker.wake import Wake
 from tests.chat_models import ScriptedModel
+from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.examining import found
 from tests.services.data_api import DataApi, token
@@ -1208,7 +1209,7 @@ async def test_a_name_that_is_given_is_shown(place: Place, kept: Keep) -> None:
         assert (await memory.work.aqueue()).leases == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "settings",
     [
         {"concurrency": 0},
