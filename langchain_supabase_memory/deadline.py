@@ -158,7 +158,7 @@ def within(seconds: float, function: Callable[[], T]) -> T:
 
     Raises:
         TimeoutError: It took longer.
-        BrokenOffError: It ended by what is no `Exception`.
+        InterruptedCallError: It ended by what is no `Exception`.
         Exception: What it raises.
     """
     done: list[T] = []
@@ -193,7 +193,7 @@ async def in_thread(function: Callable[[], T]) -> T:
         What it returns.
 
     Raises:
-        BrokenOffError: It ended by what is no `Exception`.
+        InterruptedCallError: It ended by what is no `Exception`.
         Exception: What it raises.
     """
     loop = asyncio.get_running_loop()
@@ -226,7 +226,7 @@ async def awithin(seconds: float, call: Awaitable[T]) -> T:
 
     Raises:
         TimeoutError: It took longer.
-        BrokenOffError: It ended by what is no `Exception`.
+        InterruptedCallError: It ended by what is no `Exception`.
         Exception: What it raises.
     """
     task = asyncio.create_task(_unbroken(call))

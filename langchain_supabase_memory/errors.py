@@ -324,7 +324,7 @@ _CODES: Final[dict[str, _Meaning]] = {
     ),
     "PGRST125": _NO_API,  # no such path
     "PGRST202": _Meaning(SchemaMissingError),  # no such function
-    "PGRST301": _Meaning(AuthenticationError),  # token not valid; see `of_token`
+    "PGRST301": _Meaning(AuthenticationError),  # token not valid; see `token_error`
     "PGRST302": _Meaning(AuthenticationError),  # no anonymous access
     "PGRST303": _Meaning(AuthenticationError),  # claims not valid
     "PT400": _Meaning(InvalidInputError),  # raised by our own functions

@@ -145,7 +145,7 @@ class ContextBudget:
         return 0.8 if self.about_characters < _SMALL else 0.7
 
     @property
-    def history_share_floor(self) -> ContextBudget:
+    def without_recalled(self) -> ContextBudget:
         """What of it is left for the summary and the recent messages where something is recalled."""
         left = 1 - self.recalled_share
         if self.tokens is not None:

@@ -370,7 +370,7 @@ def _prepared(name: str, call: Callable[[Conversation], Any]) -> None:
 
 for _name, _about in {
     "read": lambda prepared: prepared.aread(last=3),
-    "reinstate": lambda prepared: prepared.areinstate(["none"]),
+    "reinstate": lambda prepared: prepared.superseded.areinstate(["none"]),
     "info": lambda prepared: prepared.ainfo(),
     "update": lambda prepared: prepared.aupdate(title="A kiln", metadata={"color": "blue"}),
     "count": lambda prepared: prepared.acount(),
@@ -830,9 +830,9 @@ async def inspector(place: Place) -> None:
             await http.get(f"/conversation/message{asked}&number=1", headers={"hx-request": "true"})
             await http.get(f"/conversation/messages{asked}&first=0&last=1", headers={"hx-request": "true"})
             await http.get(f"/recall{asked}&q=kiln")
-            gate = app.state.inspected.gate
+            gate = app.state.inspected.sessions
             form = {
-                "mark": gate.mark(str(http.cookies.get(gate.cookie))),
+                "mark": gate.form_token(str(http.cookies.get(gate.cookie))),
                 "pin": item,
                 "item": item,
                 "text": "By hand.",
@@ -866,7 +866,7 @@ async def _followed(app: Any, query: str, cookie: str) -> None:
     async with asyncio.TaskGroup() as group:
         following = group.create_task(app({**scope, **more}, receive, send))
         await heard.wait()
-        await app.state.inspected.beat.wait()
+        await app.state.inspected.notifier.wait()
         following.cancel()
 
 

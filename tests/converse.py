@@ -357,7 +357,7 @@ def _work(call: Caller) -> None:
     call("request", thread_id="studio", priority=1)
     call("request", thread_id="nowhere")
     call("status", thread_id="studio")
-    first, second = call("worker_claim", worker="w1", limit=2, debounce_seconds=0)
+    first, second = call("worker_claim", worker="w1", limit=2, settle_seconds=0)
     lease = {name: first[name] for name in ("user_id", "conversation_id", "token")}
     assert call("worker_heartbeat", leases=[lease]) == [first["token"]]
     drafted = {**lease, "position": first["position"], "digest": "d", "answer": "A kiln."}
@@ -369,7 +369,7 @@ def _work(call: Caller) -> None:
     assert call("worker_finish", **ended, **failed, retry_seconds=0)["outcome"] == "retry"
     assert call("worker_finish", **ended)["outcome"] == "lost"
     call("status")
-    again = next(each for each in call("worker_claim", worker="w2", limit=9, debounce_seconds=0) if each["drafts"])
+    again = next(each for each in call("worker_claim", worker="w2", limit=9, settle_seconds=0) if each["drafts"])
     assert again["conversation_id"] == first["conversation_id"]
     served = {name: again[name] for name in ("user_id", "conversation_id", "token", "position")}
     assert call("worker_finish", **served, served=True)["outcome"] == "done"
@@ -378,7 +378,7 @@ def _work(call: Caller) -> None:
 
 def _give_up(call: Caller) -> None:
     call("append", thread_id="studio", messages=rows([HumanMessage("And now?", id="m9")]))
-    (claimed,) = call("worker_claim", worker="w1", limit=9, debounce_seconds=0)
+    (claimed,) = call("worker_claim", worker="w1", limit=9, settle_seconds=0)
     ended = {name: claimed[name] for name in ("user_id", "conversation_id", "token", "position")}
     assert call("worker_finish", **ended, error="Timeout", max_attempts=1)["outcome"] == "dead"
     call("worker_queue")

@@ -79,10 +79,10 @@ class Subject:
         return self._handle.read(last=20)
 
     def turns_last_10(self, n: int) -> object:
-        return self._handle.turns(last=10)
+        return self._handle.turns.list(last=10)
 
     def turn(self, n: int) -> object:
-        return self._handle.turn(self.size // 4)
+        return self._handle.turns.get(self.size // 4)
 
     def resolve(self, n: int) -> object:
         return self._handle.resolve("What was the second one?")
@@ -97,10 +97,10 @@ class Subject:
         return self._handle.find(f"{self.size // 2} the kiln", around=1)
 
     def board(self, n: int) -> object:
-        return self._handle.board()
+        return self._handle.board.read()
 
     def status(self, n: int) -> object:
-        return self._handle.status()
+        return self._handle.work.status()
 
     @property
     def _handle(self) -> Any:

@@ -42,7 +42,7 @@ class SummaryWriter(Protocol):
 
 
 Summarizer: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | SummaryWriter | str"
-"""A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `Writer`.
+"""A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `SummaryWriter`.
 
 Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
 
@@ -97,7 +97,7 @@ class SummaryModel:
 
     @property
     def is_model(self) -> bool:
-        """Whether it is a model that is asked; a `Writer` takes this machine's time alone."""
+        """Whether it is a model that is asked; a `SummaryWriter` takes this machine's time alone."""
         return self._writer is None
 
     def answer(self, ask: Ask) -> BaseMessage:

@@ -104,7 +104,7 @@ def load_context(
         MigrationConflictError: What is stored was embedded by another model than is at hand.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    within = policy.for_budget(budget if recalling is None else budget.history_share_floor)
+    within = policy.for_budget(budget if recalling is None else budget.without_recalled)
     ask = ContextRequest(key, budget, within, current, branch, lineage, pending, retention, recalling)
     pack = yield from ask.load()
     if not prepared:

@@ -312,7 +312,7 @@ class Services(Unpicklable):
         check_settings(policy=policy)
         budget = self.settings.budget
         # Beside what is recalled a pack has less room for what stays verbatim.
-        budget = budget if self.settings.recall is None else budget.history_share_floor
+        budget = budget if self.settings.recall is None else budget.without_recalled
         return (policy or self.settings.policy).for_budget(budget)
 
     def health(self) -> Health:

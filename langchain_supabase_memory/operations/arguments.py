@@ -74,5 +74,5 @@ def check_actor(actor: str) -> str:
     """
     name = sanitizer.clean(actor).strip() if isinstance(actor, str) else ""
     if not name:
-        raise InvalidInputError("Nobody is named.", hint='Say who does it: by="ana", for example.')
+        raise InvalidInputError("Nobody is named.", hint='Say who does it: actor="ana", for example.')
     return name[:200]

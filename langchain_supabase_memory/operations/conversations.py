@@ -95,7 +95,7 @@ def append(
         manifest: What stood in the prompt that they answer, within its size.
 
     Raises:
-        ElsewhereError: With `branch`, another one is stored than was thought; nothing was stored.
+        OtherConversationError: With `branch`, another one is stored than was thought; nothing was stored.
     """
     listed = codec.check_messages(messages)
     times = _times(created_at, len(listed))

@@ -70,7 +70,7 @@ def ask_with_retries(
         schema: A JSON schema of the answer.
 
     Raises:
-        NoAnswerError: None of the answers was one; it says why, in a word.
+        ModelAnswerError: None of the answers was one; it says why, in a word.
         SupabaseMemoryError: There is no writer.
     """
     reason = ""

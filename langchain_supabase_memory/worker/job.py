@@ -172,7 +172,7 @@ async def _attempt(
             return result
         if result.failed is not None:
             done.failed[duty] = result.failed
-        if not result.overtaken:
+        if not result.conflict:
             return result
     done.conflict = True
     return result

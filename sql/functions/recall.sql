@@ -807,7 +807,7 @@ begin
       as %L $make$, v_each.name,
       '#variable_conflict use_column' || chr(10) || 'declare' || chr(10) || (
         select string_agg(
-          format('v_%s constant %s := p_query.%1$s;', split_part(f, ' ', 1), split_part(f, ' ', 2)), chr(10))
+          format('v_%s constant %s := p_query.%1$s;', split_part(f, ' ', 1), substr(f, strpos(f, ' ') + 1)), chr(10))
         from unnest(v_fields) f)
         || chr(10) || 'begin return query ' || memory_private.ranking_sql(v_each.candidates, v_each.is_rrf) || '; end');
   end loop;

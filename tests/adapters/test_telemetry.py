@@ -202,10 +202,10 @@ def test_a_memory_does_without_the_optional_packages() -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None; sys.modules['prometheus_client'] = None\n"
         "from langchain_supabase_memory.adapters.telemetry import tracing\n"
-        "from langchain_supabase_memory.memory import watch\n"
+        "from langchain_supabase_memory.memory import instrumentation\n"
         "from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS\n"
         "from langchain_supabase_memory.flow import call\n"
-        "print(watch.run(call('memory_schema', {}), lambda _: 'done', NO_METRICS), tracing._tracer())"
+        "print(instrumentation.run(call('memory_schema', {}), lambda _: 'done', NO_METRICS), tracing._tracer())"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["done", "None"]
@@ -315,7 +315,7 @@ async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemoryS
     await seen(conversation.recall, "which kiln")
     await seen(conversation.context, "And now?", query="which kiln")
     found = by_name(spans)
-    operations = {f"supabase_memory.{verb}" for verb in ("append", "summarize", "index", "recall", "context")}
+    operations = {f"supabase_memory.{verb}" for verb in ("append", "summarize", "index_messages", "recall", "context")}
     steps = {"memory_append", "memory_pending", "memory_recall", "memory_context", "supabase_memory.embed"}
     assert operations | steps <= set(found)
     for name in operations:

@@ -44,8 +44,8 @@ def test_a_program_reads_json(fresh: str) -> None:
     code, output = run("doctor", "--database-url", fresh, "--json")
     assert code == 0
     findings = json.loads(output)
-    assert {"name": "dead work", "state": "green", "words": "Nothing was given up.", "next_action": None} in findings
-    assert all(set(each) == {"name", "state", "words", "next_action"} for each in findings)
+    assert {"name": "dead work", "state": "green", "text": "Nothing was given up.", "next_action": None} in findings
+    assert all(set(each) == {"name", "state", "text", "next_action"} for each in findings)
     assert piped("doctor", "--database-url", fresh + "_none", "--json").returncode == 1
 
 

@@ -478,7 +478,7 @@ async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(door: Door,
         await door(door.service.conversation(**where).append, talk())
         flow = writing(ConversationKey("t", owner, "default"), [new("fact", f"Of {owner}")])
         await (door.service.arun(flow) if door.color == "async" else _awaited(door.service.run(flow)))
-        await door(door.service.conversation(**where).board.add, "fact", f"Own of {owner}", by="maya")
+        await door(door.service.conversation(**where).board.add, "fact", f"Own of {owner}", actor="maya")
     bearer = door.as_token(token(user_id=user_id))
     pack = await door(bearer.conversation("t").context, "And?", budget=MIDDLE, policy=BACKGROUND)
     assert [each.text for each in pack.board.items] == [f"Own of {user_id}", f"Of {user_id}"]

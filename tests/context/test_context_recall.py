@@ -556,4 +556,4 @@ def test_of_a_small_budget_recall_has_a_larger_share() -> None:
         (ContextBudget(characters=2_000, recalled=0.5), 0.5),
     ):
         assert budget.recalled_share == share
-    assert ContextBudget(characters=2_000).history_share_floor.characters == 399
+    assert ContextBudget(characters=2_000).without_recalled.characters == 399

@@ -161,7 +161,7 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
     budget = ContextBudget(characters=1500)
     before = await door(conversation.coverage, budget=budget)
     assert [each.state for each in before.ranges] == ["omitted", "forgotten", "omitted", "verbatim"]
-    assert before.of(0) == CoveredRange(0, 6, "omitted", None, BEYOND)
+    assert before.range_of(0) == CoveredRange(0, 6, "omitted", None, BEYOND)
     assert not before.complete
 
     await door(conversation.summaries.make, policy=policy, model=summary)
@@ -179,9 +179,9 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
     # Where the budget has room for everything, all is verbatim, and covered none the less.
     whole = await door(conversation.coverage, budget=ContextBudget(characters=20_000))
     assert {each.state for each in whole.ranges} == {"verbatim", "forgotten"}
-    assert whole.of(0).segment == 1
+    assert whole.range_of(0).segment == 1
     with pytest.raises(KeyError):
-        whole.of(60)
+        whole.range_of(60)
 
 
 async def test_it_makes_no_summary(door: Door, user_id: str) -> None:

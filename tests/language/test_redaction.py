@@ -672,11 +672,11 @@ async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
     secret = canary()
     conversation = memory.conversation("t")
     await door(conversation.append, [HumanMessage("One."), AIMessage("Two."), HumanMessage("Three.")])
-    added = await door(conversation.board.add, "fact", f"The key is {secret}.", by="ana")
-    await door(conversation.board.edit, added, by="ana", text=f"The key was {secret}.")
-    await door(conversation.board.edit_summary, f"About the key {secret}.", by="ana")
+    added = await door(conversation.board.add, "fact", f"The key is {secret}.", actor="ana")
+    await door(conversation.board.edit, added, actor="ana", text=f"The key was {secret}.")
+    await door(conversation.board.edit_summary, f"About the key {secret}.", actor="ana")
     (segment,) = (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
-    await door(conversation.summaries.edit, segment, f"They speak of {secret}.", by="ana")
+    await door(conversation.summaries.edit, segment, f"They speak of {secret}.", actor="ana")
     store = SupabaseStore(memory)
     value = {"text": f"my key: {secret}", "password": "hunter2", "count": 3, "tags": [secret]}
     await door(store.put, ("notes",), "k", value)

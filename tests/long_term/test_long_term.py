@@ -992,7 +992,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
     (ana,) = [each for each in board.items if "Ana" in each.text]
     now: list[str] = []
     if how == "deleted":
-        await door(conversation.board.delete, ana, by="maya")
+        await door(conversation.board.delete, ana, actor="maya")
     elif how == "superseded":
         await door(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
         await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
@@ -1002,7 +1002,7 @@ async def test_what_the_board_takes_back_is_withdrawn(
     elif how == "edited message":
         await door(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
     elif how == "edited item":
-        await door(conversation.board.edit, ana, text="Ana's home is Iloilo", by="maya")
+        await door(conversation.board.edit, ana, text="Ana's home is Iloilo", actor="maya")
         now = ["Ana's home is Iloilo"]
     else:
         sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])

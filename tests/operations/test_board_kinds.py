@@ -97,7 +97,7 @@ def test_the_database_takes_these_kinds_and_states_and_no_others(conn_string: st
         assert taken["kind"] == {*BOARD_KINDS}, "see sql/tables/0004_boards.sql"
         assert taken["state"] == {state for each in BOARD_KINDS.values() for state in each.states}
         for each in BOARD_KINDS.values():
-            ask = "select memory_private.item_states(%(kind)s), memory_private.is_name(%(kind)s)"
+            ask = "select memory_private.item_states(%(kind)s), memory_private.is_name_kind(%(kind)s)"
             assert connection.execute(ask, {"kind": each.kind}).fetchone() == ([*each.states], each.is_name)
 
 

@@ -627,7 +627,7 @@ def test_a_board_is_read_asked_for_and_committed() -> None:
     )
     with pytest.raises(StopIteration) as stopped:
         sent(flow, {"committed": False, "through_sequence": 4})
-    assert stopped.value.value.overtaken
+    assert stopped.value.value.conflict
 
 
 def test_only_what_is_due_is_revised() -> None:
@@ -667,7 +667,7 @@ async def test_two_revisers_at_once_make_one_revision(door: Door, user_id: str) 
 
     outer = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(meanwhile))
     result = await door(outer.conversation(**WHERE).board.revise)
-    assert result.overtaken
+    assert result.conflict
     board = await door(memory.conversation(**WHERE).board.read)
     assert (facts(board), board.summary, board.version) == (["I am Ada"], "What was said.", 1)
 
@@ -822,13 +822,13 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(5)])
     await door(conversation.board.revise)
     items = {each.text: each for each in (await door(conversation.board.read)).items}
-    added = await door(conversation.board.add, "action", "Call  Ada", by="ana")
-    assert await door(conversation.board.add, "action", "call ada", by="ben") == added
-    await door(conversation.board.edit, items["fact 0"], text="fact nought", by="ana")
-    await door(conversation.board.pin, items["fact 1"], by="ben")
-    await door(conversation.board.delete, items["fact 2"], by="ana")
-    await door(conversation.board.edit_summary, "In my own words.", by="ana")
-    result = await door(conversation.board.regenerate, by="cem")
+    added = await door(conversation.board.add, "action", "Call  Ada", actor="ana")
+    assert await door(conversation.board.add, "action", "call ada", actor="ben") == added
+    await door(conversation.board.edit, items["fact 0"], text="fact nought", actor="ana")
+    await door(conversation.board.pin, items["fact 1"], actor="ben")
+    await door(conversation.board.delete, items["fact 2"], actor="ana")
+    await door(conversation.board.edit_summary, "In my own words.", actor="ana")
+    result = await door(conversation.board.regenerate, actor="cem")
     assert result.failed is None
     board = await door(conversation.board.read, history=True)
     assert facts(board) == ["fact 1", "fact 3", "fact 4", "fact nought"], "neither the old wording nor what was deleted"
@@ -850,10 +850,10 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
     await door(conversation.board.revise)
     add = conversation.board.add
-    await door(add, "topic", "of a person", by="ana")
-    await door(add, "topic", "of the application", by="billing", author_kind="application")
-    await door(add, "topic", "of a model", by="helper", author_kind="model")
-    await door(conversation.board.edit_summary, "A summary.", by="billing", author_kind="application")
+    await door(add, "topic", "of a person", actor="ana")
+    await door(add, "topic", "of the application", actor="billing", author_kind="application")
+    await door(add, "topic", "of a model", actor="helper", author_kind="model")
+    await door(conversation.board.edit_summary, "A summary.", actor="billing", author_kind="application")
     board = await door(conversation.board.read)
     kinds = {each.text: (each.author, each.author_kind, each.edited_by, each.editor_kind) for each in board.items}
     assert kinds == {
@@ -875,17 +875,17 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     await door(extractive.board.revise)
     assert {each.author_kind for each in (await door(extractive.board.read)).items} == {"rule"}
     new = memory.conversation("new")
-    assert await door(new.board.add, "fact", "Begins it", begin=True, by="helper", author_kind="model")
+    assert await door(new.board.add, "fact", "Begins it", begin=True, actor="helper", author_kind="model")
     assert facts(await door(new.board.read)) == ["Begins it"]
     with pytest.raises(ConfigurationError, match="author_kind"):
-        await door(add, "topic", "x", by="ana", author_kind="rule")
+        await door(add, "topic", "x", actor="ana", author_kind="rule")
 
 
 async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -> None:
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage("fact 0", id="m0")])
-    as_model: Any = {"by": "helper", "author_kind": "model"}
+    as_model: Any = {"actor": "helper", "author_kind": "model"}
     note = await door(conversation.board.add, "fact", "Lives in Riga", **as_model)
     other = await door(conversation.board.add, "action", "Call Ada", **as_model)
     # A writer closes and contradicts it, as it does what a writer wrote.
@@ -909,12 +909,12 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
         held = await door(conversation.board.add, "fact", f"of {by}", actor=by, author_kind=kind)
         with pytest.raises(InvalidInputError, match="no model changes it"):
             await door(conversation.board.edit, held, text="mine", **as_model)
-    await door(conversation.board.pin, other, by="ana")
+    await door(conversation.board.pin, other, actor="ana")
     with pytest.raises(InvalidInputError, match="no model changes it"):
         await door(conversation.board.edit, other, state="done", **as_model)
     with pytest.raises(InvalidInputError, match="A model adds and edits"):
         await door(conversation.board.edit_summary, "mine", **as_model)
-    await door(conversation.board.delete, other, by="ana")
+    await door(conversation.board.delete, other, actor="ana")
     with pytest.raises(InvalidInputError, match="deleted"):
         await door(conversation.board.add, "action", "Call Ada again", **as_model)
     for action in ("pin", "unpin", "delete", "summary", "regenerate"):
@@ -1170,14 +1170,14 @@ def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
 async def test_a_wrong_id_is_an_error_and_changes_nothing(door: Door, user_id: str, wrong: str) -> None:
     memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
     with pytest.raises(NotFoundError):
-        await door(memory.conversation("nowhere").board.add, "fact", "x", by="ana")
+        await door(memory.conversation("nowhere").board.add, "fact", "x", actor="ana")
     conversation = memory.conversation(**WHERE)
     await door(conversation.append, [HumanMessage("x")])
     for verb in (
         partial(conversation.board.edit, text="y"), conversation.board.pin, conversation.board.delete,
     ):  # fmt: skip
         with pytest.raises((NotFoundError, InvalidInputError)):
-            await door(verb, wrong, by="ana")
+            await door(verb, wrong, actor="ana")
     assert (await door(conversation.board.read)).version == 0
 
 
@@ -1216,12 +1216,12 @@ async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
         partial(theirs.board.edit_summary, "x"),
     ):  # fmt: skip
         with pytest.raises(NotFoundError):
-            await door(verb, by="eve")
+            await door(verb, actor="eve")
     # Not in a conversation of the stranger's own either.
     own = stranger.conversation(**WHERE)
     await door(own.append, [HumanMessage("mine")])
     with pytest.raises(NotFoundError):
-        await door(own.board.delete, item, by="eve")
+        await door(own.board.delete, item, actor="eve")
     assert await door(owned.board.read, history=True) == before
     with pytest.raises(PermissionDeniedError):
         await door(door.as_token(token("anon")).conversation(**named).board.read)

@@ -61,7 +61,7 @@ def test_what_is_superseded_has_the_columns_of_a_message(conn_string: str) -> No
     with psycopg.connect(conn_string) as connection:
         there = {*of_database(connection, "superseded_messages")}
         assert there == {each.name for each in MESSAGE_COLUMNS} - {"final"} | {"superseded_at"}
-        moved = str(connection.execute("select pg_get_functiondef('memory_private.move'::regproc)").fetchone())
+        moved = str(connection.execute("select pg_get_functiondef('memory_private.move_messages'::regproc)").fetchone())
     for each in MESSAGE_COLUMNS:
         if each.name not in ("bytes", "final"):  # which the database makes
             assert moved.count(f" d.{each.name}") >= 2, f"{each.name} is lost on the way there or back"
@@ -86,7 +86,9 @@ def test_lists_and_realtime_have_what_they_are_to_have(conn_string: str, user_id
         {*get_args(Column)} == {each.name for each in MESSAGE_COLUMNS if each.is_read} == message.keys() - {"sequence"}
     )
     with psycopg.connect(conn_string) as connection:
-        found = connection.execute("select columns from memory_private.live() where name = 'conversations'").fetchone()
+        found = connection.execute(
+            "select columns from memory_private.realtime_tables() where name = 'conversations'"
+        ).fetchone()
     assert found == ([*LIVE],)
 
 

@@ -230,8 +230,8 @@ def test_two_at_once_and_a_change_meanwhile_leave_it_sound(memory: SupabaseMemor
             inner.append(make(memory, Counting()))
 
     result = make(memory, Counting(meanwhile=meanwhile))
-    assert result.overtaken
-    assert not inner[0].overtaken
+    assert result.conflict
+    assert not inner[0].conflict
     assert make(memory, Counting()).failed is None
     sound(memory, 89)
 
@@ -240,7 +240,7 @@ def test_two_at_once_and_a_change_meanwhile_leave_it_sound(memory: SupabaseMemor
             memory.conversation("t").append([HumanMessage("changed", id="m10")])
 
     say(memory, 1, 90)
-    assert make(memory, Counting(meanwhile=editing)).overtaken
+    assert make(memory, Counting(meanwhile=editing)).conflict
     assert make(memory, Counting()).failed is None
     sound(memory, 90)
 
@@ -306,7 +306,7 @@ async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, us
     assert found.similarity is not None
     # A fact that a person deletes goes from there as well.
     item = next(each for each in (await door(conversation.board.read)).facts if each.text == "message 007")
-    await door(conversation.board.delete, item, by="ana")
+    await door(conversation.board.delete, item, actor="ana")
     top = (await door(conversation.summaries.complete)).summary
     assert top is not None
     assert "message 007" not in str(top.key_facts)

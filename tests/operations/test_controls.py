@@ -941,7 +941,7 @@ async def test_controls_are_the_owners_through_every_door(door: Door, user_id: s
             await door(verb, user_id=user_id)
     assert await door(memory.privacy.opt_outs) == listed
     # The server may do so for a user.
-    assert await door(door.service.conversation("t", user_id=user_id).opt_in, by="support")
+    assert await door(door.service.conversation("t", user_id=user_id).opt_in, actor="support")
     assert [each.changed_by for each in await door(memory.privacy.changes)] == ["support", BY, BY]
     await door(memory.forget_user)
     assert await door(memory.privacy.opt_outs) == []

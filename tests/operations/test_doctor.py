@@ -63,10 +63,10 @@ async def test_a_sound_memory_is_green_by_every_door(door: Door) -> None:
     # The others share the database, and leave work due; this memory has no writer; a bare PostgREST has no Auth.
     odd = {"writer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
     assert {each.state for name, each in findings.items() if name not in odd} == {"green"}
-    assert findings["key"].words.startswith(
+    assert findings["key"].text.startswith(
         "Calls speak as " + ("service_role" if door.kind == "data_api" else "postgres")
     )
-    assert findings["door"].words.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
+    assert findings["door"].text.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
     assert f"127.0.0.1:{door.service.transport.endpoint.address}".count("127.0.0.1") == 2
     with pytest.raises(FrozenInstanceError):
         findings["key"].state = "red"
@@ -456,7 +456,7 @@ async def test_a_signed_in_user_sees_less_and_is_told_so(door: Door, user_id: st
     tokens = {"tokens"} if door.kind == "data_api" else set()
     assert set(findings) == {"address", "door", "key", "schema", "writer", "embedder", *tokens}
     assert (findings["key"].state, findings["schema"].state) == ("yellow", "green")
-    assert "What only a server sees is left out" in findings["key"].words
+    assert "What only a server sees is left out" in findings["key"].text
 
 
 @pytest.mark.not_on_citus("the line about the door tells of Citus there")

@@ -418,7 +418,7 @@ async def test_a_users_conversations_with_one_agent_go_alone(door: Door, user_id
     for agent_id in ("billing", "support"):
         for thread_id in ("one", "two"):
             await door(memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).append, [HumanMessage("Hi")])
-    await door(memory.privacy.opt_out, "divorce", by="Maya", user_id=user_id)
+    await door(memory.privacy.opt_out, "divorce", actor="Maya", user_id=user_id)
     tried = await door(memory.forget_user, user_id=user_id, agent_id="billing", dry_run=True)
     assert tried == Receipt(2, 2, dry_run=True)
     assert await door(memory.forget_user, user_id=user_id, agent_id="billing") == Receipt(2, 2)

@@ -205,12 +205,12 @@ def test_more_than_a_call_takes_is_refused_and_a_history_goes_on_in_parts(limite
         ({"store_searches": 1}, lambda s, _: s.batch([_search(), _search()]), "store_searches"),
         (
             {"opt_outs": 1},
-            lambda _, m: [m.opt_out(by="ana", topic=each) for each in ("kiln", "glaze")],
+            lambda _, m: [m.privacy.opt_out(actor="ana", topic=each) for each in ("kiln", "glaze")],
             "opt_outs",
         ),
         (
             {"board_items": 1},
-            lambda _, m: [m.conversation("b").board.add("fact", each, by="ana") for each in "ab"],
+            lambda _, m: [m.conversation("b").board.add("fact", each, actor="ana") for each in "ab"],
             "board_items",
         ),
     ],
@@ -245,9 +245,9 @@ def test_pages_end_by_bytes_and_nothing_is_lost(limited: Any) -> None:
     pages.append(said)
     assert [each.message.content for each in pages.read()] == [each.content for each in said]
     assert [each.sequence for each in pages.read(last=9)] == list(range(11, 20))
-    assert len(pages.turns()) == 10
+    assert len(pages.turns.list()) == 10
     pages.index()
-    chunks = pages.chunks()
+    chunks = pages.chunks.list()
     assert sum(len(each.content) for each in chunks) > 390_000
     pack = pages.context(model=None)
     shown = {n for entry in pack.fitted.recent for n in entry.sequences}
@@ -264,7 +264,7 @@ async def test_what_the_database_refuses_costs_no_answer_and_waits(limited: Any,
     cluster.execute(refuse, database=own)
     assert agent.invoke({"messages": "My kiln is red."}, run)["messages"][-1].content == "answered"
     assert (await agent.ainvoke({"messages": "And blue."}, run))["messages"][-1].content == "answered"
-    assert memory.health().waiting > 0
+    assert memory.health().pending > 0
     cluster.execute("alter table memory.conversation_messages drop constraint no_kilns", database=own)
     agent.invoke({"messages": "And green."}, run)
     memory.flush()

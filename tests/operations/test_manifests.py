@@ -98,7 +98,7 @@ async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str
 
 def test_a_pack_with_everything_says_why_each_part_is_there(memory: SupabaseMemory) -> None:
     told = talk(memory)
-    item = told.board.add("fact", "The kiln is blue.", by="ana")
+    item = told.board.add("fact", "The kiln is blue.", actor="ana")
     pack = told.context("Which kiln was it?", budget=ContextBudget(characters=2500, max_messages=2, board=0.4))
     shown = pack.manifest
     parts = {part.name: part for part in shown.parts}
@@ -334,7 +334,7 @@ def test_what_was_edited_or_summarized_anew_is_said(memory: SupabaseMemory) -> N
     assert any(first <= recent.first // 2 * 2 <= last for first, last in now.changed)
     assert now.gone == ()
     assert not newest.resummarized
-    told.summaries.regenerate(by="ana")
+    told.summaries.regenerate(actor="ana")
     assert told.manifests(limit=1).manifests[0].resummarized
 
 
@@ -373,11 +373,11 @@ def test_retention_takes_manifests_with_their_answers(memory: SupabaseMemory, co
 
 def test_of_what_is_not_to_be_remembered_none_is_kept(memory: SupabaseMemory, conn_string: str) -> None:
     told = talk(memory, 3)
-    told.opt_out(by="maya")
+    told.opt_out(actor="maya")
     assert rows(memory, conn_string) == []
     told.append([HumanMessage("Still here."), AIMessage("Yes.")], pack=told.context("Still here."))
     assert rows(memory, conn_string) == []
-    told.opt_in(by="maya")
+    told.opt_in(actor="maya")
     told.append([HumanMessage("Back."), AIMessage("Good.")], pack=told.context("Back."))
     assert len(rows(memory, conn_string)) == 3 + 1, "it was undone within a minute"
 
@@ -530,7 +530,7 @@ def test_comparisons_are_beside_and_are_no_manifests(memory: SupabaseMemory) -> 
                "error": f"Timeout: {SECRET}"}  # fmt: skip
     call = Call("memory_compare", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_comparison": numbers})
     assert memory.transport.perform(call)["recorded"]
-    (compared,) = told.comparisons()
+    (compared,) = memory.rollout.comparisons(told.key.thread_id)
     assert (compared.old_tokens, compared.old_ms, compared.error) == (9, 1.25, "Timeout")
     assert compared.compared_at is not None
     assert compared.compared_at > datetime.now(UTC) - timedelta(minutes=5)

@@ -203,7 +203,7 @@ async def test_results_whose_call_is_too_old_go_with_it(door: Door, user_id: str
     memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY))
     for each in (memory, door.service):
         coverage = await door(each.conversation(**where).coverage)
-        assert (coverage.of(3).state, coverage.complete) == ("expired", True)
+        assert (coverage.range_of(3).state, coverage.complete) == ("expired", True)
         await door(memory.forget_expired)
 
 

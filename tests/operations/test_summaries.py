@@ -295,7 +295,7 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
     # In the end the model is well again.
     watch.answer = keeping
     result = await door(conversation.summaries.make)
-    assert (result.failed, result.waiting, result.overtaken) == (None, False, False)
+    assert (result.failed, result.backing_off, result.conflict) == (None, False, False)
     pack = await door(conversation.context)
     assert_nothing_fell_between(pack, planted, watch.read)
     covered = [fact for fact, sequence in planted.items() if sequence <= result.through_sequence]
@@ -779,7 +779,7 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     assert watch.calls == calls
     watch.answer = keeping
     result = await door(conversation.summaries.make)
-    assert (result.failed, result.waiting) == (None, False)
+    assert (result.failed, result.backing_off) == (None, False)
     pack = await door(conversation.context)
     assert (pack.omitted, pack.summary_error) == ([], None)
 
@@ -938,7 +938,7 @@ async def test_what_is_appended_while_the_model_thinks_changes_nothing(
     watch = Watch(door.service, interrupted)
     await remember(door, facts.many(80), user_id)
     result = await door(watch.memory(user_id).conversation("t").summaries.make)
-    assert (result.overtaken, result.failed) == (False, None)
+    assert (result.conflict, result.failed) == (False, None)
     assert_tiled(await door(door.service.conversation("t", user_id=user_id).summaries.list), result.through_sequence)
 
 

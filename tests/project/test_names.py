@@ -55,7 +55,6 @@ NO_NOUNS = frozenset(
         "drawing",
         "ending",
         "exactly",
-        "finding",
         "fitting",
         "forgetting",
         "guarding",

@@ -232,7 +232,7 @@ class Loader:
     def _summarize(self, key: ConversationKey, min_through: int | None) -> Flow[SummaryResult]:
         return summaries.summarize(
             key,
-            self.policy.for_budget(self.budget if self.recall is None else self.budget.history_share_floor),
+            self.policy.for_budget(self.budget if self.recall is None else self.budget.without_recalled),
             summarizer=self.guard.writer_name,
             at_least_through=min_through,
             max_segments=self.policy.inline_segments,

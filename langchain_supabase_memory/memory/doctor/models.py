@@ -71,6 +71,8 @@ def vectors(name: str, sample: Mapping[str, Any]) -> Finding:
         return green("vectors", f"{what} a vector of {name}.")
     if others:
         words = f"Of {looked} chunks {others} have a vector of another model, and none of {name}."
-        return red("vectors", words, "Embed them anew: `conversation.reembed()` for each, or go back to that model.")
+        return red(
+            "vectors", words, "Embed them anew: `conversation.chunks.reembed()` for each, or go back to that model."
+        )
     words = f"Of {looked} chunks {lacking} have no vector of {name} yet, and are found by their words."
     return yellow("vectors", words, "Run a worker that has this embedder, or call `memory.work.index_due()`.")

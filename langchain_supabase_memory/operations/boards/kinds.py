@@ -143,7 +143,8 @@ class ItemLists:
         items: All items.
     """
 
-    items: list[BoardItem]
+    if TYPE_CHECKING:  # the field is the board's, whose module reads this one
+        items: list[BoardItem]
 
     def of_kind(self, kind: BoardItemKind, *, open_only: bool = True) -> list[BoardItem]:
         """The items of a kind; without those that are done, answered or superseded unless they are asked for."""

@@ -67,10 +67,10 @@ class Rollout:
     Example:
         ```python
         middleware = SupabaseMemoryMiddleware(memory, rollout=Rollout())
-        memory.rollout.set("parallel", by="ana")  # compare, and change nothing
+        memory.rollout.set("parallel", actor="ana")  # compare, and change nothing
         print(memory.rollout.report())
-        memory.rollout.set(25, by="ana", share=0.1)  # a tenth of the users
-        memory.rollout.set("off", by="ana")  # back
+        memory.rollout.set(25, actor="ana", share=0.1)  # a tenth of the users
+        memory.rollout.set("off", actor="ana")  # back
         ```
     """
 

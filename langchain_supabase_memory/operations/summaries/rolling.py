@@ -181,7 +181,7 @@ def write_summary(
         The summary, and whether it had to be cut.
 
     Raises:
-        NoAnswerError: There is none.
+        ModelAnswerError: There is none.
     """
     prompt = policy.prompt or prompts.summary_prompt
     covers = 0 if previous is None else previous["covers"]
