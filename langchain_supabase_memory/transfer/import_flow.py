@@ -48,7 +48,7 @@ class _OpenThread:
     Attributes:
         thread: It, as the source has it.
         key: Where it is stored.
-        outliving: What of it retention would not keep, where nothing is stored.
+        retention_count: What of it retention would not keep, where nothing is stored.
         rows: What is to be stored of it, by ids.
         places: Where these stand in the source.
         size: About how many bytes they take.
@@ -59,7 +59,7 @@ class _OpenThread:
 
     thread: ThreadStart
     key: ConversationKey
-    outliving: RetentionCount
+    retention_count: RetentionCount
     rows: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     places: dict[str, str] = field(default_factory=dict)
     size: int = 0
@@ -202,7 +202,7 @@ class Importer:
         self._receipt.messages += len(batch.rows)
         if self._receipt.dry_run:
             for row in batch.rows.values():
-                held.outliving.add(row)
+                held.retention_count.add(row)
             return
         if held.rows:
             yield from self._store_alone(held)
@@ -215,7 +215,7 @@ class Importer:
         held, self._open = self._open, None
         if held is None:
             return
-        self._receipt.expired += held.outliving.expired
+        self._receipt.expired += held.retention_count.expired
         if not (held.messages or held.edits or held.before or held.thread.stands_alone):
             self._receipt.record_loss("a conversation without messages", held.thread.place)
         elif held.is_stored:
