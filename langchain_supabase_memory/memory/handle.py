@@ -33,7 +33,11 @@ class ConversationHandle(Unpicklable):
     def __init__(self, memory: Services, key: ConversationKey) -> None:
         self._memory = memory
         self._key = key
-        self.key = key
+
+    @property
+    def key(self) -> ConversationKey:
+        """What names the conversation."""
+        return self._key
 
     def __repr__(self) -> str:
         """Its ids."""
