@@ -280,6 +280,15 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
 # Undo, for a minute
 
 
+async def test_nobody_opts_out_of_everything_by_leaving_the_topic_out(door: Door, user_id: str) -> None:
+    memory = door.service
+    await door(memory.conversation("t", user_id=user_id).append, [HumanMessage("Hello")])
+    for verb in (memory.privacy.opt_out, memory.privacy.opt_in):
+        with pytest.raises(InvalidInputError, match="topic"):
+            await door(verb, actor=BY, user_id=user_id)
+    assert await door(memory.privacy.opt_outs, user_id=user_id) == []
+
+
 def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
     """What the verbs show of a conversation, but for its chunks, and for what says that something happened since."""
     conversation = memory.conversation(thread_id)
