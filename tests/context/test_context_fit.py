@@ -640,10 +640,11 @@ def test_a_message_larger_than_the_budget_is_cut_and_says_how_to_read_the_origin
     assert 11_000 < pack.fitted.weight <= 12_000
 
 
+@pytest.mark.parametrize("step", [999, pytest.param(111, marks=pytest.mark.slow)])
 @each_case("long", ["request 7 took 3 ms\n" * 5_000, "x" * 100_000, "é\n\n" * 30_000, '{"a": 1}\r\n' * 9_000])
-def test_a_long_question_never_takes_its_short_answer_out_of_the_next_prompt(long: str) -> None:
+def test_a_long_question_never_takes_its_short_answer_out_of_the_next_prompt(long: str, step: int) -> None:
     said = [PromptEntry(HumanMessage(long, id="q"), (0,)), PromptEntry(AIMessage("It is worker 312.", id="a"), (1,))]
-    for characters in range(300, 13_000, 111):
+    for characters in range(300, 13_000, step):
         fitted = fit(History(entries=said), meter(ContextBudget(characters=characters)))
         assert [entry.sequences for entry in fitted.recent] == [(0,), (1,)], characters
         assert fitted.recent[1].message.text == "It is worker 312."

@@ -136,7 +136,9 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [each if each in ("log", "chinese") else pytest.param(each, marks=pytest.mark.slow) for each in KINDS]
+)
 def test_of_four_megabytes_no_more_is_read_than_the_bound(kind: str) -> None:
     text = of_length(kind, 4_000_000)
     assert len(encoded_data.prose(text)) <= encoded_data.LONGEST

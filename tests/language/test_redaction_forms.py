@@ -279,7 +279,9 @@ LONG = {
 }
 
 
-@each_case("kind", LONG)
+@pytest.mark.parametrize(
+    "kind", ["log", *(pytest.param(kind, marks=pytest.mark.slow) for kind in LONG if kind != "log")]
+)
 def test_no_more_of_a_message_is_stored_than_was_read(kind: str) -> None:
     read = 0
 

@@ -20,8 +20,6 @@ from tests.services.project import Project
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # langchain.mcp is a beta and says so
-    from fastmcp.client import Client as FastMCPClient
-    from fastmcp.client.auth import BearerAuth
     from langchain.mcp import MCPAdapter
 
 
@@ -52,6 +50,9 @@ async def test_over_stdio(studio: SupabaseMemory, conn_string: str, user_id: str
 
 @pytest.mark.parametrize("whose", ["own", "other"])
 async def test_over_http(project: Project, studio: SupabaseMemory, user_id: str, whose: str) -> None:
+    from fastmcp.client import Client as FastMCPClient  # a second of the processor
+    from fastmcp.client.auth import BearerAuth
+
     user = user_id if whose == "own" else f"{user_id}-other"
     async with serving(project) as address:
         said = await used(FastMCPClient(address, auth=BearerAuth(project.token(user))))

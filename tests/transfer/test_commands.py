@@ -12,9 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from agents import SQLiteSession
 from click.testing import CliRunner, Result
-from langchain_community.chat_message_histories import SQLChatMessageHistory
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_postgres import PostgresChatMessageHistory
 from langgraph.checkpoint.base import empty_checkpoint
@@ -99,6 +97,8 @@ def test_exports_of_chat_products(memory: SupabaseMemory, run: Run, tmp_path: Pa
 
 
 def test_tables_of_other_libraries(memory: SupabaseMemory, run: Run, cluster: Cluster, tmp_path: Path) -> None:
+    from langchain_community.chat_message_histories import SQLChatMessageHistory  # a second of the processor
+
     address, session = cluster.conn_string(cluster.migrated_database()), str(uuid.uuid4())
     with psycopg.connect(address) as connection:
         PostgresChatMessageHistory.create_tables(connection, "talk")
@@ -118,6 +118,8 @@ def test_tables_of_other_libraries(memory: SupabaseMemory, run: Run, cluster: Cl
 
 
 async def test_sessions_of_the_openai_agents_sdk(memory: SupabaseMemory, run: Run, tmp_path: Path) -> None:
+    from agents import SQLiteSession
+
     session = SQLiteSession("agents", str(tmp_path / "agents.db"), messages_table="talk")
     await session.add_items([{"role": "user", "content": "Hello"}])
     session.close()
