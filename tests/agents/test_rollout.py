@@ -144,6 +144,8 @@ class Watched:
         self.functions: list[str] = []
         self.broken: set[str] = set()
         self.hanging: set[str] = set()
+        self.ended = 0
+        """How many calls that hang have come to their end."""
 
     def _noted(self, call: Call) -> bool:
         self.functions.append(call.function)
@@ -154,11 +156,13 @@ class Watched:
     def perform(self, call: Call) -> Any:
         if self._noted(call):
             time.sleep(20)
+            self.ended += 1
         return self.inner.perform(call)
 
     async def aperform(self, call: Call) -> Any:
         if self._noted(call):
             await asyncio.sleep(20)
+            self.ended += 1
         return await self.inner.aperform(call)
 
     def close(self) -> None:
@@ -370,12 +374,14 @@ async def test_a_flag_in_trouble_leaves_the_last_stage_and_is_logged(
     memory: SupabaseMemory, make: Any, trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     stages: list[Any] = []
+    ended: list[str] = []
 
     def flag(_: ConversationKey) -> Any:
         if stages[0] == "raises":
             raise RuntimeError(SECRET)
         if stages[0] == "hangs":
             time.sleep(20)
+            ended.append("hangs")
         return {"nonsense": SECRET, "none": None, "true": True}.get(stages[0], stages[0])
 
     memory.metrics = Metrics()
@@ -387,10 +393,9 @@ async def test_a_flag_in_trouble_leaves_the_last_stage_and_is_logged(
     with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
         for stage, has_pack in expected:
             stages[:] = [stage]
-            begun = time.monotonic()
             await agent(asks("go on"))
             assert (SECRET in str(model.shown[-1])) == has_pack, stage
-            assert time.monotonic() - begun < 5
+            assert not ended, "the flag is not waited for"
     assert caplog.text.count("stage of the rollout could not be read") == 3
     assert SECRET not in caplog.text
     assert b'memory_alerts_total{kind="rollout"} 3.0' in memory.metrics.render()[0]
@@ -535,18 +540,17 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
 ) -> None:
     getattr(watched, "broken" if how == "fails" else "hanging").update({"memory_context", "memory_turns"})
     shown = {}
-    took = {}
     for stage in ("off", "parallel"):
         model = counting()
         agent = make(model, Rollout(flag=said(stage)), thread_id=stage, deadline_seconds=1,
                      on_error="raise")  # fmt: skip
-        begun = time.monotonic()
+        watched.functions.clear()
         with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
             await agent(asks(f"my pin is {SECRET}"))
-        took[stage] = time.monotonic() - begun
+        in_trouble = [each for each in watched.functions if each in watched.broken | watched.hanging]
+        assert (in_trouble, watched.ended) == (["memory_context"] * (stage == "parallel"), 0), "one step is waited for"
         shown[stage] = [texts(seen) for seen in model.shown]
     assert shown["off"] == shown["parallel"] == [[f"my pin is {SECRET}"]]
-    assert took["parallel"] < took["off"] + 1 + 0.6  # without the bound two steps would take two seconds
     if how == "hangs":
         # It is recorded when it comes to an end, after the answer.
         await _eventually(lambda: bool(memory.rollout.comparisons("parallel")), agent.color)

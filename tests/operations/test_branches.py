@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -736,9 +735,7 @@ async def test_a_fork_of_a_long_conversation_is_bounded(memory: SupabaseMemory, 
     await subject("last")
     assert memory.conversation("t").count() == 3004
     seen = counted(memory)
-    begun = time.perf_counter()
     await subject("other", subject.checkpoint(2))
-    assert time.perf_counter() - begun < 20
     assert memory.conversation("t").count() == 4
     assert len(seen) <= 8
     assert sum(number for _, number in seen) <= 5

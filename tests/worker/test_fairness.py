@@ -218,9 +218,8 @@ def test_one_owner_whose_turn_is_locked_keeps_nobody_waiting(memory: SupabaseMem
     execute(own, MARK)
     with psycopg.connect(own) as other:
         other.execute("select 1 from memory_private.owners where user_id = 'flood' for update")
-        begun = time.monotonic()
+        # A claim that waits for it would never be answered.
         assert owners(claimed(memory, limit=3)) == ["user 1", "flood", "flood"]
-        assert time.monotonic() - begun < 1
 
 
 def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemory, own: str) -> None:
