@@ -372,7 +372,10 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
+@pytest.mark.parametrize(
+    "embeddings",
+    [pytest.param(None, id="words"), pytest.param(WordEmbedder(), marks=pytest.mark.slow, id="vectors")],
+)
 def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, embeddings: Any) -> None:
     memory = as_it_is(memory, embeddings)
     conversation = memory.conversation("t")

@@ -346,6 +346,7 @@ def peak(pid: int) -> int:
     return 1024 * (int(status["VmHWM"].split()[0]) - int(status["RssShmem"].split()[0]))
 
 
+@pytest.mark.slow
 def test_the_heaviest_call_that_is_allowed_keeps_a_backend_small(cluster: Cluster, own: str) -> None:
     address = cluster.conn_string(own)
     text = "word " * 200_000

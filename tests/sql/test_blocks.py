@@ -113,7 +113,7 @@ def numbered(connection: psycopg.Connection[Any], user_id: str) -> list[tuple[in
     ).fetchall()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_id: str, seed: int) -> None:
     with (
         psycopg.connect(conn_string, autocommit=True) as connection,

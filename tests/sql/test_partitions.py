@@ -328,6 +328,7 @@ def test_a_number_that_cannot_be_is_refused(cluster: Cluster, count: int) -> Non
         migrate(cluster.conn_string(), partitions=count)
 
 
+@pytest.mark.slow
 def test_as_many_as_may_be_fit_into_a_server_as_it_comes(cluster: Cluster) -> None:
     address = cluster.conn_string(cluster.create_database())
     migrate(address, partitions=64)

@@ -239,6 +239,7 @@ def looked_at(memory: SupabaseMemory) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_replica_answers_every_read_as_the_primary_does(
     memories: tuple[SupabaseMemory, SupabaseMemory, Replica],
 ) -> None:
@@ -255,6 +256,7 @@ def test_a_replica_answers_every_read_as_the_primary_does(
     assert looked_at(read)["turns"] == looked_at(written)["turns"] != expected["turns"]
 
 
+@pytest.mark.slow
 def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
     written, read, _ = memories
     before = looked_at(written)
@@ -277,6 +279,7 @@ def test_what_writes_says_that_it_cannot(memories: tuple[SupabaseMemory, Supabas
     assert looked_at(written) == before
 
 
+@pytest.mark.slow
 def test_a_replica_reads_the_store(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
     """Also what would live on when it is read: there it does not."""
     written, read, replica = memories
@@ -296,6 +299,7 @@ def test_a_replica_reads_the_store(memories: tuple[SupabaseMemory, SupabaseMemor
         here.put(("kilns",), "new", {"stands in": "Tartu"})
 
 
+@pytest.mark.slow
 def test_what_would_go_is_counted_on_a_replica(memories: tuple[SupabaseMemory, SupabaseMemory, Replica]) -> None:
     written, read, _ = memories
     counts: list[Callable[[SupabaseMemory], Receipt]] = [
@@ -316,6 +320,7 @@ def test_what_would_go_is_counted_on_a_replica(memories: tuple[SupabaseMemory, S
         read.forget_expired(dry_run=True)
 
 
+@pytest.mark.slow
 def test_a_user_s_token_holds_on_a_replica(
     memories: tuple[SupabaseMemory, SupabaseMemory, Replica], user_id: str
 ) -> None:
@@ -328,6 +333,7 @@ def test_a_user_s_token_holds_on_a_replica(
         assert bool(asked.conversations()) is bool(asked.recall("kiln").chunks) is bool(expected), who
 
 
+@pytest.mark.slow
 def test_a_replica_that_is_away_says_so_and_holds_up_nobody(pair: tuple[Cluster, Replica], user_id: str) -> None:
     primary, replica = pair
     name = primary.migrated_database()
@@ -359,6 +365,7 @@ def test_a_replica_that_is_away_says_so_and_holds_up_nobody(pair: tuple[Cluster,
                 time.sleep(0.2)
 
 
+@pytest.mark.slow
 async def test_a_worker_at_a_replica_ends_and_says_why(pair: tuple[Cluster, Replica], user_id: str) -> None:
     primary, replica = pair
     name = primary.migrated_database()
@@ -369,6 +376,7 @@ async def test_a_worker_at_a_replica_ends_and_says_why(pair: tuple[Cluster, Repl
     await memory.aclose()
 
 
+@pytest.mark.slow
 async def test_the_inspector_shows_a_replica(pair: tuple[Cluster, Replica], user_id: str) -> None:
     primary, replica = pair
     name = primary.migrated_database()
@@ -398,6 +406,7 @@ async def test_the_inspector_shows_a_replica(pair: tuple[Cluster, Replica], user
     await memory.aclose()
 
 
+@pytest.mark.slow
 def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> None:
     primary, replica = pair
     name = primary.migrated_database()
@@ -418,6 +427,7 @@ def until_it_lags_no_more(memory: SupabaseMemory) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replica]) -> None:
     primary, replica = pair
     name = primary.migrated_database()

@@ -25,7 +25,7 @@ from tests.services.postgres import Cluster
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.data_api
+pytestmark = [pytest.mark.data_api, pytest.mark.slow]
 
 _copies = count()
 

@@ -59,7 +59,10 @@ SERVERS: dict[str, Callable[[], Cluster]] = {
 }
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+@pytest.fixture(
+    scope="module",
+    params=["default", "pgvector 0.7", pytest.param("postgres 16", marks=pytest.mark.slow)],
+)
 def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
     """Four tenants of very different sizes, with the index."""
     cluster = SERVERS[request.param]()
