@@ -32,12 +32,13 @@ demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
 # Many processes import the same: what one has compiled the others read, whatever the environment says. What is marked
-# `pure` needs no server, and waits for none, so that two processes do: make test ARGS="-m pure".
+# `pure` starts no server and no process, and waits little, so that three processes do: make test ARGS="-m pure".
 PURE = $(findstring -m pure,$(ARGS))
 test: .venv/ready $(if $(PURE),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
-	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(if $(PURE),2,4) --dist loadfile --no-loadscope-reorder $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(if $(PURE),3,4) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# What takes real processes and minutes: workers, example servers, notebooks, thousands of cancelled calls, killed databases.
+# What takes real processes or seconds of the processor: workers, example servers, notebooks, the demo, replicas, the
+# Supabase CLI, thousands of cancelled calls, killed databases, more sizes and seeds of what `make test` tries.
 test-slow: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
 

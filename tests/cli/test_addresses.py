@@ -147,6 +147,7 @@ def _needed(command: str) -> list[str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_migrate_makes_a_database_where_there_is_none_and_a_look_finds_it(tmp_path: Path) -> None:
     folder = str(tmp_path / "new" / "folder")
     assert run("migrate", "--embedded", folder)[0] == 0
@@ -157,6 +158,7 @@ def test_migrate_makes_a_database_where_there_is_none_and_a_look_finds_it(tmp_pa
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_migrate_touches_no_folder_that_holds_something_else(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")

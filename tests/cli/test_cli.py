@@ -222,6 +222,7 @@ topics            workshop, bowl, studio, test, glaze, plates,
 
 @pytest.mark.timeout(600)
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = demo(tmp_path, columns=80)
     story, _, code = output.partition("To explore it, in Python:\n")
@@ -270,6 +271,7 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.timeout(600)
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
     lines = [{"role": "user", "content": "My cat is called Bituin"}, {"role": "assistant", "content": "Noted."}]
     lines += [{"role": role, "content": f"chatter {n} {role}"} for n in range(40) for role in ("user", "assistant")]
@@ -283,6 +285,7 @@ def test_the_demo_takes_a_transcript_of_the_users(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_the_demo_finds_by_meaning_where_there_is_an_embedder(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     lines = [{"role": "user", "content": f"My cat is called [bold]Bituin[/bold] {n}"} for n in range(3)]

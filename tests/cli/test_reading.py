@@ -175,7 +175,9 @@ def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str,
     assert "System " in said
 
 
-@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+@pytest.mark.parametrize(
+    "columns", [20, 80, pytest.param(40, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow)]
+)
 def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     conn_string: str, user_id: str, door: tuple[str, str], columns: int
 ) -> None:

@@ -120,6 +120,7 @@ def test_ctrl_c_ends_a_command_that_waits(silent: int, command: str) -> None:
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_ctrl_c_ends_the_demo_and_the_process_beside_it(tmp_path: Path) -> None:
     with Terminal("demo", "--path", str(tmp_path / "postgres")) as terminal:
         terminal.until("stores the conversation")

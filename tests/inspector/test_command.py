@@ -135,6 +135,7 @@ def test_the_users_token_comes_from_a_variable_of_this_package(memory: SupabaseM
 # The demo
 
 
+@pytest.mark.slow
 def test_the_demo_opens_the_page_in_a_browser(tmp_path: Path) -> None:
     said = tmp_path / "said.jsonl"
     lines = [{"role": "user", "content": "My cat is called Miso."}, {"role": "assistant", "content": "Noted."}]

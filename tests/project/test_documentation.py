@@ -178,6 +178,7 @@ def test_a_block_needs_no_other_than_the_first_of_its_page(reader: Reader, block
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +192,7 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_the_first_agent_prints_what_its_page_says(tmp_path: Path) -> None:
     page = PAGES["docs/first-agent.md"]
     for text in page.python:

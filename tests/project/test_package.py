@@ -139,6 +139,7 @@ def test_the_source_distribution_has_what_the_pages_and_the_commands_need(built:
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path, uv: str, built: Path) -> None:
     wheel = next(built.glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:

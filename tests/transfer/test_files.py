@@ -464,6 +464,7 @@ def test_one_that_was_interrupted_goes_on(memory: SupabaseMemory) -> None:
         assert [text for _, text in said(memory, f"t{thread}")] == [f"{thread} {number}" for number in range(1500)]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_document(memory: SupabaseMemory, tmp_path: Path) -> None:
     peaks = []
     for count in (200, 2000):
@@ -725,6 +726,7 @@ def test_a_long_text_is_parsed_from_its_beginning_a_few_times(
     assert sum(held) <= 5 * max(held)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_what_is_imported_and_exported(memory: SupabaseMemory, tmp_path: Path) -> None:
     def talks(count: int) -> Iterator[Event]:
         for number in range(count):
