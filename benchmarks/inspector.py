@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
     from benchmarks.services import Lab, Site
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
 TITLE: Final = "The first view of a screen, direct"
 BOUND: Final = 2.0

@@ -21,7 +21,7 @@ from benchmarks import fill
 from benchmarks.fill import Crowd
 from benchmarks.harness import Table, interleaved, verdict
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.operations import work
 from tests.embedders import WordEmbedder
 from tests.verbs import Subject, conversations, due, expired

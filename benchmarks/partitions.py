@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.services import Lab, Site
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
     Doing = Callable[[SupabaseMemory, int], object]
 

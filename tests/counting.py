@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
 from langchain_supabase_memory.adapters.transports.response_shapes import validate
-from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 
 NEVER = "never analyzed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_supabase_memory.flow import Flow, Offload, Step
+from langchain_supabase_memory.effects import Flow, Offload, Step
 
 
 def sent(flow: Flow[Any], answer: Any) -> Step:

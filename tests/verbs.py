@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SupabaseMemory
-from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import conversations as conversations_flows
 

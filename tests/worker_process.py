@@ -32,7 +32,7 @@ from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.transports.embedded import start
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
-from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.embedders import WordEmbedder

@@ -14,15 +14,15 @@ from langchain_supabase_memory.adapters import model_loading
 from langchain_supabase_memory.adapters.runnable_types import is_embedder, is_runnable
 from langchain_supabase_memory.checks import number, wrong_type
 from langchain_supabase_memory.deadline import awithin, in_thread, within
+from langchain_supabase_memory.effects import Embed, map_steps
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
-from langchain_supabase_memory.flow import Embed, map_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from langchain_core.embeddings import Embeddings
 
-    from langchain_supabase_memory.flow import Flow, Step
+    from langchain_supabase_memory.effects import Flow, Step
 
 T = TypeVar("T")
 

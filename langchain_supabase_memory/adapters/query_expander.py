@@ -12,8 +12,8 @@ from langchain_supabase_memory.adapters.model_timeout import ModelTimeout
 from langchain_supabase_memory.adapters.runnable_types import is_runnable
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.checks import number, wrong_type
+from langchain_supabase_memory.effects import Ask
 from langchain_supabase_memory.errors import ExpansionError, code_of
-from langchain_supabase_memory.flow import Ask
 from langchain_supabase_memory.language.messages.reasoning import answer_text
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.prompts import questions_prompt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
-    from langchain_supabase_memory.flow import Expand
+    from langchain_supabase_memory.effects import Expand
 
 Expander: TypeAlias = (
     "BaseChatModel | Runnable[Any, Any] | Callable[[str], Iterable[str] | str | Awaitable[Iterable[str] | str]] | str"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from langchain_core.documents import BaseDocumentCompressor, Document
 
-    from langchain_supabase_memory.flow import RankingFunction, Rerank
+    from langchain_supabase_memory.effects import RankingFunction, Rerank
 
 Reranker: TypeAlias = (
     "BaseDocumentCompressor | Callable[[str, Sequence[Document]], Iterable[Any] | Awaitable[Iterable[Any]]]"

@@ -17,8 +17,8 @@ from langchain_supabase_memory.adapters.model_loading import CHAT_MODEL, load_ch
 from langchain_supabase_memory.adapters.runnable_types import is_chat_model, is_embedder, is_runnable
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.deadline import awithin, in_thread, within
+from langchain_supabase_memory.effects import INLINE_LIMIT, Ask, map_steps, offload
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.flow import INLINE_LIMIT, Ask, map_steps, offload
 from langchain_supabase_memory.language.messages import reasoning
 from langchain_supabase_memory.language.messages.content import LC_SOURCE, OURS
 from langchain_supabase_memory.settings import Inherited
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from langchain_core.runnables import Runnable, RunnableConfig
 
-    from langchain_supabase_memory.flow import Flow, Material, Step
+    from langchain_supabase_memory.effects import Flow, Material, Step
 
 T = TypeVar("T")
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.settings import ContextBudget, Retention
 
 _UNREAD: Final = GuardedTask("The history could not be read; it is taken to hold only what waits to be stored")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.values import Chunk, FoundMessage
 
 _IDS: Final = ("thread_id", "user_id", "agent_id")

@@ -6,11 +6,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from langchain_supabase_memory.effects import Call, Flow, delegate
 from langchain_supabase_memory.errors import UnavailableError
-from langchain_supabase_memory.flow import Call, Flow, delegate
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.flow import Step
+    from langchain_supabase_memory.effects import Step
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.context.fit import UNREADABLE
 from langchain_supabase_memory.context.load import load_context
 from langchain_supabase_memory.context.pack import merge_ranges
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.values import Coverage, CoveredRange, LevelFault
 

@@ -28,8 +28,8 @@ from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, named_like, offload
 from langchain_supabase_memory.errors import MigrationConflictError
-from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, named_like, offload
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.blocks import PromptEntry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from langchain_supabase_memory.flow import TranscriptLine
+from langchain_supabase_memory.effects import TranscriptLine
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.fence import element, escaped
 

@@ -32,7 +32,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from langchain_supabase_memory.flow import offload
+from langchain_supabase_memory.effects import offload
 from langchain_supabase_memory.language import extractive
 from langchain_supabase_memory.language.extractive.dialogue import unanswered
 from langchain_supabase_memory.language.extractive.entities import find_names, noun_articles
@@ -51,7 +51,7 @@ from langchain_supabase_memory.language.spelling import DIGIT, WORD, compose, ke
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.flow import Flow, TranscriptLine
+    from langchain_supabase_memory.effects import Flow, TranscriptLine
     from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 KINDS: Final = ("names", "numbers", "dates", "questions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from langchain_supabase_memory.flow import arun, run
+from langchain_supabase_memory.effects import arun, run
 from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import check_id
 

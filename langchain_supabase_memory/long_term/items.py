@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp, get_text_at_path
 
+from langchain_supabase_memory.effects import Flow, call, embed
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
-from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.chunks.kinds import KINDS
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.long_term.memories import Memory, text_id

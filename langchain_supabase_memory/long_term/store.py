@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from langgraph.store.base import NamespacePath
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 T = TypeVar("T")

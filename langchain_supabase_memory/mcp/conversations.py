@@ -13,7 +13,7 @@ from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.agents.tools.binding import Answer, ToolCall
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.values import Chunk, ConversationInfo
 
 _CANDIDATES: Final = 200

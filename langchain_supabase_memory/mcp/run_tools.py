@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
     from langchain_supabase_memory.agents.tools.binding import Answer
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.mcp.request_memory import RequestMemory
     from langchain_supabase_memory.memory.conversation import Conversation
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.manifests.encoding import Lists
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy

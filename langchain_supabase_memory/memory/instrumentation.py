@@ -11,11 +11,11 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from langchain_supabase_memory import flow as driver
+from langchain_supabase_memory import effects as driver
 from langchain_supabase_memory.adapters.telemetry import tracing
 from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.flow import Ask, Call, Embed, Rerank
+from langchain_supabase_memory.effects import Ask, Call, Embed, Rerank
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _IDS: Final = ("thread_id", "agent_id", "conversation_id")
 
 
 def run(flow: Generator[S, Any, T], perform: Callable[[S], Any], metrics: NoMetrics) -> T:
-    """Drive a flow as `flow.run` does, and observe it.
+    """Drive a flow as `effects.run` does, and observe it.
 
     Args:
         flow: A fresh flow.

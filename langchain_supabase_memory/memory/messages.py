@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import AppendResult, ConversationKey, Receipt

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.outbox import PendingMessages
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.branch import BranchUpdate

@@ -14,8 +14,8 @@ from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoM
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong_type
 from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, Expand, Flow, Offload, Rerank, Step
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.flow import SCHEMA, Ask, Call, Embed, Expand, Flow, Offload, Rerank, Step
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation

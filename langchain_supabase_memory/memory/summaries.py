@@ -13,7 +13,7 @@ from langchain_supabase_memory.values import SummaryResult
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
     from langchain_supabase_memory.settings import SummaryPolicy

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from langchain_core.messages import ChatMessage
 
 from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
 from langchain_supabase_memory.language.messages.encoded_data import readable_size
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.flow import SCHEMA, call
+from langchain_supabase_memory.effects import SCHEMA, call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
 
 
 def worker_report(model: str | None) -> Flow[Mapping[str, Any]]:

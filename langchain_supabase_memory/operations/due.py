@@ -9,7 +9,7 @@ from langchain_supabase_memory.operations.recall import indexing, summaries
 from langchain_supabase_memory.values import IndexResult, Scope
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.settings import ChunkPolicy
     from langchain_supabase_memory.values import ConversationKey
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument

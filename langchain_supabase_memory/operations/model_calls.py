@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage
 
+from langchain_supabase_memory.effects import Flow, ask, offload
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, ask, offload
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.sentences import sentence_ends
 from langchain_supabase_memory.language.tokens import count_tokens
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.flow import Material
+    from langchain_supabase_memory.effects import Material
 
 T = TypeVar("T")
 

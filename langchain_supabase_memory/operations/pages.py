@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -12,7 +13,6 @@ from langchain_supabase_memory.errors import (
     SchemaError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.values import ConversationKey, log_fields
 
 if TYPE_CHECKING:

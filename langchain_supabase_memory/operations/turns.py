@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call, offload
 from langchain_supabase_memory.language import references
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
 from langchain_supabase_memory.values import Reference, Turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
 from langchain_supabase_memory.values import ConversationKey

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_supabase_memory.checks import choice
-from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, offload
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import retention_argument
 from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED

@@ -10,7 +10,7 @@ from langchain_supabase_memory.transfer.import_flow import Importer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.transfer.values import ImportReceipt, Source, ThreadStart
 

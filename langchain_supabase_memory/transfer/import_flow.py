@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
-from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, Batches, BatchLimits

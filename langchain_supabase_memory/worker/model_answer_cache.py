@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.flow import Ask, Offload, named_like
+from langchain_supabase_memory.effects import Ask, Offload, named_like
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.operations.work import keep_draft
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.operations.work import Lease
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
     from langchain_supabase_memory.adapters.summarizer import SummaryModel
-    from langchain_supabase_memory.flow import Ask, Embed
+    from langchain_supabase_memory.effects import Ask, Embed
 
 _PATIENCE: Final = 3
 _LONGEST_SECONDS: Final = 60.0

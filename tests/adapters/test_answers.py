@@ -37,6 +37,7 @@ from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.http_errors import LONGEST_RETRY_AFTER_SECONDS, retry_after_seconds
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES, parse, validate
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -48,7 +49,6 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     from_code,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel

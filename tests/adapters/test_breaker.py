@@ -15,6 +15,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport, Circuit
 from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -22,7 +23,6 @@ from langchain_supabase_memory.errors import (
     TooLargeError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from tests.each_case import each_case
 from tests.services.postgres import Cluster

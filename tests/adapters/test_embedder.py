@@ -12,8 +12,8 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel, require_embedder
+from langchain_supabase_memory.effects import Embed
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
-from langchain_supabase_memory.flow import Embed
 from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from langchain_supabase_memory import EmbeddingModel, LocalEmbeddings, SupabaseMemory
+from langchain_supabase_memory.effects import Embed
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, MissingDependencyError
-from langchain_supabase_memory.flow import Embed
 from tests.services import tiny_onnx
 
 CONN = "postgresql://postgres:x@127.0.0.1:1/none"

@@ -47,8 +47,8 @@ from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoM
 from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
+from langchain_supabase_memory.effects import Call, Flow, call, embed
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.flow import Call, Flow, call, embed
 from langchain_supabase_memory.memory import instrumentation, messages, outbox_delivery
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
 from langchain_supabase_memory.operations.work import Outcome
@@ -204,7 +204,7 @@ def test_a_memory_does_without_the_optional_packages() -> None:
         "from langchain_supabase_memory.adapters.telemetry import tracing\n"
         "from langchain_supabase_memory.memory import instrumentation\n"
         "from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS\n"
-        "from langchain_supabase_memory.flow import call\n"
+        "from langchain_supabase_memory.effects import call\n"
         "print(instrumentation.run(call('memory_schema', {}), lambda _: 'done', NO_METRICS), tracing._tracer())"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

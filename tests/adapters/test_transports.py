@@ -24,6 +24,7 @@ from supabase import AsyncClient, AsyncClientOptions, Client, ClientOptions
 
 from langchain_supabase_memory import PostgresTransport, RetryPolicy, SupabaseMemory, SupabaseTransport
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -37,7 +38,6 @@ from langchain_supabase_memory.errors import (
     from_code,
     from_status,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.worker.wake import CHANNEL, Wake
 from tests.each_case import each_case

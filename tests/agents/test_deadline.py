@@ -24,15 +24,15 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.agents.streaming import record_stream
+from langchain_supabase_memory.effects import offload
 from langchain_supabase_memory.errors import UnavailableError
-from langchain_supabase_memory.flow import offload
 from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from langchain_supabase_memory.adapters.transports.base import Transport
-    from langchain_supabase_memory.flow import Call, Flow
+    from langchain_supabase_memory.effects import Call, Flow
 
 KEY = ConversationKey("t", user_id="u")
 RUN: RunnableConfig = {"configurable": {"thread_id": "t"}}

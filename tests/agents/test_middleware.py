@@ -25,8 +25,8 @@ from langchain_supabase_memory import (
     SupabaseSummarizer,
 )
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.memory.services import DefaultUser
 from tests.chat_models import ScriptedModel, calls, says
 

@@ -17,8 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware, arecord_stream, record_stream
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.flow import Call
 
 ANSWER = "One two three four five six seven."
 PLACE: Any = {"configurable": {"thread_id": "t"}}

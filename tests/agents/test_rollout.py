@@ -38,13 +38,13 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.run.rollout_prompt import COMPARISON
 from langchain_supabase_memory.context.recent_messages import recent_messages
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
     PermissionDeniedError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.blocks import NO_RESULT
 from langchain_supabase_memory.operations.rollout.stages import STAGES, is_in_share, stage_of

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.flow import Call
 from tests.conftest import Door
 
 BACKGROUND = SummaryPolicy(mode="background")

@@ -20,8 +20,8 @@ from langchain_supabase_memory.agents.run.load import EVENT, SUMMARIZING
 from langchain_supabase_memory.context.board import MESSAGE_ID, BoardPart, line
 from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.effects import Call, Flow, call
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.flow import Call, Flow, call
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.recall.render import MESSAGE_ID as RECALLED

@@ -26,7 +26,7 @@ from langchain_core.messages import (
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from langchain_supabase_memory import flow
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.context import token_meter
 from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, FittedContext, History, fit
 from langchain_supabase_memory.context.fit import MEDIA as TOO_MANY_MEDIA
@@ -942,7 +942,7 @@ async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str)
     """They are all that a history shows while the database is away."""
     waiting = [entry.message for entry in shots(6)]
     made = unread_messages(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
-    pack = flow.run(made, nothing) if color == "sync" else await flow.arun(made, nothing)
+    pack = effects.run(made, nothing) if color == "sync" else await effects.arun(made, nothing)
     assert [len(content.media(message.content)) for message in pack.messages[::2]] == [0, 0, 0, 0, 1, 1]
 
 

@@ -30,8 +30,8 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.agents.run.load import INDEXING
 from langchain_supabase_memory.context.fit import LEFT_TO_RECALL
 from langchain_supabase_memory.context.load import omitted_messages
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from tests import provider_rules

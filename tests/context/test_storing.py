@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from langchain_supabase_memory.context.append_and_load import append_and_load
+from langchain_supabase_memory.effects import Call, Embed, Flow, call
 from langchain_supabase_memory.errors import (
     AccessError,
     EmbeddingError,
@@ -14,7 +15,6 @@ from langchain_supabase_memory.errors import (
     TooLargeError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call, Embed, Flow, call
 from tests.each_case import each_case
 
 APPEND = {"p_thread_id": "t", "p_user_id": "u", "p_messages": [1], "p_retention": {"turns": 9}}

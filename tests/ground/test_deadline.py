@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, within
-from langchain_supabase_memory.flow import Ask
+from langchain_supabase_memory.effects import Ask
 from tests.each_case import each_case
 
 STRANGE = [asyncio.CancelledError, GeneratorExit, StopIteration, StopAsyncIteration]

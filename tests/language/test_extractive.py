@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from langchain_supabase_memory.cli.demo import transcript
-from langchain_supabase_memory.flow import Material, TranscriptLine
+from langchain_supabase_memory.effects import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.clauses import split_clauses
 from langchain_supabase_memory.language.extractive.coverage import Candidate, choose

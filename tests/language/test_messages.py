@@ -307,7 +307,7 @@ def test_any_message_goes_through_the_database(data: list[tuple[str, Any]], conn
 async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
     door: Door, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
     rows = [
         {**codec.to_row(HumanMessage("before", id="1"))},

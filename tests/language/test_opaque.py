@@ -17,7 +17,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import PERSONAL_DATA, SECRETS, Redactor
-from langchain_supabase_memory.flow import Material, TranscriptLine
+from langchain_supabase_memory.effects import Material, TranscriptLine
 from langchain_supabase_memory.language import prompts, query_hints
 from langchain_supabase_memory.language.chunks.units import StoredText, units
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer

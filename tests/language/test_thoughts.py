@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import ExpandModel, ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.flow import Expand
+from langchain_supabase_memory.effects import Expand
 from langchain_supabase_memory.language.messages import codec, content, reasoning
 from tests.chat_models import says
 from tests.conftest import Door

@@ -42,6 +42,7 @@ from langchain_supabase_memory import (
     forget_source,
     promote,
 )
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -49,7 +50,6 @@ from langchain_supabase_memory.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term import promotion
 from langchain_supabase_memory.long_term.memories import derived_id
 from langchain_supabase_memory.long_term.store_backend import _label

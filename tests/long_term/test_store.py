@@ -37,6 +37,7 @@ from langmem import create_manage_memory_tool, create_search_memory_tool  # type
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.effects import Call, Embed
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     EmbeddingError,
@@ -44,7 +45,6 @@ from langchain_supabase_memory.errors import (
     MigrationConflictError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call, Embed
 from langchain_supabase_memory.long_term import items
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says

@@ -14,7 +14,7 @@ import pytest
 from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.agents.slash_commands import board_text
 from langchain_supabase_memory.agents.tools.board_recall import list_board
-from langchain_supabase_memory.flow import Material, TranscriptLine, call
+from langchain_supabase_memory.effects import Material, TranscriptLine, call
 from langchain_supabase_memory.language.extractive.entities import TYPES
 from langchain_supabase_memory.operations.boards.kinds import (
     BOARD_KINDS,

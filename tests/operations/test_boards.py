@@ -25,8 +25,8 @@ from langchain_supabase_memory import (
     Retention,
     SupabaseMemory,
 )
+from langchain_supabase_memory.effects import Ask, Call, Material, TranscriptLine
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, NotFoundError, PermissionDeniedError
-from langchain_supabase_memory.flow import Ask, Call, Material, TranscriptLine
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.language.prompts import board_prompt

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.types.json import Jsonb
 
 from langchain_supabase_memory import SupabaseMemory, export_conversations, import_conversations
-from langchain_supabase_memory.flow import call
+from langchain_supabase_memory.effects import call
 from langchain_supabase_memory.operations.columns import (
     CARRIED,
     CONVERSATION_COLUMNS,

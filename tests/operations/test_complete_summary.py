@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory import ContextBudget, Retention, Segment, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.flow import Material
+from langchain_supabase_memory.effects import Material
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.summaries.hierarchical import summarize_levels
 from langchain_supabase_memory.values import LevelFault
@@ -342,7 +342,7 @@ def test_a_fact_forgotten_between_reading_and_writing_is_not_written(memory: Sup
     say(memory, 5)
     make(memory, Counting())
     top = levels(memory)[-1][0]
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
     given = {"p_thread_id": "t", "p_user_id": memory.user_id, "p_id": top.id, "p_topics": ["x"], "p_key_facts": []}
     for revision, described in ((0, True), (1, False)):
@@ -376,7 +376,7 @@ def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) 
     assert failing.failed
     assert failing.through_sequence == rolling.through_sequence
     assert make(memory, Counting()).failed is None
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
     pending = memory.transport.perform(
         Call("memory_pending", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_until": 99})

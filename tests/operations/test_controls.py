@@ -34,8 +34,8 @@ from langchain_supabase_memory import (
     promote,
 )
 from langchain_supabase_memory.agents.run.load import SUMMARIZING
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError, UnavailableError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.prompts import avoid_topics_prompt, summary_prompt
 from tests.chat_models import ScriptedModel, says
 from tests.conftest import Door

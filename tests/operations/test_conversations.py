@@ -124,7 +124,7 @@ async def test_a_batch_is_stored_whole_or_not_at_all(door: Door, user_id: str) -
             },
         ],
     }
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
     with pytest.raises(InvalidInputError) as caught:
         door.service.transport.perform(Call("memory_append", arguments))

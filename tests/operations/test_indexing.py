@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_supabase_memory import ChunkPolicy, Retention, SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import EmbeddingError, InvalidInputError, MigrationConflictError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.operations.recall import indexing
 from langchain_supabase_memory.values import Chunk, IndexResult, Receipt
 from tests.conftest import Door

@@ -22,8 +22,8 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseStore,
 )
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, TooLargeError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages import codec, truncation
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.values import check_id, is_id

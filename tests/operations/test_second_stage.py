@@ -24,8 +24,8 @@ from langchain_supabase_memory import (
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.adapters.model_timeout import ModelTimeout
+from langchain_supabase_memory.effects import Call, Rerank
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.flow import Call, Rerank
 from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from langchain_supabase_memory.values import Chunk

@@ -28,8 +28,8 @@ from langchain_supabase_memory import (
     SupabaseMemory,
 )
 from langchain_supabase_memory.adapters.summarizer import SummaryModel, asking
+from langchain_supabase_memory.effects import Ask, Call, Flow, Step
 from langchain_supabase_memory.errors import UnavailableError
-from langchain_supabase_memory.flow import Ask, Call, Flow, Step
 from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import ensure_ids, to_row

@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -24,7 +25,6 @@ from langchain_supabase_memory.errors import (
     InvalidInputError,
     MigrationConflictError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import IndexResult, RecalledSummary
 from tests.conftest import Door

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.rows import dict_row
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.effects import Flow
 from langchain_supabase_memory.errors import (
     AuthenticationError,
     InvalidInputError,
@@ -23,7 +24,6 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     TooLargeError,
 )
-from langchain_supabase_memory.flow import Flow
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.flow import Call
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.values import Scope
 from tests.counting import NEVER, OTHERS, SHORT_ONES, CountingTransport

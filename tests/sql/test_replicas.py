@@ -28,8 +28,8 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.agents.run.fail_open import OnError
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.long_term.store import SupabaseStore
 from langchain_supabase_memory.settings import NO_RETRY

@@ -23,6 +23,7 @@ from langchain_supabase_memory import Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AccessError,
     AuthenticationError,
@@ -30,7 +31,6 @@ from langchain_supabase_memory.errors import (
     PermissionDeniedError,
     TokenExpiredError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.arguments import conversation_ids

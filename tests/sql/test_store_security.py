@@ -13,8 +13,8 @@ from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import AccessError, InvalidInputError, PermissionDeniedError
-from langchain_supabase_memory.flow import Call
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.long_term.test_store import Words

@@ -23,8 +23,8 @@ from langchain_supabase_memory import (
     export_conversations,
     import_conversations,
 )
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart

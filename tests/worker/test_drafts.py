@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.flow import Ask, Call, Flow, ask, call
+from langchain_supabase_memory.effects import Ask, Call, Flow, ask, call
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
 from langchain_supabase_memory.settings import BoardPolicy

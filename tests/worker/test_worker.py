@@ -23,6 +23,7 @@ from langgraph.store.memory import InMemoryStore
 from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -30,7 +31,6 @@ from langchain_supabase_memory.errors import (
     SchemaOutdatedError,
     UnavailableError,
 )
-from langchain_supabase_memory.flow import Call
 from langchain_supabase_memory.long_term.store_backend import StoreLongTerm
 from langchain_supabase_memory.memory.services import ME, DefaultUser
 from langchain_supabase_memory.operations import work

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
     from langchain_supabase_memory.settings import RetryPolicy
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_supabase_memory import fork
+from langchain_supabase_memory.effects import SCHEMA
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
-from langchain_supabase_memory.flow import SCHEMA
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
     from langchain_supabase_memory.settings import BreakerPolicy
 
 State = Literal["closed", "open", "half-open"]

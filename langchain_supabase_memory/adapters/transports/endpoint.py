@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
 PROFILE: Final = {"Content-Profile": "public"}
 """Names the schema of our functions: else the Data API looks in the first that it exposes."""

@@ -50,7 +50,7 @@ except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
 Claims: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | Callable[[], Awaitable[Mapping[str, Any]]]
 """The claims of a verified access token, or a function that gives the present ones, asked before each call.

@@ -39,7 +39,7 @@ from langchain_supabase_memory.unpicklable import Unpicklable
 if TYPE_CHECKING:
     from supabase import AsyncClient, Client
 
-    from langchain_supabase_memory.flow import Call
+    from langchain_supabase_memory.effects import Call
 
 AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
 """A user's access token (a JWT), or a function that gives the present one, asked before each request."""

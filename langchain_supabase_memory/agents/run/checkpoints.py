@@ -13,7 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from langchain_supabase_memory import flow as driver
+from langchain_supabase_memory import effects as driver
 from langchain_supabase_memory.agents.run.effects import SyncAsync
 from langchain_supabase_memory.language.messages import codec
 

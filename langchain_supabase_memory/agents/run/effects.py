@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from langchain_supabase_memory import flow as driver
+from langchain_supabase_memory import effects as driver
 from langchain_supabase_memory.adapters.summarizer import asking
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
     from langchain_supabase_memory.adapters.summarizer import SummaryModel
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 T = TypeVar("T")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.adapters.summarizer import SummaryModel
     from langchain_supabase_memory.agents.run.effects import Effects
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import ConversationKey
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.agents.run.graph_state import GraphState
     from langchain_supabase_memory.agents.run.load import Loader
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.operations.rollout.stages import Rollout, Stage
     from langchain_supabase_memory.values import ConversationKey
 

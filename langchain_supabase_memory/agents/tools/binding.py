@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.agents.run.fail_open import OnError
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, name, sequence_range
+from langchain_supabase_memory.effects import TranscriptLine, offload
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import TranscriptLine, offload
 from langchain_supabase_memory.language import extractive
 from langchain_supabase_memory.language.extractive.facts import facts
 from langchain_supabase_memory.language.extractive.tasks import about_tasks, tasks
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.extractive.utterances import Sentence
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem

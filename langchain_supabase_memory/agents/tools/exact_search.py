@@ -13,7 +13,7 @@ from langchain_supabase_memory.operations.recall.ranges import bounds
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.agents.tools.binding import Answer, ToolCall
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
     from langchain_supabase_memory.values import FoundMessage, RecallScope, Scope

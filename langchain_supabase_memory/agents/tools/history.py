@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from langchain_core.tools import BaseTool
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.recall.exact_search import Order
     from langchain_supabase_memory.operations.recall.ranges import TimeRange

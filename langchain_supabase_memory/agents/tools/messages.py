@@ -16,7 +16,7 @@ from langchain_supabase_memory.agents.tools.output_limit import (
     sequence_range,
     wrap,
 )
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from langchain_core.tools import BaseTool
 
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 _LARGEST: Final = 2**31 - 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from langchain_supabase_memory.cli.options import Address
-    from langchain_supabase_memory.flow import Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import Receipt
 

@@ -17,7 +17,7 @@ from langchain_supabase_memory.language.extractive.phrases import phrases
 from langchain_supabase_memory.language.messages.encoded_data import words_only
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.flow import Material
+    from langchain_supabase_memory.effects import Material
 
 KEPT: Final = (*query_hints.KEPT, phrases)
 """What all of this reads from files once; see `flow.compute`."""

@@ -28,7 +28,7 @@ from langchain_supabase_memory.language.extractive.utterances import day, uttera
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.flow import Material, TranscriptLine
+    from langchain_supabase_memory.effects import Material, TranscriptLine
     from langchain_supabase_memory.language.extractive.tasks import DialogueTask
     from langchain_supabase_memory.language.extractive.utterances import Sentence
 

@@ -16,7 +16,7 @@ from langchain_supabase_memory.language.spelling import WORD, key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.effects import TranscriptLine
 
 SPEAKING: Final = frozenset({"user", "assistant"})
 """The roles that ask and answer."""

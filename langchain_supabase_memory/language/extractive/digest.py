@@ -29,7 +29,7 @@ from langchain_supabase_memory.language.spelling import WORD, keys
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.effects import TranscriptLine
 
 # How much a term counts by who says it and how. Measured on five long conversations of two people: were plain
 # statements and one's own counted alike, a seventh to a quarter fewer of the turns that answer questions would be kept.

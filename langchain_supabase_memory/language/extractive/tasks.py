@@ -20,7 +20,7 @@ from langchain_supabase_memory.language.spelling import WORD, keys
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.effects import TranscriptLine
     from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
     from langchain_supabase_memory.language.extractive.utterances import Sentence
     from langchain_supabase_memory.language.query_hints.dates import NamedDate

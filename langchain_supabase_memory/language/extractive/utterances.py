@@ -16,7 +16,7 @@ from langchain_supabase_memory.language.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.effects import TranscriptLine
     from langchain_supabase_memory.language.query_hints import Marks
 
 _MOST: Final = 3000  # more is a document, not a conversation

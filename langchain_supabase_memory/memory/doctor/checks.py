@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.adapters.transports.endpoint_info import signing_keys
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.memory.doctor import connection, database, models, work
 from langchain_supabase_memory.operations.doctor import schema_report, worker_report
 

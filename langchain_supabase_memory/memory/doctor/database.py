@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.schema import script
-from langchain_supabase_memory.flow import INLINE_LIMIT, Flow, offload
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
 
 if TYPE_CHECKING:

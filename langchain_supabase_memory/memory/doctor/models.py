@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.effects import Flow, embed
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, embed
 from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
 
 if TYPE_CHECKING:

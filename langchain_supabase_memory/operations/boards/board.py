@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
 from langchain_supabase_memory.operations.boards.schema import AuthorKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import check_actor, conversation_ids

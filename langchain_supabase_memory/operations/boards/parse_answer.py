@@ -16,7 +16,7 @@ from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, Board
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.flow import TranscriptLine
+    from langchain_supabase_memory.effects import TranscriptLine
 
 LONGEST_TEXT: Final = 500
 """The most characters of an item."""

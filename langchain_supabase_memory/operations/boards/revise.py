@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.flow import Flow, Material, call, offload
+from langchain_supabase_memory.effects import Flow, Material, call, offload
 from langchain_supabase_memory.language import extractive, prompts
 from langchain_supabase_memory.language.chunks.units import is_recalled
 from langchain_supabase_memory.language.extractive import facts

@@ -8,8 +8,8 @@ import unicodedata
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import moment, retention_argument, scope_ids

@@ -12,8 +12,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
+from langchain_supabase_memory.effects import Flow, call, embed, offload
 from langchain_supabase_memory.errors import EmbeddingError, MigrationConflictError, SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, call, embed, offload
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.episodes import APART, PlacedUnit, PreviousUnits, assign_episodes

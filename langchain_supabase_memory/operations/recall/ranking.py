@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from langchain_core.documents import Document
 
-    from langchain_supabase_memory.flow import RankingFunction
+    from langchain_supabase_memory.effects import RankingFunction
     from langchain_supabase_memory.values import Chunk
 
 

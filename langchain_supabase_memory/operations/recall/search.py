@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.effects import Flow, call, embed, expand, offload, rerank
 from langchain_supabase_memory.errors import EmbeddingError, ExpansionError, RerankingError
-from langchain_supabase_memory.flow import Flow, call, embed, expand, offload, rerank
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.operations.arguments import scope_ids
 from langchain_supabase_memory.operations.recall import ranking
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from langchain_supabase_memory.flow import RankingFunction
+    from langchain_supabase_memory.effects import RankingFunction
     from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 
 _OF_A_QUESTION: Final = ("query", "vectors", "names", "dates", "wants")

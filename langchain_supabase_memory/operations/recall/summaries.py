@@ -12,8 +12,8 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.effects import Flow, call, embed
 from langchain_supabase_memory.errors import EmbeddingError
-from langchain_supabase_memory.flow import Flow, call, embed
 from langchain_supabase_memory.operations.arguments import moment
 from langchain_supabase_memory.operations.pages import key_of
 from langchain_supabase_memory.operations.recall import ranges

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import markup
-from langchain_supabase_memory.flow import Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment
 from langchain_supabase_memory.operations.rollout.stages import STAGES
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.checks import boolean, function, number
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.operations.arguments import check_actor, check_limit
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import EmbeddingError
-from langchain_supabase_memory.flow import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards.board import read_board
 from langchain_supabase_memory.operations.recall import summaries as summary_recall

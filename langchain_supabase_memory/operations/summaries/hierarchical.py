@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.flow import Flow, Material, TranscriptLine, call
+from langchain_supabase_memory.effects import Flow, Material, TranscriptLine, call
 from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens

@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.effects import Flow, Material, call
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.flow import Flow, Material, call
 from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.quality import is_scored

@@ -10,8 +10,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import ConversationKey, SupabaseMemory
+from langchain_supabase_memory.effects import Call, Flow, Offload, Step, arun, call, offload, run
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
-from langchain_supabase_memory.flow import Call, Flow, Offload, Step, arun, call, offload, run
 from langchain_supabase_memory.operations import conversations
 
 KEY = ConversationKey("t", "u")
