@@ -1,33 +1,43 @@
 """Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
 
-The surface to the outside is tiny: call a SQL function, ask a model, embed texts, rerank what was found, make further
-questions of one, compute what takes long. Two small
-drivers, one sync and one async, run any flow, so there is no second copy of the logic, no hidden event loop and no
-thread between them. A flow is tested by stepping it by hand: `next(flow)` gives the first step, `flow.send(answer)` the
-next.
+What it yields are steps, each of which performs itself, sync or async: call a SQL function, ask a model, embed texts,
+rerank what was found, make further questions of one, compute what takes long. Two small drivers, one sync and one
+async, run any flow, and are the one place where a step is performed and observed; so there is no second copy of the
+logic, no hidden event loop and no thread between them. A flow is tested by stepping it by hand: `next(flow)` gives the
+first step, `flow.send(answer)` the next.
 
-Only `call`, `ask`, `embed`, `rerank`, `expand` and `compute` yield; everything above them uses `yield from` and stays
-typed.
+What a graph's run does is written in the same way, of steps that bring what they are performed with: whatever may fail
+or take long is a step, and what lies between two of them is plain code.
+
+In an operation only `call`, `ask`, `embed`, `rerank`, `expand` and `offload` yield; what is above them uses `yield
+from` and stays typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
+from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from contextlib import AbstractContextManager
     from functools import _lru_cache_wrapper
 
     from langchain_core.documents import Document
     from langchain_core.messages import BaseMessage
 
+    from langchain_supabase_memory.values import Part
+
 S = TypeVar("S")
 T = TypeVar("T")
+R = TypeVar("R", contravariant=True)
 
 
 SCHEMA: Final = "memory_schema"
@@ -50,6 +60,48 @@ Operation: TypeAlias = Literal[
 """The operations that are counted and timed."""
 
 
+class Step(Protocol[R]):
+    """What a flow yields: it performs itself in both colors, with the resources that it asks for, or with none."""
+
+    @property
+    def part(self) -> Part | None:
+        """What `memory.health()` counts its failure under; `None`: nothing."""
+
+    def perform(self, resources: R) -> Any:
+        """Perform it, and return its answer or raise."""
+
+    async def aperform(self, resources: R) -> Any:
+        """The async twin of `perform`."""
+
+
+class Database(Protocol):
+    """What performs calls: a transport."""
+
+    def perform(self, call: Call) -> Any:
+        """Perform one call, and return its decoded document."""
+
+    async def aperform(self, call: Call) -> Any:
+        """The async twin of `perform`."""
+
+
+class Resources(Protocol):
+    """What the steps of an operation are performed with: a memory."""
+
+    @property
+    def transport(self) -> Database:
+        """What performs calls."""
+
+    def answering(self, step: ModelStep) -> AbstractContextManager[Any]:
+        """The model that a step asks for, with `answer` and `aanswer`, while nothing of it is streamed.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+
+    def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
+        """What observes a flow while it is driven."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a SQL function of the schema `public`.
@@ -63,6 +115,15 @@ class Call:
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)  # repr=False: arguments hold content
     operation: Operation | None = None
+    part: ClassVar[Part] = "database"
+
+    def perform(self, resources: Resources) -> Any:
+        """Call it."""
+        return resources.transport.perform(self)
+
+    async def aperform(self, resources: Resources) -> Any:
+        """The async twin of `perform`."""
+        return await resources.transport.aperform(self)
 
 
 @dataclass(frozen=True)
@@ -104,9 +165,25 @@ class Material:
     items: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
 
+class ModelStep:
+    """A step that a model answers. No connection is held meanwhile."""
+
+    part: ClassVar[Part]
+
+    def perform(self, resources: Resources) -> Any:
+        """Ask the model."""
+        with resources.answering(self) as model:
+            return model.answer(self)
+
+    async def aperform(self, resources: Resources) -> Any:
+        """The async twin of `perform`."""
+        with resources.answering(self) as model:
+            return await model.aanswer(self)
+
+
 @dataclass(frozen=True)
-class Ask:
-    """One prompt for the summary model. No connection is held while it thinks.
+class Ask(ModelStep):
+    """One prompt for the summary model.
 
     Attributes:
         prompt: The messages to send.
@@ -121,11 +198,12 @@ class Ask:
     material: Material | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     writer: Any = field(default=None, repr=False)
+    part: ClassVar[Part] = "writer"
 
 
 @dataclass(frozen=True)
-class Embed:
-    """Texts that are to become vectors. No connection is held meanwhile.
+class Embed(ModelStep):
+    """Texts that are to become vectors.
 
     Attributes:
         texts: What to embed; none of them is blank.
@@ -138,6 +216,7 @@ class Embed:
     is_query: bool = False
     seconds: float | None = None
     embedder: Any = field(default=None, repr=False)
+    part: ClassVar[Part] = "embedder"
 
 
 @dataclass(frozen=True)
@@ -149,6 +228,15 @@ class Offload:
     """
 
     function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
+    part: ClassVar[None] = None
+
+    def perform(self, _: object) -> Any:
+        """Call it."""
+        return self.function()
+
+    async def aperform(self, _: object) -> Any:
+        """Call it in a thread."""
+        return await in_thread(self.function)
 
 
 RankingFunction: TypeAlias = tuple[int, float | None]
@@ -156,8 +244,8 @@ RankingFunction: TypeAlias = tuple[int, float | None]
 
 
 @dataclass(frozen=True)
-class Rerank:
-    """Candidates that are to be put into a better order. No connection is held meanwhile.
+class Rerank(ModelStep):
+    """Candidates that are to be put into a better order.
 
     Attributes:
         queries: The questions; each orders all candidates.
@@ -166,24 +254,70 @@ class Rerank:
 
     queries: Sequence[str] = field(repr=False)  # repr=False: they are content
     documents: Sequence[Document] = field(repr=False)
+    part: ClassVar[Part] = "reranker"
 
 
 @dataclass(frozen=True)
-class Expand:
-    """A question of which further ones are to be made. No connection is held meanwhile.
+class Expand(ModelStep):
+    """A question of which further ones are to be made.
 
     Attributes:
         query: The question.
     """
 
     query: str = field(repr=False)  # repr=False: it is content
+    part: ClassVar[Part] = "expander"
 
 
-Step = Call | Ask | Embed | Offload | Rerank | Expand
-"""All that an operation needs from the outside."""
+@dataclass(frozen=True)
+class SyncAsync:
+    """A step that is done in another way in each color.
 
-Flow = Generator[Step, Any, T]
+    Attributes:
+        run: Does it.
+        arun: Does it, as a coroutine function.
+    """
+
+    run: Callable[[], Any] = field(repr=False)  # repr=False: they may hold content
+    arun: Callable[[], Awaitable[Any]] = field(repr=False)
+    part: ClassVar[None] = None
+
+    def perform(self, _: object) -> Any:
+        """Do it."""
+        return self.run()
+
+    async def aperform(self, _: object) -> Any:
+        """The async twin of `perform`."""
+        return await self.arun()
+
+
+@dataclass(frozen=True)
+class FlowStep(Generic[T]):
+    """A flow as one step, which brings what it is performed with.
+
+    Attributes:
+        flow: A fresh flow.
+        resources: What its steps are performed with.
+    """
+
+    flow: Flow[T] = field(repr=False)
+    resources: Resources
+    part: ClassVar[None] = None
+
+    def perform(self, _: object) -> T:
+        """Drive it, and return what it returns."""
+        return run(self.flow, self.resources)
+
+    async def aperform(self, _: object) -> T:
+        """The async twin of `perform`."""
+        return await arun(self.flow, self.resources)
+
+
+Flow: TypeAlias = Generator[Step[Resources], Any, T]
 """What an operation is: it yields steps, and returns a `T`."""
+
+Effects: TypeAlias = Generator[Step[object], Any, T]
+"""A flow whose steps bring what they are performed with, such as a graph's run."""
 
 
 def call(function: str, arguments: Mapping[str, Any], operation: Operation | None = None) -> Flow[Any]:
@@ -295,7 +429,21 @@ def offload(
     return value
 
 
-def map_steps(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
+def in_one_step(flow: Flow[T], resources: Resources) -> Effects[T]:
+    """A flow as one step of a graph's run, whose failure is the run's own.
+
+    Args:
+        flow: A fresh flow.
+        resources: What its steps are performed with.
+
+    Returns:
+        What it returns.
+    """
+    result: T = yield FlowStep(flow, resources)
+    return result
+
+
+def map_steps(flow: Flow[T], change: Callable[[Step[Any]], Step[Any]]) -> Flow[T]:
     """A flow with each of its steps changed, under its own name.
 
     Args:
@@ -312,8 +460,8 @@ def named_like(flow: Flow[S], original: Flow[T]) -> Flow[S]:
     return flow
 
 
-def _map_steps(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
-    def performed(step: Step) -> Flow[Any]:
+def _map_steps(flow: Flow[T], change: Callable[[Step[Any]], Step[Any]]) -> Flow[T]:
+    def performed(step: Step[Any]) -> Flow[Any]:
         return (yield change(step))
 
     try:
@@ -325,7 +473,7 @@ def _map_steps(flow: Flow[T], change: Callable[[Step], Step]) -> Flow[T]:
         flow.close()
 
 
-def delegate(flow: Flow[T], step: Step, perform: Callable[[Step], Flow[Any]]) -> Flow[T]:
+def delegate(flow: Flow[T], step: Step[Any], perform: Callable[[Step[Any]], Flow[Any]]) -> Flow[T]:
     """The rest of a flow, with each of its steps done by another flow.
 
     Args:
@@ -349,45 +497,82 @@ def delegate(flow: Flow[T], step: Step, perform: Callable[[Step], Flow[Any]]) ->
         return result
 
 
-def run(flow: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Drive a flow with a function that performs one step.
+@dataclass
+class StepResult:
+    """What a step was answered; `None` if it failed."""
+
+    answer: Any = None
+
+
+class Observer:
+    """What observes a flow while it is driven. This one observes nothing."""
+
+    @contextmanager
+    def step(self, step: Step[Any]) -> Iterator[StepResult]:
+        """Observe a step that is performed in the block, and its answer that the block puts into what it is given."""
+        yield StepResult()
+
+    def record_result(self, result: Any) -> None:
+        """Observe what the flow returned."""
+
+
+@overload
+def run(flow: Effects[T]) -> T: ...
+@overload
+def run(flow: Flow[T], resources: Resources) -> T: ...
+def run(flow: Generator[Step[Any], Any, T], resources: Resources | None = None) -> T:
+    """Drive a flow.
 
     Args:
         flow: A fresh flow.
-        perform: Performs a call, and returns its answer or raises.
+        resources: What its steps are performed with, and what observes it; none where they bring it themselves.
 
     Returns:
         What the flow returns.
     """
-    try:
-        step = next(flow)
-        while True:
-            try:
-                answer = perform(step)
-            except Exception as error:
-                step = flow.throw(error)
-            else:
-                step = flow.send(answer)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    finally:
-        flow.close()
+    with _observing(flow, resources) as observer:
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    with observer.step(step) as seen:
+                        seen.answer = step.perform(resources)
+                except Exception as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(seen.answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            observer.record_result(result)
+            return result
+        finally:
+            flow.close()
 
 
-async def arun(flow: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Drive a flow with a coroutine function that performs one step: the async twin of `run`."""
-    try:
-        step = next(flow)
-        while True:
-            try:
-                answer = await perform(step)
-            except Exception as error:
-                step = flow.throw(error)
-            else:
-                step = flow.send(answer)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    finally:
-        flow.close()
+@overload
+async def arun(flow: Effects[T]) -> T: ...
+@overload
+async def arun(flow: Flow[T], resources: Resources) -> T: ...
+async def arun(flow: Generator[Step[Any], Any, T], resources: Resources | None = None) -> T:
+    """The async twin of `run`."""
+    with _observing(flow, resources) as observer:
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    with observer.step(step) as seen:
+                        seen.answer = await step.aperform(resources)
+                except Exception as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(seen.answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            observer.record_result(result)
+            return result
+        finally:
+            flow.close()
+
+
+def _observing(flow: Flow[Any], resources: Resources | None) -> AbstractContextManager[Observer]:
+    return nullcontext(Observer()) if resources is None else resources.observing(flow)

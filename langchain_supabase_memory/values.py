@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
-from typing import Any, Final, Literal, get_args, overload
+from typing import Any, Final, Literal, TypeAlias, get_args, overload
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.errors import InvalidInputError
@@ -724,6 +724,10 @@ class Receipt:
     items: int = 0
 
 
+Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander"]
+"""What a memory consists of, each of which may fail by itself."""
+
+
 @dataclass(frozen=True)
 class Cause:
     """Why a part of the memory does not work now.
@@ -739,7 +743,7 @@ class Cause:
         last: When it was met last.
     """
 
-    part: Literal["database", "embedder", "writer", "reranker", "expander"]
+    part: Part
     error: str
     reason: str
     code: str | None

@@ -224,7 +224,7 @@ def embedder(model: Embeddings | EmbeddingModel | str | None) -> EmbeddingModel 
 def embedding(flow: Flow[T], model: EmbeddingModel | None) -> Flow[T]:
     """A flow whose texts go to an embedder of its own; `None` leaves them to the memory's."""
 
-    def change(step: Step) -> Step:
+    def change(step: Step[Any]) -> Step[Any]:
         return replace(step, embedder=model) if isinstance(step, Embed) and step.embedder is None else step
 
     return flow if model is None else map_steps(flow, change)

@@ -209,7 +209,7 @@ def require_summarizer(model: SummaryModel | None) -> SummaryModel:
 def asking(flow: Flow[T], model: SummaryModel | None) -> Flow[T]:
     """A flow whose questions go to a model of its own; `None` leaves them to the memory's."""
 
-    def change(step: Step) -> Step:
+    def change(step: Step[Any]) -> Step[Any]:
         return replace(step, writer=model) if isinstance(step, Ask) and step.writer is None else step
 
     return flow if model is None else map_steps(flow, change)

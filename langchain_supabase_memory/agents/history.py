@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage
 
-from langchain_supabase_memory.agents.run import effects
-from langchain_supabase_memory.agents.run.effects import FlowStep
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask, OnError, log_failed, wrap_error
 from langchain_supabase_memory.agents.run.graph_state import GraphState
 from langchain_supabase_memory.agents.run.load import Loader
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.settings import ContextBudget, Retention
 
 _UNREAD: Final = GuardedTask("The history could not be read; it is taken to hold only what waits to be stored")
@@ -164,11 +162,11 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             SupabaseMemoryError: The write failed, and `on_error` says that it is raised; the messages are in the
                 outbox.
         """
-        FlowStep(self._memory, self._write(messages)).run()
+        self._memory.run(self._write(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """The async twin of `add_messages`."""
-        await FlowStep(self._memory, self._write(messages)).arun()
+        await self._memory.arun(self._write(messages))
 
     def clear(self) -> None:
         """Delete the conversation, with everything in it and with what waits for it.
@@ -215,12 +213,12 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         self._pack = pack
         if pack is None:
             flow = unread_messages(self._key, loader.budget, pending(self._memory, self._key))
-            pack = yield from effects.perform(self._memory, flow)
+            pack = yield from effects.in_one_step(flow, self._memory)
         return pack.messages
 
     def _clear(self) -> Effects[None]:
         self._snapshot = None
-        yield from effects.perform(self._memory, conversations.forget(self._key))
+        yield from effects.in_one_step(conversations.forget(self._key), self._memory)
         self._memory.outbox.drop(self._key)
 
     def _note(self, error: SupabaseMemoryError) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_core.messages import SystemMessage, ToolMessage
 
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.runnable_types import alternates
 from langchain_supabase_memory.adapters.summarizer import Summarizer, summarizer
 from langchain_supabase_memory.agents import slash_commands
-from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask, OnError
 from langchain_supabase_memory.agents.run.graph_state import (
     GraphState,
@@ -63,9 +63,8 @@ if TYPE_CHECKING:
 
     from langgraph.runtime import Runtime
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope

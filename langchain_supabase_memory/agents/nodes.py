@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.callbacks import hide_tokens
-from langchain_supabase_memory.adapters.summarizer import Summarizer, require_summarizer, summarizer
-from langchain_supabase_memory.agents.run import effects
-from langchain_supabase_memory.agents.run.effects import FlowStep
+from langchain_supabase_memory.adapters.summarizer import Summarizer, asking, require_summarizer, summarizer
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, OnError
 from langchain_supabase_memory.agents.run.graph_state import (
     GraphState,
@@ -48,9 +47,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Unpack
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope
@@ -369,19 +367,19 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
             InvalidInputError: No thread or nobody is named.
             SupabaseMemoryError: The model or the database failed; nothing was changed.
         """
-        return self._summary(input, config).run()
+        return self._memory.run(self._summary(input, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
         """The async twin of `invoke`."""
-        return await self._summary(input, config).arun()
+        return await self._memory.arun(self._summary(input, config))
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
         ambient, runtime = current_run()
         return self._bound.key(self._memory, ambient or config, runtime)
 
-    def _summary(self, messages: object, config: RunnableConfig | None) -> FlowStep[str]:
+    def _summary(self, messages: object, config: RunnableConfig | None) -> Flow[str]:
         flow = self._summarize(graph_state(messages).conversation, self._key(config))
-        return FlowStep(self._memory, flow, self._model)
+        return asking(flow, self._model)
 
     def _summarize(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
         codec.ensure_ids(messages)

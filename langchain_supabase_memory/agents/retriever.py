@@ -11,7 +11,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import Field, SkipValidation, ValidationError, model_validator
 
-from langchain_supabase_memory.agents.run.effects import FlowStep
 from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, current_thread
 from langchain_supabase_memory.checks import refuse_unknown
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
@@ -154,21 +153,18 @@ class SupabaseMemoryRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return self._search(query, options).run()
+        return self.memory.run(self._documents(query, options))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return await self._search(query, options).arun()
+        return await self.memory.arun(self._documents(query, options))
 
     def _get_ls_params(self, **_: Any) -> LangSmithRetrieverParams:
         params = LangSmithRetrieverParams(ls_retriever_name="supabase_memory", ls_vector_store_provider="Supabase")
         if self.memory.embeddings is not None:
             params["ls_embedding_model"] = self.memory.embeddings.name
         return params
-
-    def _search(self, query: str, options: Mapping[str, Any]) -> FlowStep[list[Document]]:
-        return FlowStep(self.memory, self._documents(query, options))
 
     def _documents(self, query: str, options: Mapping[str, Any]) -> Flow[list[Document]]:
         refuse_unknown("A call of the retriever", options, (*_IDS, *_FILTERS, "k", "scope", "more", "exact", "verbose"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, message_chunk_to_message
 
-from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, OnError
 from langchain_supabase_memory.agents.run.graph_state import store
 from langchain_supabase_memory.checks import boolean
@@ -19,7 +19,7 @@ from langchain_supabase_memory.memory.require_memory import require_memory
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 
-    from langchain_supabase_memory.agents.run.effects import Effects
+    from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import ConversationKey
 

@@ -84,7 +84,7 @@ class _AppendAndLoad:
     asked: Call | None
     context: Any = None
 
-    def perform(self, step: Step) -> Flow[Any]:
+    def perform(self, step: Step[Any]) -> Flow[Any]:
         """A step of the flow that appends."""
         if self.asked is None or not isinstance(step, Call) or step.function != "memory_append":
             return (yield step)
@@ -102,6 +102,6 @@ class _AppendAndLoad:
         self.context = answer["context"]
         return answer["stored"]
 
-    def answer(self, step: Step) -> Flow[Any]:
+    def answer(self, step: Step[Any]) -> Flow[Any]:
         """A step of the flow that reads."""
         return self.context if step is self.asked else (yield step)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.effects import arun, run
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.unpicklable import Unpicklable
 from langchain_supabase_memory.values import check_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable
+    from collections.abc import Collection, Iterable
 
+    from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.long_term.memories import Memory, Remembered
 
-S = TypeVar("S")
 
-
-class SingleUserLongTerm(Unpicklable, ABC, Generic[S]):
+class SingleUserLongTerm(Unpicklable, ABC):
     """A long-term memory whose operations are generators of steps, each of which is one call of a store.
 
     Args:
@@ -55,11 +54,11 @@ class SingleUserLongTerm(Unpicklable, ABC, Generic[S]):
         Raises:
             Exception: Whatever the store raises; what was stored before stays, and the call is safe to repeat.
         """
-        return run(self._remembering(self._own(memories)), self._perform)
+        return effects.run(self._remembering(self._own(memories)))
 
     async def aremember(self, memories: Iterable[Memory]) -> Remembered:
         """The async twin of `remember`."""
-        return await arun(self._remembering(self._own(memories)), self._aperform)
+        return await effects.arun(self._remembering(self._own(memories)))
 
     def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
         """The memories that fit a question best, the best first.
@@ -76,11 +75,11 @@ class SingleUserLongTerm(Unpicklable, ABC, Generic[S]):
         Raises:
             InvalidInputError: Something is none of its choices.
         """
-        return run(self._recalling(query, limit, kinds), self._perform)
+        return effects.run(self._recalling(query, limit, kinds))
 
     async def arecall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
         """The async twin of `recall`."""
-        return await arun(self._recalling(query, limit, kinds), self._aperform)
+        return await effects.arun(self._recalling(query, limit, kinds))
 
     def forget(self, ids: Iterable[str]) -> None:
         """Delete memories, if they are there.
@@ -88,32 +87,24 @@ class SingleUserLongTerm(Unpicklable, ABC, Generic[S]):
         Raises:
             InvalidInputError: An id is no uuid.
         """
-        run(self._forgetting(ids), self._perform)
+        effects.run(self._forgetting(ids))
 
     async def aforget(self, ids: Iterable[str]) -> None:
         """The async twin of `forget`."""
-        await arun(self._forgetting(ids), self._aperform)
+        await effects.arun(self._forgetting(ids))
 
     def _own(self, memories: Iterable[Memory]) -> dict[str, Memory]:
         """Memories as this user's, by their ids, the last of each."""
         return {str(each.id): each for each in (memory.with_owner(self._user_id) for memory in memories)}
 
     @abstractmethod
-    def _remembering(self, memories: dict[str, Memory]) -> Generator[S, Any, Remembered]:
+    def _remembering(self, memories: dict[str, Memory]) -> Effects[Remembered]:
         """The steps of `remember`."""
 
     @abstractmethod
-    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Generator[S, Any, list[Memory]]:
+    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Effects[list[Memory]]:
         """The steps of `recall`."""
 
     @abstractmethod
-    def _forgetting(self, ids: Iterable[str]) -> Generator[S, Any, None]:
+    def _forgetting(self, ids: Iterable[str]) -> Effects[None]:
         """The steps of `forget`."""
-
-    @abstractmethod
-    def _perform(self, step: S) -> Any:
-        """Do one step."""
-
-    @abstractmethod
-    async def _aperform(self, step: S) -> Any:
-        """The async twin of `_perform`."""

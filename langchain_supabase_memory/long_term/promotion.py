@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.effects import Flow, call
@@ -17,19 +17,16 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.kinds import KINDS
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.long_term.memories import Memory, text_id
-from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import moment
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.long_term.memories import LongTerm, Remembered
     from langchain_supabase_memory.memory.memory import SupabaseMemory
-
-T = TypeVar("T")
 
 PAGE: Final = 100
 """How many facts are moved, or forgotten, in one step."""
@@ -99,11 +96,12 @@ class Revoked:
 class _Remember:
     long_term: LongTerm
     memories: Sequence[Memory] = field(repr=False)
+    part: ClassVar[None] = None
 
-    def run(self) -> Remembered:
+    def perform(self, _: object) -> Remembered:
         return self.long_term.remember(self.memories)
 
-    async def arun(self) -> Remembered:
+    async def aperform(self, _: object) -> Remembered:
         return await self.long_term.aremember(self.memories)
 
 
@@ -111,11 +109,12 @@ class _Remember:
 class _Forget:
     long_term: LongTerm
     ids: Sequence[str]
+    part: ClassVar[None] = None
 
-    def run(self) -> None:
+    def perform(self, _: object) -> None:
         self.long_term.forget(self.ids)
 
-    async def arun(self) -> None:
+    async def aperform(self, _: object) -> None:
         await self.long_term.aforget(self.ids)
 
 
@@ -213,7 +212,7 @@ def promote(
         Exception: Whatever the long-term memory raises; what was moved before stays, and nothing is lost.
     """
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return _run(memory, _promote_flow(scope, long_term, min_importance, types, since))
+    return memory.run(_promote_flow(scope, long_term, min_importance, types, since))
 
 
 async def apromote(
@@ -229,7 +228,7 @@ async def apromote(
 ) -> Promoted:
     """The async twin of `promote`."""
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await _arun(memory, _promote_flow(scope, long_term, min_importance, types, since))
+    return await memory.arun(_promote_flow(scope, long_term, min_importance, types, since))
 
 
 def forget_source(
@@ -272,7 +271,7 @@ def forget_source(
         Exception: Whatever the long-term memory raises; the next call goes on.
     """
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return _run(memory, _revoke_flow(scope, long_term, message_ids, dry_run))
+    return memory.run(_revoke_flow(scope, long_term, message_ids, dry_run))
 
 
 async def aforget_source(
@@ -287,12 +286,12 @@ async def aforget_source(
 ) -> Revoked:
     """The async twin of `forget_source`."""
     scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await _arun(memory, _revoke_flow(scope, long_term, message_ids, dry_run))
+    return await memory.arun(_revoke_flow(scope, long_term, message_ids, dry_run))
 
 
 def _promote_flow(
     scope: Scope, long_term: LongTerm, min_importance: float, types: Collection[Kind], since: datetime | None
-) -> Generator[Any, Any, Promoted]:
+) -> Flow[Promoted]:
     done = Promoted()
     after: Fact | None = None
     while True:
@@ -305,7 +304,7 @@ def _promote_flow(
         after = page.facts[-1]
 
 
-def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Generator[Any, Any, None]:
+def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Flow[None]:
     """Move one page: note it, remember it, confirm it."""
     first: dict[str, str] = {}
     rows = []
@@ -348,9 +347,7 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Generator[Any, An
     )
 
 
-def _revoke_flow(
-    scope: Scope, long_term: LongTerm, message_ids: Iterable[str] | None, dry_run: bool
-) -> Generator[Any, Any, Revoked]:
+def _revoke_flow(scope: Scope, long_term: LongTerm, message_ids: Iterable[str] | None, dry_run: bool) -> Flow[Revoked]:
     if isinstance(message_ids, str):
         raise InvalidInputError("message_ids must be a list of ids, not one text.", hint="Pass [id].")
     wanted = None if message_ids is None else [clean(str(each)) for each in message_ids]
@@ -422,17 +419,3 @@ def _fact(row: Mapping[str, Any], user_id: str) -> Fact:
     place = (row["conversation_id"], row["place"], row["part"])
     source = (row["conversation_id"], row["source_id"], place, row["edited_at"], row["from_board"])
     return Fact(memory.with_owner(user_id), *source)
-
-
-def _run(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
-    own = (_Remember, _Forget)
-    return instrumentation.run(
-        steps, lambda step: step.run() if isinstance(step, own) else memory.perform(step), memory.metrics
-    )
-
-
-async def _arun(memory: SupabaseMemory, steps: Generator[Any, Any, T]) -> T:
-    own = (_Remember, _Forget)
-    return await instrumentation.arun(
-        steps, lambda step: step.arun() if isinstance(step, own) else memory.aperform(step), memory.metrics
-    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchItem, SearchOp
 
@@ -22,9 +22,10 @@ from langchain_supabase_memory.long_term.memories import (
 )
 from langchain_supabase_memory.values import check_id
 
-T = TypeVar("T")
-_Batches = Generator[list[Op], Any, T]
-"""An operation over the store: it yields batches of the store's own operations, and returns a `T`."""
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from langchain_supabase_memory.effects import Effects
 
 PAGE: Final = 100
 """The most memories that are written in one call of the store."""
@@ -32,7 +33,22 @@ PAGE: Final = 100
 _SPECIAL: Final = re.compile(r"[^\w@:-]|_")
 
 
-class StoreLongTerm(SingleUserLongTerm[list[Op]]):
+@dataclass(frozen=True)
+class _Batch:
+    """One batch of the store's own operations."""
+
+    store: BaseStore
+    operations: Sequence[Op] = field(repr=False)
+    part: ClassVar[None] = None
+
+    def perform(self, _: object) -> list[Any]:
+        return self.store.batch(self.operations)
+
+    async def aperform(self, _: object) -> list[Any]:
+        return await self.store.abatch(self.operations)
+
+
+class StoreLongTerm(SingleUserLongTerm):
     """Long-term memory in a LangGraph `BaseStore`: ours, `SupabaseStore(memory)`, or any other.
 
     Each memory is an item under `(*namespace, user, agent)`; only its text is embedded. The user is fixed when this is
@@ -77,30 +93,30 @@ class StoreLongTerm(SingleUserLongTerm[list[Op]]):
         """The store and the name; nothing of what is stored."""
         return f"StoreLongTerm({self._store!r}, name={self._name!r})"
 
-    def _remembering(self, memories: dict[str, Memory]) -> _Batches[Remembered]:
+    def _remembering(self, memories: dict[str, Memory]) -> Effects[Remembered]:
         given = iter(memories.items())
         done = Remembered()
         while page := dict(islice(given, PAGE)):
-            there = yield [GetOp(self._namespace, id_, refresh_ttl=False) for id_ in page]
+            there = yield self._batch(GetOp(self._namespace, id_, refresh_ttl=False) for id_ in page)
             known = {id_ for id_, item in zip(page, there, strict=True) if item is not None and self._owns(item.value)}
             new = [id_ for id_ in page if id_ not in known]
             if new:
-                yield [
+                yield self._batch(
                     PutOp(self._namespace, id_, {**page[id_].to_json(), "user_id": self._user_id}, ["text"])
                     for id_ in new
-                ]
+                )
             done.stored.extend(new)
             done.known.extend(id_ for id_ in page if id_ in known)
         return done
 
-    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> _Batches[list[Memory]]:
+    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Effects[list[Memory]]:
         question, wanted = check_question(query, limit, kinds)
         found: dict[str | None, list[Memory]] = {kind: [] for kind in ([None] if wanted is None else wanted)}
         left = dict.fromkeys(found, 0)  # where each kind's next page begins
         seen: dict[str | None, set[tuple[str, ...]]] = {kind: set() for kind in found}
         size = min(limit * 2 + 10, MOST)
         while left:
-            pages = yield [
+            pages = yield self._batch(
                 SearchOp(
                     self._namespace,
                     None if kind is None else {"kind": kind},
@@ -110,7 +126,7 @@ class StoreLongTerm(SingleUserLongTerm[list[Op]]):
                     False,
                 )
                 for kind, offset in left.items()
-            ]
+            )
             for (kind, offset), items in zip(list(left.items()), pages, strict=True):
                 found[kind] = distinct([*found[kind], *self._mine(items, kind)])
                 fresh = {(*item.namespace, item.key) for item in items} - seen[kind]
@@ -125,10 +141,13 @@ class StoreLongTerm(SingleUserLongTerm[list[Op]]):
             together.sort(key=lambda memory: float("-inf") if memory.score is None else memory.score, reverse=True)
         return distinct(together)[:limit]
 
-    def _forgetting(self, ids: Iterable[str]) -> _Batches[None]:
+    def _forgetting(self, ids: Iterable[str]) -> Effects[None]:
         given = iter(check_ids(ids))
         while page := list(islice(given, PAGE)):
-            yield [PutOp(self._namespace, id_, None) for id_ in page]
+            yield self._batch(PutOp(self._namespace, id_, None) for id_ in page)
+
+    def _batch(self, operations: Iterable[Op]) -> _Batch:
+        return _Batch(self._store, list(operations))
 
     def _mine(self, items: Iterable[SearchItem], kind: str | None) -> Iterable[Memory]:
         """Of what a store gave, what is really in this namespace, of this user and of this kind."""
@@ -140,12 +159,6 @@ class StoreLongTerm(SingleUserLongTerm[list[Op]]):
 
     def _owns(self, value: Any) -> bool:
         return isinstance(value, dict) and value.get("user_id") == self._user_id
-
-    def _perform(self, step: list[Op]) -> Any:
-        return self._store.batch(step)
-
-    async def _aperform(self, step: list[Op]) -> Any:
-        return await self._store.abatch(step)
 
 
 def _label(id_: str) -> str:

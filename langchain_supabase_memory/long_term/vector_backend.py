@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
@@ -28,7 +28,7 @@ from langchain_supabase_memory.long_term.memories import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-T = TypeVar("T")
+    from langchain_supabase_memory.effects import Effects
 
 Filter: TypeAlias = Callable[[str], Any]
 """A function from a user's id to what the vector store takes as `filter=`."""
@@ -46,16 +46,24 @@ _logger = logging.getLogger(__name__)
 class _StoreMethod:
     """One call of the vector store: a method's name, and its arguments."""
 
+    store: VectorStore
     method: str
     arguments: tuple[Any, ...] = field(repr=False)
     by_keyword: dict[str, Any] = field(default_factory=dict, repr=False)
+    part: ClassVar[None] = None
+
+    def perform(self, _: object) -> Any:
+        return getattr(self.store, self.method)(*self.arguments, **self.by_keyword)
+
+    async def aperform(self, _: object) -> Any:
+        # LangChain's own default for a store without async methods waits for its thread even when it is cancelled.
+        names = {f"a{self.method}", *(["aadd_texts"] if self.method == "add_documents" else [])}
+        if all(getattr(type(self.store), name) is getattr(VectorStore, name) for name in names):
+            return await in_thread(partial(self.perform, None))
+        return await getattr(self.store, f"a{self.method}")(*self.arguments, **self.by_keyword)
 
 
-_Uses = Generator[_StoreMethod, Any, T]
-"""An operation over the vector store: it yields calls, and returns a `T`."""
-
-
-class VectorStoreLongTerm(SingleUserLongTerm[_StoreMethod]):
+class VectorStoreLongTerm(SingleUserLongTerm):
     """Long-term memory in a LangChain `VectorStore`: Pinecone, PGVector, Chroma, Qdrant, in memory.
 
     Each memory is a document whose metadata carry the `user_id`, and every search filters by it. Since stores differ in
@@ -97,7 +105,7 @@ class VectorStoreLongTerm(SingleUserLongTerm[_StoreMethod]):
         """The store's class and the name; nothing of what is stored."""
         return f"VectorStoreLongTerm({type(self._store).__name__}, name={self._name!r})"
 
-    def _remembering(self, memories: dict[str, Memory]) -> _Uses[Remembered]:
+    def _remembering(self, memories: dict[str, Memory]) -> Effects[Remembered]:
         given = iter(memories.items())
         done = Remembered()
         while page := dict(islice(given, PAGE)):
@@ -110,19 +118,21 @@ class VectorStoreLongTerm(SingleUserLongTerm[_StoreMethod]):
                 if id_ not in known
             ]
             if documents:
-                yield _StoreMethod("add_documents", (documents,), {"ids": [str(document.id) for document in documents]})
+                yield _StoreMethod(
+                    self._store, "add_documents", (documents,), {"ids": [str(document.id) for document in documents]}
+                )
             done.stored.extend(id_ for id_ in page if id_ not in known)
             done.known.extend(id_ for id_ in page if id_ in known)
         return done
 
-    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> _Uses[list[Memory]]:
+    def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Effects[list[Memory]]:
         question, wanted = check_question(query, limit, kinds)
         if not question.strip():
             raise InvalidInputError("The question is blank.", hint="A vector store finds by meaning: pass some words.")
         asked = limit
         while True:
             named = {"k": asked, "filter": self._filter(self._user_id)}
-            documents: Sequence[Document] = yield _StoreMethod("similarity_search", (question,), named)
+            documents: Sequence[Document] = yield _StoreMethod(self._store, "similarity_search", (question,), named)
             mine = [memory for memory in map(self._memory, documents) if memory is not None]
             found = distinct(memory for memory in mine if wanted is None or memory.kind in wanted)
             if len(found) >= limit or len(documents) < asked:
@@ -136,18 +146,18 @@ class VectorStoreLongTerm(SingleUserLongTerm[_StoreMethod]):
                 return found
             asked = min(asked * 4, DEEPEST)
 
-    def _forgetting(self, ids: Iterable[str]) -> _Uses[None]:
+    def _forgetting(self, ids: Iterable[str]) -> Effects[None]:
         given = iter(check_ids(ids))
         while page := list(islice(given, PAGE)):
             places = [derived_id(self._user_id, id_) for id_ in page]
             there = yield from self._existing(places)
             if there is None or there:
-                yield _StoreMethod("delete", (places if there is None else there,))
+                yield _StoreMethod(self._store, "delete", (places if there is None else there,))
 
-    def _existing(self, places: list[str]) -> _Uses[list[str] | None]:
+    def _existing(self, places: list[str]) -> Effects[list[str] | None]:
         """Which of these documents are there and this user's; `None` if the store cannot say."""
         try:
-            documents: Sequence[Document] = yield _StoreMethod("get_by_ids", (places,))
+            documents: Sequence[Document] = yield _StoreMethod(self._store, "get_by_ids", (places,))
         except NotImplementedError:
             return None
         return [str(document.id) for document in documents if document.metadata.get("user_id") == self._user_id]
@@ -175,16 +185,6 @@ class VectorStoreLongTerm(SingleUserLongTerm[_StoreMethod]):
             return Memory.from_json(value, stored["memory_id"])
         except (KeyError, TypeError, ValueError):
             return None
-
-    def _perform(self, step: _StoreMethod) -> Any:
-        return getattr(self._store, step.method)(*step.arguments, **step.by_keyword)
-
-    async def _aperform(self, step: _StoreMethod) -> Any:
-        # LangChain's own default for a store without async methods waits for its thread even when it is cancelled.
-        names = {f"a{step.method}", *(["aadd_texts"] if step.method == "add_documents" else [])}
-        if all(getattr(type(self._store), name) is getattr(VectorStore, name) for name in names):
-            return await in_thread(partial(getattr(self._store, step.method), *step.arguments, **step.by_keyword))
-        return await getattr(self._store, f"a{step.method}")(*step.arguments, **step.by_keyword)
 
 
 def _by_field(user_id: str) -> dict[str, str]:

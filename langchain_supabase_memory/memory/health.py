@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import (
@@ -27,7 +27,7 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     code_of,
 )
-from langchain_supabase_memory.values import Cause, log_fields
+from langchain_supabase_memory.values import Cause, Part, log_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.breaker import Breaker
     from langchain_supabase_memory.context.pack import ContextPack
 
-Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander"]
 _Key: TypeAlias = tuple[str, ...]
 
 _OF_THE_DATABASE: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)

@@ -1,4 +1,4 @@
-"""The drivers of flows, observed: one place where what every operation does is counted and timed.
+"""What observes the flows of a memory: one place where what every operation does is counted and timed.
 
 A flow stays pure and knows nothing of it. What is counted comes from the steps, so that a summary that was made inside
 of another operation counts as well; what a pack holds comes from the result.
@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langchain_supabase_memory import effects as driver
 from langchain_supabase_memory.adapters.telemetry import tracing
 from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.effects import Ask, Call, Embed, Rerank
+from langchain_supabase_memory.effects import Ask, Call, Embed, Observer, Rerank, StepResult
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from opentelemetry.trace import Span
 
     from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
+    from langchain_supabase_memory.effects import Flow, Step
 
-S = TypeVar("S")
-T = TypeVar("T")
+Watching: TypeAlias = "Callable[[Step[Any]], AbstractContextManager[None]]"
+"""Gives for a step a block in which it is noted for `health` whether it fails."""
 
 _logger = logging.getLogger(__name__)
 
@@ -34,80 +35,64 @@ _IDS: Final = ("thread_id", "agent_id", "conversation_id")
 """The arguments of SQL functions that a span names. A user's id may be a name or an address, and is left out."""
 
 
-def run(flow: Generator[S, Any, T], perform: Callable[[S], Any], metrics: NoMetrics) -> T:
-    """Drive a flow as `effects.run` does, and observe it.
+@contextmanager
+def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterator[Observer]:
+    """What observes a flow while it is driven in the block.
 
     Args:
         flow: A fresh flow.
-        perform: Performs a step.
         metrics: Where to count.
-
-    Returns:
-        What the flow returns.
+        watching: Notes for `health` whether a step fails.
     """
     with tracing.span(tracing.PREFIX + _name(flow)) as span:
         if span is None and not metrics.measures:
-            return driver.run(flow, perform)
-        watch = FlowObserver(span, metrics)
-
-        def watched(step: S) -> Any:
-            with watch.step(step) as seen:
-                seen.answer = perform(step)
-            return seen.answer
-
-        result = driver.run(flow, watched)
-        watch.record_result(result)
-        return result
+            yield HealthObserver(watching)
+        else:
+            yield FlowObserver(watching, span, metrics)
 
 
-async def arun(flow: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]], metrics: NoMetrics) -> T:
-    """The async twin of `run`."""
-    with tracing.span(tracing.PREFIX + _name(flow)) as span:
-        if span is None and not metrics.measures:
-            return await driver.arun(flow, perform)
-        watch = FlowObserver(span, metrics)
+class HealthObserver(Observer):
+    """Observes for `health` alone which steps fail.
 
-        async def watched(step: S) -> Any:
-            with watch.step(step) as seen:
-                seen.answer = await perform(step)
-            return seen.answer
+    Args:
+        watching: Notes whether a step fails.
+    """
 
-        result = await driver.arun(flow, watched)
-        watch.record_result(result)
-        return result
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
 
-
-class StepResult:
-    """What a step was answered."""
-
-    answer: Any = None
+    @contextmanager
+    def step(self, step: Step[Any]) -> Iterator[StepResult]:
+        """Note whether it fails."""
+        with self._watching(step):
+            yield StepResult()
 
 
-class FlowObserver:
+class FlowObserver(HealthObserver):
     """Observes one flow. A mistake of the observer is noted and never the operation's.
 
     Args:
+        watching: Notes whether a step fails.
         span: The flow's span; `None` if nobody records it.
         metrics: Where to count.
     """
 
-    def __init__(self, span: Span | None, metrics: NoMetrics) -> None:
+    def __init__(self, watching: Watching, span: Span | None, metrics: NoMetrics) -> None:
+        super().__init__(watching)
         self._span = span
         self._metrics = metrics
         self._asked_seconds = 0.0
         self._embedded_ms = 0.0
 
     @contextmanager
-    def step(self, step: object) -> Iterator[StepResult]:
-        """Observe a step that is performed in the block, and its answer that the block puts into what it is given."""
+    def step(self, step: Step[Any]) -> Iterator[StepResult]:
+        """Note whether it fails, how long it takes and what is answered."""
         seen = StepResult()
         begun = time.perf_counter()
         try:
-            if self._span is None:
+            span = nullcontext() if self._span is None else tracing.span(_step_name(step), **_span_attributes(step))
+            with span, self._watching(step):
                 yield seen
-            else:
-                with tracing.span(_step_name(step), **_span_attributes(step)):
-                    yield seen
         finally:
             seconds = time.perf_counter() - begun
             if isinstance(step, Ask) and (step.material is None or step.material.task != "board"):
@@ -178,11 +163,11 @@ def _name(flow: Any) -> str:
     return str(getattr(flow, "__qualname__", type(flow).__name__)).rpartition(".")[2].lstrip("_")
 
 
-def _step_name(step: object) -> str:
+def _step_name(step: Step[Any]) -> str:
     return step.function if isinstance(step, Call) else tracing.PREFIX + type(step).__name__.lstrip("_").lower()
 
 
-def _span_attributes(step: object) -> dict[str, Any]:
+def _span_attributes(step: Step[Any]) -> dict[str, Any]:
     """The ids and counts of a step, for its span."""
     if isinstance(step, Call):
         return {name: step.arguments.get(f"p_{name}") for name in _IDS}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import query_expander as expanders
 from langchain_supabase_memory.adapters import reranker as rerankers
@@ -13,13 +15,12 @@ from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import choice, wrong_type
-from langchain_supabase_memory.deadline import in_thread
-from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, Expand, Flow, Offload, Rerank, Step
+from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
-from langchain_supabase_memory.memory.health import HealthTracker, Part
+from langchain_supabase_memory.memory.health import HealthTracker
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
 from langchain_supabase_memory.operations.branch import StateRecords
@@ -52,7 +53,8 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from datetime import tzinfo
     from types import TracebackType
     from typing import Self
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
+    from langchain_supabase_memory.effects import Flow, Observer, Step
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
 
@@ -330,43 +333,42 @@ class Services(Unpicklable):
 
     def run(self, flow: Flow[T]) -> T:
         """Drive a flow through this memory's transport, its summary model and its embedder."""
-        return instrumentation.run(flow, self.perform, self.metrics)
+        return effects.run(flow, self)
 
     async def arun(self, flow: Flow[T]) -> T:
         """The async twin of `run`."""
-        return await instrumentation.arun(flow, self.aperform, self.metrics)
+        return await effects.arun(flow, self)
 
-    def perform(self, step: Step) -> Any:
-        """Do one step of a flow. `health` knows of each that fails."""
-        if isinstance(step, Offload):
-            return step.function()
+    def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
+        """What observes a flow while it is driven. `health` knows of each step that fails."""
+        return instrumentation.observing(flow, self.metrics, self._watching)
+
+    @contextmanager
+    def answering(self, step: ModelStep) -> Iterator[Any]:
+        """The model that a step asks for, while nothing of it is streamed.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        asked = self._model_of(step)
+        with without_streaming():
+            yield asked
+
+    def _watching(self, step: Step[Any]) -> AbstractContextManager[None]:
+        """What tells `health` how a step ends. That what it asks for is closed or missing is no failure of it."""
         if isinstance(step, Call):
             self._check_open()
-            with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
-                return self.transport.perform(step)
-        part, asked = self._perform_model(step)
-        with self.causes.watching(part), without_streaming():
-            return asked.answer(step)
+            return self.causes.watching(step.part, settles=step.function != SCHEMA, function=step.function)
+        if isinstance(step, ModelStep):
+            self._model_of(step)
+        return nullcontext() if step.part is None else self.causes.watching(step.part)
 
-    async def aperform(self, step: Step) -> Any:
-        """The async twin of `perform`."""
-        if isinstance(step, Offload):
-            return await in_thread(step.function)
-        if isinstance(step, Call):
-            self._check_open()
-            with self.causes.watching("database", settles=step.function != SCHEMA, function=step.function):
-                return await self.transport.aperform(step)
-        part, asked = self._perform_model(step)
-        with self.causes.watching(part), without_streaming():
-            return await asked.aanswer(step)
-
-    def _perform_model(self, step: Ask | Embed | Rerank | Expand) -> tuple[Part, Any]:
-        """What answers a step that is not the database's."""
+    def _model_of(self, step: ModelStep) -> Any:
         if isinstance(step, Ask):
-            return "writer", writers.require_summarizer(step.writer or self.model)
+            return writers.require_summarizer(step.writer or self.model)
         if isinstance(step, Embed):
-            return "embedder", embedders.require_embedder(step.embedder or self.embeddings)
-        return ("reranker", self.reranker) if isinstance(step, Rerank) else ("expander", self.expander)
+            return embedders.require_embedder(step.embedder or self.embeddings)
+        return self.reranker if isinstance(step, Rerank) else self.expander
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -29,9 +29,9 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseMemoryToolkit,
     cleanup,
+    effects,
     record_stream,
 )
-from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.errors import (
     AuthenticationError,

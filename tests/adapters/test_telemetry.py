@@ -38,13 +38,13 @@ from langchain_supabase_memory import (
     SupabaseMemoryError,
     SupabaseStore,
     cleanup,
+    effects,
     get_turn_tool,
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.adapters.telemetry import logs, tracing
 from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of_quality
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
-from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.effects import Call, Flow, call, embed
@@ -55,6 +55,7 @@ from langchain_supabase_memory.operations.work import Outcome
 from langchain_supabase_memory.values import Cause, Health
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder, WordEmbedder
+from tests.stepping import Answers
 
 NAMES = {
     "summaries_generated_total": "counter",
@@ -202,10 +203,9 @@ def test_a_memory_does_without_the_optional_packages() -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None; sys.modules['prometheus_client'] = None\n"
         "from langchain_supabase_memory.adapters.telemetry import tracing\n"
-        "from langchain_supabase_memory.memory import instrumentation\n"
-        "from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS\n"
-        "from langchain_supabase_memory.effects import call\n"
-        "print(instrumentation.run(call('memory_schema', {}), lambda _: 'done', NO_METRICS), tracing._tracer())"
+        "from langchain_supabase_memory.effects import call, run\n"
+        "from tests.stepping import Answers\n"
+        "print(run(call('memory_schema', {}), Answers(lambda _: 'done')), tracing._tracer())"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["done", "None"]
@@ -287,14 +287,14 @@ def test_a_user_of_the_same_memory_is_counted_with_it(conn_string: str, metrics:
 
 def test_the_queue_is_gauged_when_it_is_asked_for(metrics: Metrics) -> None:
     answer = {"depth": 7, "lag_seconds": 1.5, "leases": 2, "dead": 1, "vector_bytes": 2_000_000}
-    assert instrumentation.run(call("memory_worker_queue", {}, "gauge queue"), lambda _: answer, metrics) == answer
+    assert effects.run(call("memory_worker_queue", {}, "gauge queue"), Answers(lambda _: answer, metrics)) == answer
     read = numbers(metrics)
     assert (read["memory_queue_depth"], read["memory_leases"], read["memory_dead"]) == (7, 2, 1)
     assert read["vector_index_size_mb"] == 2
 
 
 def test_a_mistake_of_the_observer_is_no_failure(metrics: Metrics, caplog: pytest.LogCaptureFixture) -> None:
-    assert instrumentation.run(call("memory_commit_chunks", {}, "write chunks"), lambda _: CANARY, metrics) == CANARY
+    assert effects.run(call("memory_commit_chunks", {}, "write chunks"), Answers(lambda _: CANARY, metrics)) == CANARY
     assert "An observation failed (TypeError)" in caplog.text
     assert CANARY not in caplog.text
 
@@ -388,7 +388,7 @@ def test_the_tracer_is_that_of_the_provider_that_was_set() -> None:
 
 def test_without_a_provider_nothing_is_recorded_and_nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instrumentation, "FlowObserver", None)  # it would be called
-    assert instrumentation.run(call("memory_schema", {}), lambda _: "done", NO_METRICS) == "done"
+    assert effects.run(call("memory_schema", {}), Answers(lambda _: "done")) == "done"
 
 
 # --- Logs

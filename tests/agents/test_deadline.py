@@ -20,8 +20,8 @@ from langchain_supabase_memory import (
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
+    effects,
 )
-from langchain_supabase_memory.agents.run import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.agents.streaming import record_stream
 from langchain_supabase_memory.effects import offload

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory import SupabaseMemory, effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen
 from langchain_supabase_memory.agents.run.graph_state import graph_state
 from langchain_supabase_memory.agents.run.load import Loader

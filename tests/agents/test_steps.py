@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, ConversationKey, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, ConversationKey, SupabaseMemory, effects
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
-from langchain_supabase_memory.agents.run import effects
-from langchain_supabase_memory.agents.run.effects import Effects, SyncAsync
 from langchain_supabase_memory.agents.run.fail_open import Attempt, FailOpen, GuardedTask
 from langchain_supabase_memory.agents.run.graph_state import Rules, graph_state, store_new
 from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loader
 from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.effects import Effects, SyncAsync
 from langchain_supabase_memory.values import SummaryResult
 from tests.each_case import each_case
 
@@ -133,7 +132,7 @@ def test_a_state_that_is_stored_is_not_stored_again(memory: SupabaseMemory) -> N
     step = attempted(next(first))
     assert step.task == GuardedTask("The messages could not be stored; they wait in the outbox", state)
     call = next(step.flow)
-    assert call.function == "memory_append"  # type: ignore[union-attr]
+    assert call.function == "memory_append"  # type: ignore[attr-defined]
     with pytest.raises(StopIteration) as stopped:
         step.flow.send({"conversation_id": "c", "sequences": [0, 1], "appended": 2, "updated": []})
     assert finish(first, stopped.value.value) is stopped.value.value

@@ -42,6 +42,7 @@ from langchain_supabase_memory.values import ConversationKey, Segment
 from tests import provider_rules
 from tests.each_case import each_case
 from tests.fuzzing import examples
+from tests.stepping import Answers
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 MEDIA: list[dict[str, Any]] = [
@@ -942,7 +943,7 @@ async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str)
     """They are all that a history shows while the database is away."""
     waiting = [entry.message for entry in shots(6)]
     made = unread_messages(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
-    pack = effects.run(made, nothing) if color == "sync" else await effects.arun(made, nothing)
+    pack = effects.run(made, Answers(nothing)) if color == "sync" else await effects.arun(made, Answers(nothing))
     assert [len(content.media(message.content)) for message in pack.messages[::2]] == [0, 0, 0, 0, 1, 1]
 
 

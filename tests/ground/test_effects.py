@@ -10,9 +10,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import ConversationKey, SupabaseMemory
-from langchain_supabase_memory.effects import Call, Flow, Offload, Step, arun, call, offload, run
+from langchain_supabase_memory.effects import Call, Flow, Offload, arun, call, offload, run
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 from langchain_supabase_memory.operations import conversations
+from tests.stepping import Answers
 
 KEY = ConversationKey("t", "u")
 
@@ -77,16 +78,12 @@ def _recovering() -> Flow[list[Any]]:
 
 
 async def test_both_drivers_run_one_flow_alike() -> None:
-    def perform(step: Step) -> Any:
-        assert isinstance(step, Call)
-        if step.arguments["n"] == 1:
+    def answer(call: Call) -> Any:
+        if call.arguments["n"] == 1:
             raise ValueError
-        return step.arguments["n"]
+        return call.arguments["n"]
 
-    async def aperform(step: Step) -> Any:
-        return perform(step)
-
-    assert run(_recovering(), perform) == await arun(_recovering(), aperform) == [0, "failed", 2]
+    assert run(_recovering(), Answers(answer)) == await arun(_recovering(), Answers(answer)) == [0, "failed", 2]
 
 
 async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(conn_string: str) -> None:

@@ -1195,9 +1195,9 @@ async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
             assert [(each.part, each.error) for each in memory.health().causes] == [("database", "UnavailableError")]
 
 
-def test_steps_are_performed_by_the_memory_alone() -> None:
+def test_steps_are_performed_by_their_drivers_alone() -> None:
     """So that `health` knows of each that fails: nobody beside it hands a call to its transport."""
     package = Path(promotion.__file__).parents[1]
     calls = re.compile(r"transport\.a?perform\(|\bdoor\.a?perform\(")
     found = [str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())]
-    assert found == ["memory/services.py"]
+    assert found == ["effects.py"]

@@ -138,7 +138,7 @@ def test_every_keyword_is_named_and_has_a_type(handle: Handle) -> None:
     for name, method in inspect.getmembers(
         held(handle), lambda each: inspect.isfunction(each) or inspect.ismethod(each)
     ):
-        if (name.startswith("_") and name != "__init__") or name in ("perform", "aperform"):  # whatever a step gives
+        if (name.startswith("_") and name != "__init__") or name in ("answering", "observing"):  # of any flow
             continue
         signature = inspect.signature(method)
         seen += 1

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.adapters.model_timeout import ModelTimeout
 from langchain_supabase_memory.effects import Call, Rerank
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.memory import instrumentation
+from langchain_supabase_memory.memory.instrumentation import HealthObserver
 from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import ScriptedModel
@@ -203,16 +203,13 @@ def test_a_pack_is_one_round_trip_and_without_a_reranker_asks_as_before(
     filled: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[Any] = []
-    run = instrumentation.run
+    observe = HealthObserver.step
 
-    def noted(flow: Any, perform: Callable[[Any], Any], metrics: Any) -> Any:
-        def performed(step: Any) -> Any:
-            steps.append(step)
-            return perform(step)
+    def noted(observer: HealthObserver, step: Any) -> Any:
+        steps.append(step)
+        return observe(observer, step)
 
-        return run(flow, performed, metrics)
-
-    monkeypatch.setattr(instrumentation, "run", noted)
+    monkeypatch.setattr(HealthObserver, "step", noted)
     budget = ContextBudget(characters=1_000)
     for reranker, pool in ((None, None), (backwards, 64)):
         steps.clear()

@@ -415,12 +415,12 @@ def finish(flow: Flow[SummaryResult], answer: Any) -> SummaryResult:
     return result
 
 
-def asked(step: Step) -> str:
+def asked(step: Step[Any]) -> str:
     assert isinstance(step, Ask)
     return read_by(step.prompt)
 
 
-def called(step: Step, function: str) -> dict[str, Any]:
+def called(step: Step[Any], function: str) -> dict[str, Any]:
     assert isinstance(step, Call)
     assert step.function == function
     return dict(step.arguments)

@@ -11,16 +11,16 @@ import asyncio
 import itertools
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from langchain_supabase_memory import effects as driver
-from langchain_supabase_memory.agents.run.effects import SyncAsync
+from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.agents.run.effects import Effects
+    from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.operations.branch import Lineage
 
 _MOST: Final = 100
@@ -66,21 +66,11 @@ def removed_ids(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Effects
     """
     if not may_have_removed(lineage):
         return []
-    saver, walk = lineage.saver, _walk(lineage.place or {}, input_key)
-
-    def run() -> list[_State]:
-        try:
-            return driver.run(walk, lambda step: _tuple(saver.get_tuple, step))
-        except Exception as error:
-            return _log_unreadable(error)
-
-    async def arun() -> list[_State]:
-        try:
-            return await driver.arun(walk, lambda step: _atuple(saver.aget_tuple, step))
-        except Exception as error:
-            return _log_unreadable(error)
-
-    states: list[_State] = yield SyncAsync(run, arun)
+    try:
+        states = yield from _walk(lineage.saver, lineage.place or {}, input_key)
+    except Exception as error:
+        _log_unreadable(error)
+        return []
     gone = _removed_between(states)
     return [each for each in ids if each in gone]
 
@@ -97,62 +87,36 @@ def is_rolled_back(lineage: Lineage, run: str) -> Effects[bool]:
     saver, config = lineage.saver, {"configurable": {"thread_id": lineage.place["thread_id"]}}
 
     def is_gone() -> bool:
-        try:
-            return next(iter(saver.list(config, filter={"run_id": run}, limit=1)), None) is None
-        except Exception as error:
-            _log_unreadable(error)
-            return False
+        return next(iter(saver.list(config, filter={"run_id": run}, limit=1)), None) is None
 
     async def ais_gone() -> bool:
-        try:
-            async for _ in saver.alist(config, filter={"run_id": run}, limit=1):
-                return False
-        except Exception as error:
-            _log_unreadable(error)
+        async for _ in saver.alist(config, filter={"run_id": run}, limit=1):
             return False
         return True
 
-    result: bool = yield SyncAsync(is_gone, ais_gone)
+    try:
+        result: bool = yield SyncAsync(is_gone, ais_gone)
+    except Exception as error:
+        _log_unreadable(error)
+        return False
     return result
 
 
-class _Read(NamedTuple):
-    """A checkpoint to be read, and how often it is tried."""
-
-    config: Mapping[str, Any]
-    tries: int
-
-
-def _tuple(get: Any, step: _Read) -> Any:
-    for _ in range(step.tries - 1):
-        found = get(step.config)
-        if found is not None:
-            return found
-        time.sleep(_PAUSE_SECONDS)
-    return get(step.config)
-
-
-async def _atuple(get: Any, step: _Read) -> Any:
-    for _ in range(step.tries - 1):
-        found = await get(step.config)
-        if found is not None:
-            return found
-        await asyncio.sleep(_PAUSE_SECONDS)
-    return await get(step.config)
-
-
-def _log_unreadable(error: Exception) -> list[_State]:
-    """Nothing: what a checkpointer raises costs no answer, and its text may hold content."""
+def _log_unreadable(error: Exception) -> None:
+    """What a checkpointer raises costs no answer, and its text may hold content."""
     _logger.warning("The checkpoints of a run could not be read (%s).", type(error).__name__)
-    return []
 
 
-def _walk(place: Mapping[str, str], input_key: str) -> Generator[_Read, Any, list[_State]]:
+def _walk(saver: Any, place: Mapping[str, str], input_key: str) -> Effects[list[_State]]:
     """The checkpoints from the present one back to the end of the run before, the newest first."""
     states: list[_State] = []
-    read, has_input = _Read({"configurable": dict(place)}, _TRIES), False
+    config, tries, has_input = {"configurable": dict(place)}, _TRIES, False
     while len(states) < _MOST:
-        found = yield read
+        found = yield SyncAsync(partial(saver.get_tuple, config), partial(saver.aget_tuple, config))
+        tries -= 1
+        if found is None and tries:
+            yield SyncAsync(partial(time.sleep, _PAUSE_SECONDS), partial(asyncio.sleep, _PAUSE_SECONDS))
+            continue
         if found is None:
             break
         source = str((found.metadata or {}).get("source"))
@@ -161,7 +125,7 @@ def _walk(place: Mapping[str, str], input_key: str) -> Generator[_Read, Any, lis
         if (has_input and source == "loop") or found.parent_config is None:
             break
         has_input = has_input or source == "input"
-        read = _Read(found.parent_config, 1)
+        config, tries = found.parent_config, 1
     return states
 
 

@@ -8,11 +8,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
+from langchain_supabase_memory.adapters.summarizer import asking
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
-from langchain_supabase_memory.agents.run.effects import FlowStep
 from langchain_supabase_memory.checks import choice, number
 from langchain_supabase_memory.deadline import awithin, within
 from langchain_supabase_memory.errors import (
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.adapters.summarizer import SummaryModel
-    from langchain_supabase_memory.agents.run.effects import Effects
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import ConversationKey
 
@@ -145,26 +145,27 @@ class Attempt(Generic[T]):
     task: GuardedTask
     key: ConversationKey
     seconds: float
+    part: ClassVar[None] = None
 
-    def run(self) -> T | None:
-        """Run the flow. What is returned and raised: as for `Guard.attempt`."""
+    def perform(self, _: object) -> T | None:
+        """Run the flow. What is returned and raised: as for `FailOpen.attempt`."""
         try:
-            return within(self.seconds, self._step.run)
+            return within(self.seconds, partial(self.guard.memory.run, self._flow))
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
 
-    async def arun(self) -> T | None:
-        """The async twin of `run`."""
+    async def aperform(self, _: object) -> T | None:
+        """The async twin of `perform`."""
         try:
-            return await awithin(self.seconds, self._step.arun())
+            return await awithin(self.seconds, self.guard.memory.arun(self._flow))
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
 
     @property
-    def _step(self) -> FlowStep[T]:
-        return FlowStep(self.guard.memory, self.flow, self.guard.model)
+    def _flow(self) -> Flow[T]:
+        return asking(self.flow, self.guard.model)
 
 
 @dataclass

@@ -24,8 +24,7 @@ from langchain_supabase_memory.operations.pages import PAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from langchain_supabase_memory.agents.run.effects import Effects
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.branch import StateRecords
     from langchain_supabase_memory.operations.manifests.encoding import Lists

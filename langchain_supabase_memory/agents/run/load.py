@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
     from langgraph.types import StreamWriter
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.agents.run.graph_state import GraphState, StateDiff
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.recall_part import RecallRequest
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy

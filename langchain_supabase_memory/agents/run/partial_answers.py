@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 
-from langchain_supabase_memory.agents.run import effects
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.messages import content
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.agents.run.graph_state import GraphState
+    from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.values import ConversationKey
 
 _MOST: Final = 1_000

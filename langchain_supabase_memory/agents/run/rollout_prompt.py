@@ -14,14 +14,14 @@ from datetime import datetime
 from threading import Thread as RunningThread
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
-from langchain_supabase_memory.agents.run import effects
-from langchain_supabase_memory.agents.run.effects import SyncAsync
 from langchain_supabase_memory.agents.run.fail_open import GuardedTask
 from langchain_supabase_memory.agents.run.stage import Stages
 from langchain_supabase_memory.context.load import last_messages, omitted_messages
 from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.deadline import start_thread
+from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations.rollout.comparison import Comparison, record_comparison
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langgraph.types import StreamWriter
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.agents.run.fail_open import FailOpen
     from langchain_supabase_memory.agents.run.graph_state import GraphState
     from langchain_supabase_memory.agents.run.load import Loader
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.operations.rollout.stages import Rollout, Stage
     from langchain_supabase_memory.values import ConversationKey
 

@@ -11,15 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
-from langchain_supabase_memory.agents.run.effects import SyncAsync
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.deadline import in_thread, within
+from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.operations.rollout.stages import read_decision, stage_from_state, stage_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from langchain_supabase_memory.agents.run.effects import Effects
+    from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.operations.rollout.stages import Rollout, Stage
     from langchain_supabase_memory.values import ConversationKey
 

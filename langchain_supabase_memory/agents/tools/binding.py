@@ -16,8 +16,9 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
+from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
-from langchain_supabase_memory.agents.run import effects, fail_open
+from langchain_supabase_memory.agents.run import fail_open
 from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, of_run
 from langchain_supabase_memory.agents.tools import output_limit
 from langchain_supabase_memory.checks import refuse_unknown
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from pydantic import BaseModel
 
-    from langchain_supabase_memory.agents.run.effects import Effects
     from langchain_supabase_memory.agents.run.fail_open import OnError
-    from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
@@ -211,7 +211,7 @@ def tool(
             if names:  # a bare text is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
             flow = answer(ToolCall(binding, *current_run(), _current_config(runtime)), **arguments)
-            return (yield from effects.perform(binding.memory, flow))
+            return (yield from effects.in_one_step(flow, binding.memory))
 
     # The default hides the parameter from direct calls, the annotation from the model.
     def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
