@@ -724,7 +724,7 @@ class Receipt:
     items: int = 0
 
 
-Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander"]
+Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander", "long term"]
 """What a memory consists of, each of which may fail by itself."""
 
 
@@ -733,8 +733,8 @@ class Cause:
     """Why a part of the memory does not work now.
 
     Attributes:
-        part: `database`, `embedder`, `writer` (what writes summaries and boards), `reranker`, or `expander` (what makes
-            further questions).
+        part: `database`, `embedder`, `writer` (what writes summaries and boards), `reranker`, `expander` (what makes
+            further questions), or `long term` (the memory that facts are moved to).
         error: The class of its newest error.
         reason: What went wrong, without content.
         code: The server's or the provider's code, if there is one.

@@ -16,7 +16,7 @@ from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.kinds import KINDS
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.long_term.memories import Memory, text_id
+from langchain_supabase_memory.long_term.memories import Memory, Remembered, text_id
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import moment
 from langchain_supabase_memory.values import Scope
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from langchain_supabase_memory.language.chunks.kinds import Kind
-    from langchain_supabase_memory.long_term.memories import LongTerm, Remembered
+    from langchain_supabase_memory.long_term.memories import LongTerm
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.values import Part
 
 PAGE: Final = 100
 """How many facts are moved, or forgotten, in one step."""
@@ -96,7 +97,7 @@ class Revoked:
 class _Remember:
     long_term: LongTerm
     memories: Sequence[Memory] = field(repr=False)
-    part: ClassVar[None] = None
+    part: ClassVar[Part] = "long term"
 
     def perform(self, _: object) -> Remembered:
         return self.long_term.remember(self.memories)
@@ -109,7 +110,7 @@ class _Remember:
 class _Forget:
     long_term: LongTerm
     ids: Sequence[str]
-    part: ClassVar[None] = None
+    part: ClassVar[Part] = "long term"
 
     def perform(self, _: object) -> None:
         self.long_term.forget(self.ids)
@@ -329,7 +330,7 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Flow[None]:
         for fact in page.facts
         if not notes[fact.source_id]["known"] and notes[fact.source_id]["memory_id"] == fact.memory.id
     ]
-    receipt = yield _Remember(long_term, new)
+    receipt: Remembered = (yield _Remember(long_term, new)) if new else Remembered()
     sources = [_source(fact) for fact in page.facts]
     confirmed = yield from call("memory_promote", {**arguments, "p_facts": sources, "p_moved": True})
     there = {row["source_id"] for row in confirmed}

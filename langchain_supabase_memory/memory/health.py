@@ -47,7 +47,7 @@ _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
     "reranker": (RerankingError,),
     "expander": (ExpansionError,),
 }
-"""Which part an error that has left it comes from; the writer's may be of any class."""
+"""Which part an error that has left it comes from; the writer's and the long-term memory's may be of any class."""
 
 _COSTS: Final[dict[Part, str]] = {
     "database": "memories wait or are missing until it answers",
@@ -55,6 +55,7 @@ _COSTS: Final[dict[Part, str]] = {
     "writer": "nothing is summarized until it answers",
     "reranker": "what is recalled comes in the first stage's order until it answers",
     "expander": "questions are looked for as they are until it answers",
+    "long term": "nothing moves to it, and what was forgotten stays there, until it answers",
 }
 _UNATTENDED: Final = """Packs leave out messages that no summary covers: this memory has no writer, and for an hour no \
 worker has taken the conversation up. Give the memory a writer, or run a worker beside it:
@@ -204,7 +205,7 @@ class HealthTracker:
         if standing is not None and standing.is_logged:
             cause = standing.cause
             text = "The %s works again, after %s failures since %s."
-            _logger.info(text, part, cause.times, f"{cause.since:%H:%M:%S} UTC", extra={"memory_part": part})
+            _logger.info(text, _name(part), cause.times, f"{cause.since:%H:%M:%S} UTC", extra={"memory_part": part})
 
     def _record_failure(self, part: Part, error: Exception, function: str | None) -> None:
         is_outage = isinstance(error, UnavailableError) and error.is_away
@@ -227,7 +228,8 @@ class HealthTracker:
             return
         fields = {"memory_part": part, "memory_error": type(error).__name__, "memory_code": code}
         shown = f" [{code}]" if code else ""
-        _logger.warning("The %s failed: %s%s; %s.", part, reason.rstrip("."), shown, _COSTS[part], extra=fields)
+        words = _name(part), reason.rstrip("."), shown, _COSTS[part]
+        _logger.warning("The %s failed: %s%s; %s.", *words, extra=fields)
 
     def _is_worth_logging(self, part: Part, key: _Key) -> bool:
         """Whether the log has no line for it since the part worked, nor many of late. The lock is held."""
@@ -241,6 +243,10 @@ class HealthTracker:
             return False
         recent.append(now)
         return True
+
+
+def _name(part: Part) -> str:
+    return "long-term memory" if part == "long term" else part
 
 
 def _identity(error: BaseException) -> _Key:

@@ -1195,6 +1195,45 @@ async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
             assert [(each.part, each.error) for each in memory.health().causes] == [("database", "UnavailableError")]
 
 
+async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answers(
+    door: Door,
+    user_id: str,
+    conn_string: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
+        say(other, *SAID)
+
+    def away() -> None:
+        raise ConnectionError("It was about Cebu.")
+
+    def causes() -> list[tuple[str, str, str, int]]:
+        return [(each.part, each.error, each.reason, each.times) for each in memory.health().causes]
+
+    long_term = Recording(user_id)
+    long_term.before = away
+    for times in (1, 2):
+        with pytest.raises(ConnectionError):
+            await moved(door, memory, long_term)
+        assert causes() == [("long term", "ConnectionError", "ConnectionError.", times)]
+    long_term.before = lambda: None
+    await moved(door, memory, long_term)
+    assert causes() == []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(long_term, "forget", lambda _: away())
+        with pytest.raises(ConnectionError):
+            await gone(door, memory, long_term, thread_id="t")
+    assert causes() == [("long term", "ConnectionError", "ConnectionError.", 1)]
+    assert len((await gone(door, memory, long_term, thread_id="t")).memories) == 3
+    assert causes() == []
+    told = [record.getMessage() for record in caplog.records if record.name.endswith("health")]
+    assert [line.split()[:4] for line in told] == [["The", "long-term", "memory", "failed:"]] * 2
+    assert "Cebu" not in caplog.text
+
+
 def test_steps_are_performed_by_their_drivers_alone() -> None:
     """So that `health` knows of each that fails: nobody beside it hands a call to its transport."""
     package = Path(promotion.__file__).parents[1]
