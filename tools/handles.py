@@ -9,6 +9,10 @@ people hold: for each verb a sync method that drives the flow, and an async one 
 - What is named in `Verb.fixed` is passed as it stands there; what is named in `Verb.hidden` is not passed.
 - A parameter that is a dataclass of keywords (`settings: Settings`, `filters: Filters`) becomes one keyword for each of
   its fields.
+
+Beside them it writes, in place, each async twin elsewhere whose docstring is "The async twin of `name`.": the text of
+the sync function, with `await` and the prefix before the calls of `AWAITED`. A twin that differs says how, and is left
+alone.
 """
 
 from __future__ import annotations
@@ -20,6 +24,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent, indent, wrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKAGE = "langchain_supabase_memory"
 ROOT = Path(__file__).parents[1]
@@ -69,6 +77,10 @@ IDS = {
     "agent_id": {"agent_id": "The agent; the memory's by default."},
 }
 """Which ids they are, and what the docstring of a memory's verb says of each."""
+
+
+AWAITED = {"run", "_run", "perform", "batch", "remember", "forget", "answer", "embed_documents"}
+"""The functions that a twin awaits, under their names with the prefix; what is passed to them stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -659,12 +671,83 @@ def _tidied(text: str) -> str:
     return text
 
 
+def _with_twins(text: str) -> str:
+    """A module's text, with its async twins as they are written."""
+    lines, tree = text.splitlines(keepends=True), ast.parse(text)
+    made: list[tuple[slice, str]] = []
+    for scope in ast.walk(tree):
+        if not isinstance(scope, (ast.Module, ast.ClassDef)):
+            continue
+        sync = {_twin_name(node.name): node for node in scope.body if isinstance(node, ast.FunctionDef)}
+        for node in scope.body:
+            if not isinstance(node, ast.AsyncFunctionDef) or node.name not in sync:
+                continue
+            original = sync[node.name]
+            if ast.get_docstring(node) == f"The async twin of `{original.name}`.":
+                made.append((_place(node), _twin("".join(lines[_place(original)]))))
+    for place, twin in sorted(made, key=lambda each: each[0].start, reverse=True):
+        lines[place] = [twin]
+    return "".join(lines) if made else text
+
+
+def _place(node: ast.FunctionDef | ast.AsyncFunctionDef) -> slice:
+    """The lines of a function, decorators included."""
+    return slice(min(each.lineno for each in (node, *node.decorator_list)) - 1, node.end_lineno)
+
+
+def _twin(text: str) -> str:
+    """The async twin of a function."""
+    source = dedent(text).encode()
+    (node,) = ast.parse(source).body
+    assert isinstance(node, ast.FunctionDef)
+    starts = [0, *(found.end() for found in re.finditer(b"\n", source))]
+
+    def span(part: ast.stmt | ast.expr) -> tuple[int, int]:
+        assert part.end_lineno is not None
+        assert part.end_col_offset is not None
+        return starts[part.lineno - 1] + part.col_offset, starts[part.end_lineno - 1] + part.end_col_offset
+
+    (begin, _), (first, end), doc = span(node), span(node.body[0]), f'"""The async twin of `{node.name}`."""'
+    if ast.get_docstring(node) is None:
+        end, doc = first, f"{doc}\n{' ' * node.body[0].col_offset}"
+    changes = [(begin, begin + len(f"def {node.name}"), f"async def {_twin_name(node.name)}"), (first, end, doc)]
+    flows: set[int] = set()  # what is given to a driver is none of its own calls
+    held = {id(each.value) for each in ast.walk(node) if isinstance(each, (ast.Subscript, ast.Attribute))}
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call) or id(call) in flows:
+            continue
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in AWAITED:
+            flows |= {id(each) for given in call.args for each in ast.walk(given)}
+            (begin, end), (_, named) = span(call), span(call.func)
+            before, after = ("(await ", ")") if id(call) in held else ("await ", "")
+            changes += [(begin, begin, before), (named - len(name), named, _twin_name(name)), (end, end, after)]
+    for begin, end, word in sorted(changes, reverse=True):
+        source = source[:begin] + word.encode() + source[end:]
+    return indent(source.decode(), text[: len(text) - len(text.lstrip())])
+
+
+def _twin_name(name: str) -> str:
+    """The name of the async twin: with LangChain's prefix, behind an underscore."""
+    return re.sub("^_*", r"\g<0>a", name)
+
+
+def _written() -> Iterator[tuple[Path, str]]:
+    """Each module that is written, whole or in part, and its text."""
+    for handle in HANDLES:
+        yield ROOT / PACKAGE / "memory" / f"{handle.module}.py", Writer(handle).text()
+    handles = {f"{handle.module}.py" for handle in HANDLES}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        if path.parent.name != "memory" or path.name not in handles:
+            text = path.read_text(encoding="utf-8")
+            made = _with_twins(text) if "The async twin of" in text else text
+            yield path, made if made == text else _tidied(made)
+
+
 def main() -> int:
     """Write the modules, or say which are not as they would be written."""
     stale = []
-    for handle in HANDLES:
-        path = ROOT / PACKAGE / "memory" / f"{handle.module}.py"
-        text = Writer(handle).text()
+    for path, text in _written():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:

@@ -103,7 +103,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         return vectors
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The async twin of `embed_documents`."""
+        """The async twin of `embed_documents`, over an async client."""
         vectors: list[list[float]] = []
         trusted = await in_thread(self._certificates)
         async with httpx.AsyncClient(headers=self._headers, timeout=self._timeout_seconds, verify=trusted) as client:

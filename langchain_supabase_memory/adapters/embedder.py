@@ -121,7 +121,7 @@ class EmbeddingModel:
         return self._store(embed, _of_one_width(vectors))
 
     async def aanswer(self, embed: Embed) -> list[list[float]]:
-        """The async twin of `answer`."""
+        """The async twin of `answer`, by the embedder's async methods."""
         known = self._cached(embed)
         if known is not None:
             return known

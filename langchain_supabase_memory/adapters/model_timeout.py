@@ -43,7 +43,7 @@ class ModelTimeout:
             raise
 
     async def acall(self, function: Callable[[], Any]) -> Any:
-        """The async twin of `call`."""
+        """The async twin of `call`, which ends the call at its deadline."""
         return await self.wait(lambda: aresolve_awaitable(function))
 
     async def wait(self, function: Callable[[], Awaitable[Any]]) -> Any:
@@ -75,6 +75,6 @@ def resolve_awaitable(function: Callable[[], Any]) -> Any:
 
 
 async def aresolve_awaitable(function: Callable[[], Any]) -> Any:
-    """The async twin of `settled`: the function in a thread, and what is to be awaited on the loop."""
+    """The async twin of `resolve_awaitable`: the function in a thread, and what is to be awaited on the loop."""
     answer = await in_thread(function)
     return await answer if inspect.isawaitable(answer) else answer

@@ -99,7 +99,7 @@ class ExpandModel:
         return self._store(step.query, answer)
 
     async def aanswer(self, step: Expand) -> list[str]:
-        """The async twin of `answer`."""
+        """The async twin of `answer`, by the model's async method."""
         known = self._made.get(_digest(step.query))
         if known is not None:
             return known

@@ -104,7 +104,7 @@ class RerankModel:
         return self._store(step, answers)
 
     async def aanswer(self, step: Rerank) -> list[list[RankingFunction]]:
-        """The async twin of `answer`."""
+        """The async twin of `answer`, by the reranker's async method."""
         known = self._cached(step)
         if known is not None:
             return known

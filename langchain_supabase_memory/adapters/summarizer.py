@@ -118,7 +118,7 @@ class SummaryModel:
             raise
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
-        """The async twin of `answer`."""
+        """The async twin of `answer`, by the model's async method."""
         try:
             return await awithin(ask.timeout_seconds, self._ask_within(ask))
         except Exception as error:

@@ -229,7 +229,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """The async twin of `wrap_model_call`."""
+        """The async twin of `wrap_model_call`, with a handler that is awaited."""
         return await effects.arun(self._answer(request, handler))
 
     def _run_command(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:

@@ -88,7 +88,7 @@ async def arecord_stream(
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
-    """The async twin of `record_stream`."""
+    """The async twin of `record_stream`, over an async stream."""
     key = require_memory(memory).key(thread_id, user_id, agent_id)
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))

@@ -103,6 +103,7 @@ class _Remember:
         return self.long_term.remember(self.memories)
 
     async def aperform(self, _: object) -> Remembered:
+        """The async twin of `perform`."""
         return await self.long_term.aremember(self.memories)
 
 
@@ -116,6 +117,7 @@ class _Forget:
         self.long_term.forget(self.ids)
 
     async def aperform(self, _: object) -> None:
+        """The async twin of `perform`."""
         await self.long_term.aforget(self.ids)
 
 

@@ -315,6 +315,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         return self._memory.run(embedding(flow, self._model))
 
     async def _arun(self, flow: Flow[T]) -> T:
+        """The async twin of `_run`."""
         return await self._memory.arun(embedding(flow, self._model))
 
 

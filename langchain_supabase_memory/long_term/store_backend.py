@@ -45,6 +45,7 @@ class _Batch:
         return self.store.batch(self.operations)
 
     async def aperform(self, _: object) -> list[Any]:
+        """The async twin of `perform`."""
         return await self.store.abatch(self.operations)
 
 

@@ -57,7 +57,7 @@ def export_conversations(
     With a user's own token row level security decides what is read: all that is theirs, and nothing else. What
     retention does not keep is left out. Messages that a graph left when it was forked are on no branch: they are
     counted and not written. A conversation that changes meanwhile may stand in the export twice; an import takes each
-    message once.
+    message once. The async twin writes the file in threads.
 
     Args:
         memory: The memory.
@@ -88,7 +88,7 @@ async def aexport_conversations(
     thread_id: str | None = None,
     progress: Callable[[ExportReceipt], None] | None = None,
 ) -> ExportReceipt:
-    """The async twin of `export_conversations`; the file is written in threads."""
+    """The async twin of `export_conversations`."""
     return await require_memory(memory).arun(_flow(memory, target, format, user_id, agent_id, thread_id, progress))
 
 

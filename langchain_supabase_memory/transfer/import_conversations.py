@@ -30,7 +30,8 @@ def import_conversations(
 
     The messages are redacted as the memory redacts, its retention and the user's opt-outs hold. Ids are derived from
     what the source holds: a repeat stores nothing twice, and one that was interrupted goes on. What is there already is
-    never replaced. Summaries, boards and chunks are made afterwards, by a worker.
+    never replaced. Summaries, boards and chunks are made afterwards, by a worker. The async twin reads the source in
+    threads.
 
     Args:
         memory: The memory.
@@ -65,7 +66,7 @@ async def aimport_conversations(
     skip: bool = False,
     progress: Callable[[ImportReceipt], None] | None = None,
 ) -> ImportReceipt:
-    """The async twin of `import_conversations`; the source is read in threads."""
+    """The async twin of `import_conversations`."""
     return await require_memory(memory).arun(_flow(memory, source, user_id, agent_id, owner, dry_run, skip, progress))
 
 

@@ -31,7 +31,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.memory.services import Settings
 from langchain_supabase_memory.operations.recall.query import Filters
 from tests.embedders import WordEmbedder
-from tools.handles import HANDLES, IDS, INJECTED, SCOPES, Handle, Verb
+from tools.handles import HANDLES, IDS, INJECTED, SCOPES, Handle, Verb, _with_twins
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {"services", *SCOPES, *(each.partition(":")[0] for each in INJECTED)}
@@ -87,10 +87,47 @@ def test_a_function_that_was_changed_alone_is_noticed(tmp_path: Path) -> None:
     assert check(tmp_path).returncode == 0
     path = tmp_path / "langchain_supabase_memory/operations/work.py"
     path.write_text(path.read_text().replace("def queue(*, ", "def queue(*, since: str | None = None, "))
+    path = tmp_path / "langchain_supabase_memory/long_term/base.py"
+    path.write_text(
+        path.read_text().replace("  effects.run(self._forgetting(ids))", "  effects.run(self._forgetting([*ids]))")
+    )
     done = check(tmp_path)
     assert done.returncode == 1
     assert "memory/work.py" in done.stderr
+    assert "long_term/base.py" in done.stderr
     assert "memory/conversation.py" not in done.stderr
+
+
+SYNC = """class Keeper:
+    @decorated
+    def get(self, key: str) -> str:
+        \"\"\"The value — of a key.
+
+        Args:
+            key: The key.
+        \"\"\"
+        self.note("run(é)")
+        return self.batch([self.perform(key)])[0]  # of one
+
+    @decorated
+    async def aget(self, key: str) -> str:
+        \"\"\"The async twin of `get`.\"\"\"
+"""
+
+
+def test_a_twin_has_the_text_of_its_function_but_for_what_is_awaited() -> None:
+    written = _with_twins(SYNC)
+    assert written.removeprefix(SYNC).splitlines() == [
+        '        self.note("run(é)")',
+        "        return (await self.abatch([self.perform(key)]))[0]  # of one",
+    ]
+    assert _with_twins(written) == written
+    bare = SYNC.replace(
+        '        """The value — of a key.\n\n        Args:\n            key: The key.\n        """\n', ""
+    )
+    assert _with_twins(bare).removeprefix(bare) == written.removeprefix(SYNC)
+    by_hand = SYNC.replace("of `get`.", "of `get`, in a thread.")
+    assert _with_twins(by_hand) == by_hand
 
 
 def test_a_verb_has_both_colors_with_the_parameters_of_its_function() -> None:

@@ -91,7 +91,7 @@ def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> A
 
 
 async def arepeat(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
-    """The async twin of `repeat`."""
+    """The async twin of `repeat`, with tenacity's async loop."""
     begun = time.monotonic()
     try:
         return await perform(call)

@@ -156,7 +156,7 @@ class Attempt(Generic[T]):
         return None
 
     async def aperform(self, _: object) -> T | None:
-        """The async twin of `perform`."""
+        """The async twin of `perform`, which ends the flow at the deadline."""
         try:
             return await awithin(self.seconds, self.guard.memory.arun(self._flow))
         except Exception as error:
