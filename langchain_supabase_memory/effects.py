@@ -20,7 +20,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
@@ -291,28 +291,6 @@ class SyncAsync:
         return await self.arun()
 
 
-@dataclass(frozen=True)
-class FlowStep(Generic[T]):
-    """A flow as one step, which brings what it is performed with.
-
-    Attributes:
-        flow: A fresh flow.
-        resources: What its steps are performed with.
-    """
-
-    flow: Flow[T] = field(repr=False)
-    resources: Resources
-    part: ClassVar[None] = None
-
-    def perform(self, _: object) -> T:
-        """Drive it, and return what it returns."""
-        return run(self.flow, self.resources)
-
-    async def aperform(self, _: object) -> T:
-        """The async twin of `perform`."""
-        return await arun(self.flow, self.resources)
-
-
 Flow: TypeAlias = Generator[Step[Resources], Any, T]
 """What an operation is: it yields steps, and returns a `T`."""
 
@@ -439,7 +417,7 @@ def in_one_step(flow: Flow[T], resources: Resources) -> Effects[T]:
     Returns:
         What it returns.
     """
-    result: T = yield FlowStep(flow, resources)
+    result: T = yield SyncAsync(lambda: run(flow, resources), lambda: arun(flow, resources))
     return result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchItem, SearchOp
 
 from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.long_term.base import SingleUserLongTerm
 from langchain_supabase_memory.long_term.memories import (
@@ -31,22 +32,6 @@ PAGE: Final = 100
 """The most memories that are written in one call of the store."""
 
 _SPECIAL: Final = re.compile(r"[^\w@:-]|_")
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """One batch of the store's own operations."""
-
-    store: BaseStore
-    operations: Sequence[Op] = field(repr=False)
-    part: ClassVar[None] = None
-
-    def perform(self, _: object) -> list[Any]:
-        return self.store.batch(self.operations)
-
-    async def aperform(self, _: object) -> list[Any]:
-        """The async twin of `perform`."""
-        return await self.store.abatch(self.operations)
 
 
 class StoreLongTerm(SingleUserLongTerm):
@@ -147,8 +132,10 @@ class StoreLongTerm(SingleUserLongTerm):
         while page := list(islice(given, PAGE)):
             yield self._batch(PutOp(self._namespace, id_, None) for id_ in page)
 
-    def _batch(self, operations: Iterable[Op]) -> _Batch:
-        return _Batch(self._store, list(operations))
+    def _batch(self, operations: Iterable[Op]) -> SyncAsync:
+        """One call of the store."""
+        listed = list(operations)
+        return SyncAsync(partial(self._store.batch, listed), partial(self._store.abatch, listed))
 
     def _mine(self, items: Iterable[SearchItem], kind: str | None) -> Iterable[Memory]:
         """Of what a store gave, what is really in this namespace, of this user and of this kind."""
