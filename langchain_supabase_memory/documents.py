@@ -8,9 +8,25 @@ from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Dumped(list[Any]):
+    """Values with their JSON, which is not made again where they are sent.
+
+    Args:
+        values: The values.
+        texts: The JSON of each.
+    """
+
+    def __init__(self, values: Iterable[Any], texts: Iterable[bytes]) -> None:
+        super().__init__(values)
+        self.text = b"[" + b",".join(texts) + b"]"
 
 
 def loads(text: str | bytes) -> Any:
@@ -41,9 +57,14 @@ def dumps(value: Any) -> bytes:
         ValueError: It holds half of a surrogate pair, which is no UTF-8, a number that is none, or itself.
         RecursionError: It is nested too deeply.
     """
-    if isinstance(value, dict) and any(type(each) is float and not isfinite(each) for each in value.values()):
-        raise ValueError("JSON has no such number")
+    if isinstance(value, Dumped):
+        return value.text
+    sent = value
+    if isinstance(value, dict):
+        if any(type(each) is float and not isfinite(each) for each in value.values()):
+            raise ValueError("JSON has no such number")
+        sent = {key: orjson.Fragment(each.text) if isinstance(each, Dumped) else each for key, each in value.items()}
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(sent)
     except TypeError:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -93,7 +93,7 @@ def check_id(name: str, value: object) -> None:
         raise InvalidInputError(
             f"{name} must be a string, not {type(value).__name__}.", hint=f"Pass {name}=str(...), for example."
         )
-    if _UNUSABLE.search(value):
+    if UNUSABLE.search(value):
         raise InvalidInputError(
             f"{name} has a control character or half a surrogate pair.", hint=f"Remove it from {name}."
         )
@@ -104,13 +104,13 @@ def check_id(name: str, value: object) -> None:
         )
 
 
-# The same rule as the domain `memory.id` in `sql/tables`.
-_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no id has: the same rule as the domain `memory.id` in `sql/tables`."""
 
 
 def is_id(value: object) -> bool:
     """Whether a value can name something; see `check_id`."""
-    return isinstance(value, str) and not _UNUSABLE.search(value) and 0 < len(value.encode()) <= LONGEST_ID
+    return isinstance(value, str) and not UNUSABLE.search(value) and 0 < len(value.encode()) <= LONGEST_ID
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,10 @@ except ImportError:
     raise MissingDependencyError("SupabaseMemoryMiddleware", "agents") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import tzinfo
 
+    from langchain_core.messages import BaseMessage
     from langgraph.runtime import Runtime
 
     from langchain_supabase_memory.context.pack import ContextPack
@@ -301,7 +302,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             prompt = yield from self._staged.prompt(guard, key, run, writer)
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
-            request = self._apply_pack(request, prompt.pack, stamp)
+            request = self._apply_pack(request, run.system, prompt.pack, stamp)
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
@@ -326,6 +327,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _requested(self, request: ModelRequest[Any]) -> GraphState:
         """The messages of a request; other middleware may have made others of the state's."""
         state = self._thread(request.state)
+        if [*map(id, request.messages)] == [*map(id, request.state["messages"])]:
+            return replace(state, record=None, origin=state)
         run = graph_state(request.messages)
         return replace(run, origin=state, lineage=state.lineage if same(run, state) else run.lineage)
 
@@ -346,7 +349,11 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         return self._bound.key(self._memory, current_run()[0], runtime)
 
     def _apply_pack(
-        self, request: ModelRequest[Any], pack: ContextPack, stamp: Mapping[str, Any] | None
+        self,
+        request: ModelRequest[Any],
+        system: Sequence[BaseMessage],
+        pack: ContextPack,
+        stamp: Mapping[str, Any] | None,
     ) -> ModelRequest[Any]:
         messages: list[Any] = pack.prompt
         previous = None
@@ -354,7 +361,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             messages, previous = chaining.prepare(pack.chained, stamp)
         if previous is None:
             # The developer's own instructions, which are neither stored nor fitted; a chain has them already.
-            messages = [*graph_state(request.messages).system, *messages]
+            messages = [*system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
 

@@ -257,7 +257,7 @@ class _Choice:
         count = 0
         room, messages = self.meter.limit - self._framed(head), self.max_messages
         for block in reversed(self.later):
-            room -= self.meter.total([entry.message for entry in block.entries])
+            room -= self.meter.total(block.entries)
             if messages is not None and block.place < self.start:
                 messages -= len(block.entries)
             if room < 0 or (messages is not None and messages < 0):
@@ -294,7 +294,7 @@ class _Choice:
             if id(block) not in there:
                 # Pending calls stay as they were made.
                 held = 1 if block.unanswered else 0
-                room -= sum(self.meter.weigh(entry.message) for entry in block.entries[:held])
+                room -= sum(map(self.meter.weigh, block.entries[:held]))
                 cuttable += block.entries[held:]
         cut = _cut_longest(cuttable, room, self.meter)
         return [Block([cut.get(id(entry), entry) for entry in block.entries], block.place) for block in shown]
@@ -307,7 +307,7 @@ class _Choice:
         message = head.message()
         if message is None and blocks and not isinstance(blocks[0].entries[0].message, HumanMessage):
             message = opening()
-        messages = [entry.message for entry in (*recent, *current)]
+        entries = [*recent, *current]
         made = FittedContext(
             head=head,
             head_message=message,
@@ -315,9 +315,9 @@ class _Choice:
             current=current,
         )
         if made.has_text:
-            made.forms = self.meter.sizes_with_frame(head, message, messages)
+            made.forms = self.meter.sizes_with_frame(head, message, entries)
         else:
-            made.forms = Sizes(total := self.meter.total(messages), total)
+            made.forms = Sizes(total := self.meter.total(entries), total)
         return made
 
     def _fits(self, result: FittedContext) -> bool:
@@ -344,7 +344,7 @@ class _Choice:
     def _head(self, left_out: str) -> SummaryPart:
         """What can be said of what came before in half of the room there is; less where there is too little."""
         held = [*self._blocks_shown(0), *(Block(block.entries[:1], 0) for block in self._fixed if block.unanswered)]
-        room = (self.meter.limit - self.meter.total([block.entries[0].message for block in held])) // 2
+        room = (self.meter.limit - self.meter.total([block.entries[0] for block in held])) // 2
 
         if self.segment is not None:
             characters, shortest = self.meter.room_in_characters(room), _SHORTEST_SUMMARY
@@ -391,14 +391,14 @@ def _sequences(entries: Iterable[PromptEntry]) -> set[int]:
 def _cut_longest(entries: list[PromptEntry], room: int, meter: Meter) -> dict[int, PromptEntry]:
     """Those of the entries that have to be cut for all to fit into a room, by the identity of what they stand for."""
     cut: dict[int, PromptEntry] = {}
-    weights = {id(entry): meter.weigh(entry.message) for entry in entries}
+    weights = {id(entry): meter.weigh(entry) for entry in entries}
     order = sorted(entries, key=lambda entry: weights[id(entry)])
 
     def shorten(entry: PromptEntry, share: int) -> None:
         shorter = truncate(entry, share, meter)
         weights[id(entry)] = meter.weigh(shorter)
-        if shorter is not entry.message:
-            cut[id(entry)] = PromptEntry(shorter, entry.sequences)
+        if shorter is not entry:
+            cut[id(entry)] = shorter
 
     # The short ones stay; the others share what those leave.
     left = room

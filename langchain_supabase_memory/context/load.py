@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
-from langchain_supabase_memory.context.allocate import allocate
-from langchain_supabase_memory.context.board import BoardPart, is_persons, most_items
+from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, most_items
 from langchain_supabase_memory.context.fit import (
     LEFT_OUT,
     LEFT_TO_RECALL,
@@ -176,7 +175,7 @@ def last_messages(
         retention: What is kept.
     """
     rows = yield from read_rows(key, last=max_characters + len(current), columns=["payload"], retention=retention)
-    history = _history({"messages": rows}, current, branch, pending)
+    history = _history({"messages": rows}, [*map(PromptEntry, current)], branch, pending)
     return recent_messages([entry.message for entry in history.entries], current, max_characters)
 
 
@@ -231,12 +230,12 @@ class ContextRequest:
 
     def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
-        asked = None
+        asked, turn = None, [*map(PromptEntry, self.current)]
         if self.recalling is not None:
             asked = yield from search.prepare_recall(self.recalling.questions(self.budget), self.recalling.means)
         arguments = {
             **conversation_ids(self.key),
-            **self._bounds(),
+            **self._bounds(turn),
             "p_retention": retention_argument(self.retention),
             "p_recall": self._recalled(asked),
             "p_branch_ids": self._branch_ids(),
@@ -251,7 +250,7 @@ class ContextRequest:
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")
         recall = None if found is None or asked is None else (yield from asked.read_answer(found))
-        history = _history(document, self.current, self.branch, self.pending)
+        history = _history(document, turn, self.branch, self.pending)
         pack = yield from self.build_pack(document, history, () if recall is None else recall.chunks)
         yield from quarantine(self.key, history.undecodable)
         is_due, through = _due(document, history, pack, self.policy)
@@ -281,9 +280,9 @@ class ContextRequest:
             return None
         return [codec.row_id(each.id) for each in (*self.branch, *self.current) if each.id is not None]
 
-    def _bounds(self) -> dict[str, Any]:
+    def _bounds(self, turn: Sequence[PromptEntry]) -> dict[str, Any]:
         # The current turn may be stored already and is not shown from there: it must not use up what is read.
-        said = sum(map(content.characters, self.current))
+        said = sum(content.model_input(entry.message, entry.rendered).characters for entry in turn)
         characters = self.budget.about_characters * (1 if self.budget.tokens is None else 2) + said
         most = self.budget.max_messages
         wanted = _LIMIT if most is None else min(_LIMIT, most + 1 + len(self.current))
@@ -432,14 +431,17 @@ def _fits_whole(fitted: FittedContext) -> bool:
 
 def _history(
     document: Mapping[str, Any],
-    current: Sequence[BaseMessage],
+    current: Sequence[PromptEntry],
     branch: Sequence[BaseMessage] | None,
     pending: Sequence[BaseMessage],
 ) -> History:
+    """What there is to choose from; the entries of the current turn get their numbers, where they are stored."""
     rows = document.get("messages", [])
     messages = codec.from_payloads([row["payload"] for row in rows])
-    turn = {message.id for message in current if message.id is not None}
+    turn = {entry.message.id for entry in current if entry.message.id is not None}
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
+    for entry in current:
+        entry.sequences = (stored[entry.message.id],) if entry.message.id in stored else ()
     on_branch = {message.id: message for message in branch or ()}
     # What a run has left that names its checkpoint, and that is still to be moved out.
     left = set(document.get("superseded") or ())
@@ -449,7 +451,7 @@ def _history(
         sequence = row["sequence"]
         if message.id in turn:
             continue
-        if codec.unreadable_message(message) is not None and message.content == content.HIDDEN:
+        if message.content == content.HIDDEN and codec.unreadable_message(message) is not None:
             superseded[sequence] = UNREADABLE
             continue
         if sequence in left:
@@ -472,7 +474,7 @@ def _history(
         segments=[*([None] if whole else []), *segments],
         unread_from=document.get("unread_from"),
         question=None if asked is None else PromptEntry(codec.from_payload(asked["payload"]), (asked["sequence"],)),
-        current=[PromptEntry(message, (stored[message.id],) if message.id in stored else ()) for message in current],
+        current=current,
         superseded=superseded,
         undecodable=codec.undecodable_rows(rows, messages),
         read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],

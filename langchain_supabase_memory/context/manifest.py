@@ -17,7 +17,6 @@ from langchain_supabase_memory.context.fit import (
     TOO_MANY,
     UNREADABLE,
 )
-from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.blocks import ORPHAN
 from langchain_supabase_memory.operations.manifests import encoding
 
@@ -86,7 +85,7 @@ def _turn(pack: ContextPack) -> int:
 
 
 def _parts(pack: ContextPack) -> Iterator[list[int]]:
-    reference = next((each.message for each in pack.fitted.current if each.message.id == REFERENCE_ID), None)
+    reference = next((each for each in pack.fitted.current if each.message.id == REFERENCE_ID), None)
     for section in pack.sections:
         counts = [section.messages, section.characters, section.tokens]
         if section.name == "summary" and pack.summary is not None:
@@ -101,9 +100,9 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
             yield _part("recalled", _recalled(pack), counts)
         elif section.name == "current":
             if reference is not None:
-                weight = [1, content.characters(reference), content.tokens(reference)]
-                counts = [each - beside for each, beside in zip(counts, weight, strict=True)]
-                yield _part("reference", "pointed_at", weight, *reference.response_metadata[POINTED_AT])
+                counts = [each - beside for each, beside in zip(counts, reference.counts, strict=True)]
+                pointed_at = reference.message.response_metadata[POINTED_AT]
+                yield _part("reference", "pointed_at", [*reference.counts], *pointed_at)
             yield _part("current", "asked", counts, *_sequence_range(pack.fitted.current))
 
 

@@ -48,7 +48,8 @@ def limit_media(blocks: Sequence[Block], start: int, max_media: int | None) -> l
 
 
 def _count(entry: PromptEntry) -> int:
-    return sum(map(_is_media, content.media(entry.message.content)))
+    body = entry.message.content
+    return 0 if isinstance(body, str) else sum(map(_is_media, content.media(body)))
 
 
 def _is_media(block: Mapping[str, Any]) -> bool:

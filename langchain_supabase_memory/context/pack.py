@@ -15,6 +15,7 @@ from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.language.messages import chaining, content
+from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey
@@ -118,7 +119,7 @@ class ContextPack:
         messages = [*self._history, *(entry.message for entry in self.fitted.current)]
         return alternate_roles(messages) if self.budget.alternate_roles else messages
 
-    @property
+    @cached_property
     def omitted(self) -> list[tuple[int, int, str]]:
         """First, last and reason of each range that is neither shown whole nor covered by the summary shown."""
         singles = [(sequence, sequence, why) for sequence, why in self.fitted.omitted.items()]
@@ -191,34 +192,30 @@ class ContextPack:
     def full_history(self) -> tuple[int, int, int]:
         """Messages, characters and approximate tokens of the whole history, with the current turn."""
         # That may not be stored yet; resending everything would send it all the same.
-        unsaved = [entry.message for entry in self.fitted.current if not entry.sequences]
-        return (
-            self.full_messages + len(unsaved),
-            self.full_characters + sum(map(content.characters, unsaved)),
-            self.full_tokens + sum(map(content.tokens, unsaved)),
-        )
+        messages, characters, tokens = _sum(entry for entry in self.fitted.current if not entry.sequences)
+        return self.full_messages + messages, self.full_characters + characters, self.full_tokens + tokens
 
     @cached_property
     def sections(self) -> list[Section]:
         """The parts of the prompt with what they weigh, in the order of the report."""
-        recent = [entry.message for entry in self.fitted.recent]
-        current = [entry.message for entry in self.fitted.current]
         shown = [sequence for entry in self.fitted.recent for sequence in entry.sequences]
         summary = self.summary
         sections = []
         if self._head:
             covers = "" if summary is None else f"messages 0 to {summary.to_sequence}"
-            sections.append(_section("note" if summary is None else "summary", self._head, covers))
-        sections.append(_section("recent", recent, f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"))
+            head = map(PromptEntry, self._head)
+            sections.append(_section("note" if summary is None else "summary", head, covers))
+        covers = f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"
+        sections.append(_section("recent", self.fitted.recent, covers))
         if self.board.message is not None:
-            sections.append(_section("board", [self.board.message], self.board.has_content))
+            sections.append(_section("board", [PromptEntry(self.board.message)], self.board.has_content))
         found = self.remembered.message
         if found is not None:
             threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
             covers = f"{len(self.recalled)} passages" + (f" of {threads} conversations" if threads > 1 else "")
-            sections.append(_section("recalled", [found], covers))
-        if current:
-            sections.append(_section("current", current, "the turn under way"))
+            sections.append(_section("recalled", [PromptEntry(found)], covers))
+        if self.fitted.current:
+            sections.append(_section("current", self.fitted.current, "the turn under way"))
         return sections
 
     @property
@@ -275,11 +272,12 @@ def merge_ranges(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int,
     return made
 
 
-def _section(name: str, messages: list[BaseMessage], covers: str) -> Section:
-    return Section(
-        name=name,
-        messages=len(messages),
-        characters=sum(map(content.characters, messages)),
-        tokens=sum(map(content.tokens, messages)),
-        covers=covers,
-    )
+def _section(name: str, entries: Iterable[PromptEntry], covers: str) -> Section:
+    return Section(name, *_sum(entries), covers)
+
+
+def _sum(entries: Iterable[PromptEntry]) -> tuple[int, int, int]:
+    """How many messages, their characters and their tokens."""
+    counts = zip((0, 0, 0), *(entry.counts for entry in entries), strict=True)
+    messages, characters, tokens = map(sum, counts)
+    return messages, characters, tokens

@@ -53,6 +53,7 @@ class RecallRequest:
     def __post_init__(self) -> None:
         if self.scope not in RECALL_SCOPES:
             raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+        check_questions(self.query)
 
     def questions(self, budget: ContextBudget) -> list[RecallQuery]:
         """The questions, for the share that a budget has for what is recalled."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.messages.rendering import render
+from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.language.tokens import best_counter
 
 if TYPE_CHECKING:
@@ -70,15 +70,13 @@ class Meter(Protocol):
 
     limit: int
 
-    def weigh(self, message: BaseMessage) -> int:
+    def weigh(self, entry: PromptEntry) -> int:
         """What one message weighs by itself."""
 
-    def total(self, messages: Sequence[BaseMessage]) -> int:
+    def total(self, entries: Sequence[PromptEntry]) -> int:
         """What messages weigh together."""
 
-    def sizes_with_frame(
-        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
-    ) -> Sizes:
+    def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
         """What a pack weighs: its head, or that as a message, and the messages after it."""
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
@@ -95,16 +93,6 @@ class Meter(Protocol):
         """About how many characters fit into a room."""
 
 
-MEDIA_CHARACTERS: Final = 1_000
-"""The characters that one image or file counts in a budget of characters."""
-
-
-def _characters(message: BaseMessage) -> int:
-    """What a message takes in a transcript, with its media."""
-    weight = content.weight(message)
-    return weight if isinstance(message.content, str) else weight + MEDIA_CHARACTERS * render(message).media
-
-
 class CharacterMeter:
     """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too.
 
@@ -113,21 +101,19 @@ class CharacterMeter:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._weigh = _remembered(_characters)
+        self._weigh = _remembered(lambda entry: content.weight(entry.message, entry.rendered))
 
-    def weigh(self, message: BaseMessage) -> int:
+    def weigh(self, entry: PromptEntry) -> int:
         """See `Meter`."""
-        return self._weigh(message)
+        return self._weigh(entry)
 
-    def total(self, messages: Sequence[BaseMessage]) -> int:
+    def total(self, entries: Sequence[PromptEntry]) -> int:
         """See `Meter`."""
-        return sum(map(self._weigh, messages))
+        return sum(map(self._weigh, entries))
 
-    def sizes_with_frame(
-        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
-    ) -> Sizes:
+    def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
         """See `Meter`."""
-        said = self.total(messages)
+        said = self.total(entries)
         return Sizes(said, said) + self.sizes(opening, head.with_note())
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
@@ -155,17 +141,17 @@ class TokenMeter:
         self._has_failed = False
         count = best_counter()
         self._count = count
-        self._estimate = _remembered(lambda message: content.tokens(message, count))
+        self._estimate = _remembered(lambda entry: content.model_input(entry.message, entry.rendered).tokens(count))
 
-    def weigh(self, message: BaseMessage) -> int:
+    def weigh(self, entry: PromptEntry) -> int:
         """See `Meter`."""
-        return self.total([message])
+        return self.total([entry])
 
-    def total(self, messages: Sequence[BaseMessage]) -> int:
+    def total(self, entries: Sequence[PromptEntry]) -> int:
         """See `Meter`."""
-        if self._counter is not None and messages:
+        if self._counter is not None and entries:
             try:
-                return int(self._counter(messages))
+                return int(self._counter([entry.message for entry in entries]))
             except Exception as error:  # counters raise on words, blocks, models or networks they do not know
                 if not self._has_failed:
                     failure = type(error).__name__
@@ -173,17 +159,15 @@ class TokenMeter:
                         "The token counter failed (%s); tokens are estimated.", failure, extra={"memory_error": failure}
                     )
                 self._has_failed = True
-        return sum(map(self._estimate, messages))
+        return sum(map(self._estimate, entries))
 
-    def sizes_with_frame(
-        self, head: SummaryPart, opening: BaseMessage | None, messages: Sequence[BaseMessage]
-    ) -> Sizes:
+    def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
         """See `Meter`. A budget in tokens is on messages alone."""
-        return Sizes(self.total([*([] if opening is None else [opening]), *messages]))
+        return Sizes(self.total([*([] if opening is None else [PromptEntry(opening)]), *entries]))
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
         """See `Meter`."""
-        return Sizes(0 if message is None else self.weigh(message))
+        return Sizes(0 if message is None else self.weigh(PromptEntry(message)))
 
     @property
     def is_additive(self) -> bool:
@@ -215,14 +199,14 @@ def meter(budget: ContextBudget) -> Meter:
     return TokenMeter(budget.tokens, counter)
 
 
-def _remembered(weigh: Callable[[BaseMessage], int]) -> Callable[[BaseMessage], int]:
+def _remembered(weigh: Callable[[PromptEntry], int]) -> Callable[[PromptEntry], int]:
     """The same function, asked once for each message; the messages are kept, so that no other gets their identity."""
     known: dict[int, tuple[BaseMessage, int]] = {}
 
-    def weighed(message: BaseMessage) -> int:
-        found = known.get(id(message))
+    def weighed(entry: PromptEntry) -> int:
+        found = known.get(id(entry.message))
         if found is None:
-            found = known[id(message)] = message, weigh(message)
+            found = known[id(entry.message)] = entry.message, weigh(entry)
         return found[1]
 
     return weighed

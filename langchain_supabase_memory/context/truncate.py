@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.language.messages.encoded_data import without_data
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.context.token_meter import Meter
-    from langchain_supabase_memory.language.messages.blocks import PromptEntry
 
 _TRIES: Final = 6
 _LEAST: Final = 8
 """What an argument's quotes, colon and comma take."""
 
 
-def truncate(entry: PromptEntry, room: int, meter: Meter) -> BaseMessage:
+def truncate(entry: PromptEntry, room: int, meter: Meter) -> PromptEntry:
     """A message that weighs no more than a room, or as little as it can.
 
     Args:
@@ -27,21 +27,20 @@ def truncate(entry: PromptEntry, room: int, meter: Meter) -> BaseMessage:
         meter: What weighs it.
 
     Returns:
-        The message itself if it fits, or if cutting does not make it lighter; else a copy with the middle of its words
+        The entry itself if it fits, or if cutting does not make it lighter; else a copy with the middle of its words
         left out, long arguments of its calls cut, and a mark, marked as ours.
     """
-    message = entry.message
-    whole = meter.weigh(message)
-    words = without_data(content.words(message))
-    best = _shortened_message(entry, words, 0)
+    read = content.model_input(entry.message, entry.rendered)
+    words, mark = without_data(read.words), _mark(entry, read.characters)
+    best = _shortened_message(entry, words, 0, mark)
     least = meter.weigh(best)
-    if whole <= max(room, least):
-        return message
-    characters = min(content.characters(message), meter.room_in_characters(room - least))
+    if meter.weigh(entry) <= max(room, least):
+        return entry
+    characters = min(read.characters, meter.room_in_characters(room - least))
     for _ in range(_TRIES):
         if least > room or characters <= 0:
             break
-        copy = _shortened_message(entry, words, characters)
+        copy = _shortened_message(entry, words, characters, mark)
         weight = meter.weigh(copy)
         if weight <= room:
             return copy
@@ -50,14 +49,14 @@ def truncate(entry: PromptEntry, room: int, meter: Meter) -> BaseMessage:
     return best
 
 
-def _shortened_message(entry: PromptEntry, full_text: str, characters: int) -> BaseMessage:
+def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark: str) -> PromptEntry:
     """A copy with a mark, and about so many characters of its words and arguments."""
     message = entry.message
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     # What is not the calls' goes to the words; calls are cut to a half, and only if they need more.
     of_calls = len(content.calls_text(calls))
     for_calls = min(of_calls, characters // 2 if full_text else characters)
-    text = _middle_out(full_text, characters - for_calls, _mark(entry))
+    text = _middle_out(full_text, characters - for_calls, mark)
     if isinstance(message, AIMessage):
         if for_calls < of_calls:
             calls = [{**call, "args": _cut(call["args"], for_calls // len(calls))} for call in calls]
@@ -67,11 +66,11 @@ def _shortened_message(entry: PromptEntry, full_text: str, characters: int) -> B
         made = ToolMessage(text, tool_call_id=call_id, id=message.id, name=message.name, status=message.status)
     else:
         made = HumanMessage(text, id=message.id, name=message.name)
-    return content.mark_as_ours(made)
+    return PromptEntry(content.mark_as_ours(made), entry.sequences)
 
 
-def _mark(entry: PromptEntry) -> str:
-    size = f"{content.characters(entry.message):,} characters"
+def _mark(entry: PromptEntry, characters: int) -> str:
+    size = f"{characters:,} characters"
     media = len(content.media(entry.message.content))
     where = ""
     if entry.sequences:

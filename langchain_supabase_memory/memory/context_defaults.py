@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -81,7 +80,7 @@ def context(
         retention=retention,
         recalling=recall_request(services, turn, query, recall, filters),
     )
-    return (yield from summarizers.asking(made, summarizer))
+    return (yield from summarizers.asking(made, None if summarizer is services.model else summarizer))
 
 
 def coverage(services: Services, key: ConversationKey, *, budget: ContextBudget | None = None) -> Flow[Coverage]:
@@ -141,17 +140,15 @@ def load_context(
 def manifest_of(
     memory: Services,
     key: ConversationKey,
-    pack: ContextPack | None,
+    pack: ContextPack,
     messages: Sequence[BaseMessage],
     idempotency_key: str | None,
 ) -> Lists | None:
-    """What stood in a pack, as it is stored with the messages that answer it; `None` without a pack.
+    """What stood in a pack, as it is stored with the messages that answer it; `None` if none is kept.
 
     Raises:
         InvalidInputError: The pack is none, or of another conversation.
     """
-    if pack is None:
-        return None
     if not isinstance(pack, ContextPack):
         hint = "Pass what context() returned for this conversation."
         raise InvalidInputError(f"pack must be a ContextPack, not {type(pack).__name__}.", hint=hint)
@@ -191,12 +188,16 @@ def recall_request(
         inherited = memory.settings.recall
         scope = inherited if query is None else inherited or "conversation"
     text = str(turn[0].text) if turn else None
-    made = recall_options(memory, text if query is None else query, scope, filters)
-    return None if made is None else replace(made, strict=query is not None)
+    return recall_options(memory, text if query is None else query, scope, filters, strict=query is not None)
 
 
 def recall_options(
-    memory: Services, query: str | Sequence[str] | None, scope: RecallScope | None, filters: Filters = NO_FILTERS
+    memory: Services,
+    query: str | Sequence[str] | None,
+    scope: RecallScope | None,
+    filters: Filters = NO_FILTERS,
+    *,
+    strict: bool = True,
 ) -> RecallRequest | None:
     """What a pack recalls for a query, with a memory's embedder and policy; `None` for no scope or no words.
 
@@ -205,8 +206,5 @@ def recall_options(
     """
     if scope is None or query is None or (isinstance(query, str) and not query.strip()):
         return None
-    made = RecallRequest(
-        query, scope, filters.in_zone(memory.settings.time_zone), memory.capabilities, memory.settings.chunking
-    )
-    made.questions(memory.settings.budget)  # refuses what is no question
-    return made
+    zoned, settings = filters.in_zone(memory.settings.time_zone), memory.settings
+    return RecallRequest(query, scope, zoned, memory.capabilities, settings.chunking, strict)

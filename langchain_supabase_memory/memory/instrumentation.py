@@ -1,5 +1,6 @@
-"""What observes the flows of a memory: one place where what every operation does is counted and timed.
+"""What observes the flows of a memory: one place where what every operation does is counted, timed and traced.
 
+Spans are made where OpenTelemetry's API is installed; they have ids and counts, and of an error its class and code.
 A flow stays pure and knows nothing of it. What is counted comes from the steps, so that a summary that was made inside
 of another operation counts as well; what a pack holds comes from the result.
 """
@@ -9,19 +10,21 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langchain_supabase_memory.adapters.telemetry import tracing
 from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.effects import Ask, Call, Embed, Observer, Rerank, StepResult
+from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from types import ModuleType
 
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, Tracer
 
     from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
     from langchain_supabase_memory.effects import Flow, Step
@@ -34,6 +37,12 @@ _logger = logging.getLogger(__name__)
 _IDS: Final = ("thread_id", "agent_id", "conversation_id")
 """The arguments of SQL functions that a span names. A user's id may be a name or an address, and is left out."""
 
+SCOPE: Final = "langchain_supabase_memory"
+"""What the spans say that they are made by."""
+
+PREFIX: Final = "supabase_memory."
+"""What the names of spans and of their attributes begin with."""
+
 
 @contextmanager
 def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterator[Observer]:
@@ -44,11 +53,11 @@ def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterat
         metrics: Where to count.
         watching: Notes for `health` whether a step fails.
     """
-    with tracing.span(tracing.PREFIX + _name(flow)) as span:
-        if span is None and not metrics.measures:
+    with span(PREFIX + _name(flow)) as recorded:
+        if recorded is None and not metrics.measures:
             yield HealthObserver(watching)
         else:
-            yield FlowObserver(watching, span, metrics)
+            yield FlowObserver(watching, recorded, metrics)
 
 
 class HealthObserver(Observer):
@@ -90,8 +99,8 @@ class FlowObserver(HealthObserver):
         seen = StepResult()
         begun = time.perf_counter()
         try:
-            span = nullcontext() if self._span is None else tracing.span(_step_name(step), **_span_attributes(step))
-            with span, self._watching(step):
+            around = nullcontext() if self._span is None else span(_step_name(step), **_span_attributes(step))
+            with around, self._watching(step):
                 yield seen
         finally:
             seconds = time.perf_counter() - begun
@@ -109,7 +118,7 @@ class FlowObserver(HealthObserver):
     def record_result(self, result: Any) -> None:
         """Observe what the flow returned."""
         with _suppress_observer_errors():
-            tracing.put(self._span, **_counts(result))
+            put(self._span, **_counts(result))
             if isinstance(result, ContextPack) and self._metrics.measures:
                 report = result.report()
                 self._metrics.context_used(report.tokens, report.saved_tokens, _represented(result))
@@ -119,7 +128,7 @@ class FlowObserver(HealthObserver):
             ids = {name: call.arguments.get(f"p_{name}") for name in _IDS}
             if isinstance(answer, dict) and isinstance(answer.get("conversation_id"), str):
                 ids["conversation_id"] = answer["conversation_id"]
-            tracing.put(self._span, **ids)
+            put(self._span, **ids)
         match call.operation:
             case "write summary" if answer["committed"] and self._asked_seconds:
                 quality = call.arguments.get("p_quality")
@@ -164,7 +173,7 @@ def _name(flow: Any) -> str:
 
 
 def _step_name(step: Step[Any]) -> str:
-    return step.function if isinstance(step, Call) else tracing.PREFIX + type(step).__name__.lstrip("_").lower()
+    return step.function if isinstance(step, Call) else PREFIX + type(step).__name__.lstrip("_").lower()
 
 
 def _span_attributes(step: Step[Any]) -> dict[str, Any]:
@@ -215,3 +224,71 @@ def _represented(pack: ContextPack) -> float | None:
 
 def _compares_vectors(operation: Mapping[str, Any]) -> bool:
     return "query" in operation and operation.get("vector") is not None
+
+
+@contextmanager
+def span(name: str, **attributes: Any) -> Iterator[Span | None]:
+    """A span around a block, which becomes the parent of those that are begun in it.
+
+    Args:
+        name: Its name.
+        attributes: Ids and counts, under names that get the prefix; those that are `None` are left out.
+
+    Returns:
+        The span; `None` if nobody records it.
+    """
+    tracer = _tracer()
+    if tracer is None:
+        yield None
+        return
+    # The exception's text may hold content, so it is not recorded.
+    with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as made:
+        recorded = made if made.is_recording() else None
+        put(recorded, **attributes)
+        try:
+            yield recorded
+        except BaseException as error:
+            _failed(recorded, error)
+            raise
+
+
+def put(span: Span | None, **attributes: Any) -> None:
+    """Add ids and counts to a span, under names that get the prefix; those that are `None` are left out."""
+    if span is not None:
+        span.set_attributes({PREFIX + name: value for name, value in attributes.items() if value is not None})
+
+
+def _failed(span: Span | None, error: BaseException) -> None:
+    if span is None:
+        return
+    from opentelemetry.trace import Status, StatusCode
+
+    kind = type(error).__name__
+    span.set_attribute("error.type", kind)
+    if isinstance(error, SupabaseMemoryError):
+        put(span, code=error.code)
+    span.set_status(Status(StatusCode.ERROR, kind))
+
+
+def _tracer() -> Tracer | None:
+    """What makes spans; `None` where the API is not installed, or as long as no provider is set."""
+    trace = _api()
+    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return None
+    return _get_tracer()
+
+
+@cache
+def _api() -> ModuleType | None:
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    return trace
+
+
+@cache
+def _get_tracer() -> Tracer:
+    from opentelemetry import trace
+
+    return trace.get_tracer(SCOPE)

@@ -75,7 +75,9 @@ def append(
             retention=retention or services.settings.retention,
             redactor=services.redactor,
             idempotency_key=idempotency_key,
-            manifest=context_defaults.manifest_of(services, key, pack, checked, idempotency_key),
+            manifest=None
+            if pack is None
+            else context_defaults.manifest_of(services, key, pack, checked, idempotency_key),
         )
     )
 

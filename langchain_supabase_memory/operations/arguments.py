@@ -26,8 +26,10 @@ def scope_ids(scope: Scope) -> dict[str, Any]:
 
 def retention_argument(retention: Retention | None) -> dict[str, float | None] | None:
     """The argument by which every SQL function knows what is kept."""
+    if retention is None:
+        return None
     settings.check_settings(retention=retention)
-    return None if retention is None else retention.to_json()
+    return retention.to_json()
 
 
 def check_limit(name: str, number: int | None, *, optional: bool = True) -> int | None:

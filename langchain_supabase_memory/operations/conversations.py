@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
@@ -158,18 +159,20 @@ def _append_repeated(
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
     """Store rows; what of one is larger than the database takes is left out of it, and named there."""
-    largest = max(map(truncation.size, rows.values()), default=0)
+    texts = {name: documents.dumps(row) for name, row in rows.items()}
+    largest = max(map(len, texts.values()), default=0)
     if largest > truncation.MESSAGE_BYTES:
         limits = yield from call("memory_limits", {})
-        largest = _shrink(rows, limits["message_bytes"])
+        largest = _shrink(rows, texts, limits["message_bytes"])
     while True:
+        messages = documents.Dumped(rows.values(), texts.values())
         try:
-            answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
+            answer = yield from call("memory_append", {**arguments, "p_messages": messages})
         except TooLargeError:
             # Less than is usual is taken here, by the database or by what stands before it. Several are split first.
             if len(rows) > 1 or largest <= _SMALLEST:
                 raise
-            before, largest = largest, _shrink(rows, largest // 2)
+            before, largest = largest, _shrink(rows, texts, largest // 2)
             if largest * 4 > before * 3:  # what is left cannot be made smaller, so another try would end the same
                 raise too_large_ids(rows) from None
         else:
@@ -262,11 +265,13 @@ def too_large_ids(rows: Mapping[str, Mapping[str, Any]]) -> TooLargeError:
     )
 
 
-def _shrink(rows: dict[str, dict[str, Any]], max_bytes: int) -> int:
-    """Bring every row within so many bytes, and return how many the largest has."""
+def _shrink(rows: dict[str, dict[str, Any]], texts: dict[str, bytes], max_bytes: int) -> int:
+    """Bring every row, and its JSON, within so many bytes, and return how many the largest has."""
     for name, row in rows.items():
         rows[name] = codec.fit_row(row, max_bytes)
-    return max(map(truncation.size, rows.values()))
+        if rows[name] is not row:
+            texts[name] = documents.dumps(rows[name])
+    return max(map(len, texts.values()))
 
 
 def read(
@@ -508,7 +513,9 @@ def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
 
 
 def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
-    if created_at is None or isinstance(created_at, datetime):
+    if created_at is None:
+        return [None] * length
+    if isinstance(created_at, datetime):
         return [moment("created_at", created_at)] * length
     if len(created_at) != length:
         raise InvalidInputError(

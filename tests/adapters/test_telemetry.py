@@ -42,7 +42,7 @@ from langchain_supabase_memory import (
     get_turn_tool,
     search_conversation_history_tool,
 )
-from langchain_supabase_memory.adapters.telemetry import logs, tracing
+from langchain_supabase_memory.adapters.telemetry import logs
 from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of_quality
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
@@ -111,7 +111,7 @@ def metrics() -> Metrics:
 def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "_tracer", lambda: provider.get_tracer(tracing.SCOPE))
+    monkeypatch.setattr(instrumentation, "_tracer", lambda: provider.get_tracer(instrumentation.SCOPE))
     yield exporter
     provider.shutdown()
 
@@ -202,10 +202,10 @@ def test_nothing_counts_as_nothing() -> None:
 def test_a_memory_does_without_the_optional_packages() -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None; sys.modules['prometheus_client'] = None\n"
-        "from langchain_supabase_memory.adapters.telemetry import tracing\n"
+        "from langchain_supabase_memory.memory import instrumentation\n"
         "from langchain_supabase_memory.effects import call, run\n"
         "from tests.stepping import Answers\n"
-        "print(run(call('memory_schema', {}), Answers(lambda _: 'done')), tracing._tracer())"
+        "print(run(call('memory_schema', {}), Answers(lambda _: 'done')), instrumentation._tracer())"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["done", "None"]
@@ -376,11 +376,11 @@ def test_a_span_of_the_caller_is_the_parent(conn_string: str, user_id: str, span
 
 def test_the_tracer_is_that_of_the_provider_that_was_set() -> None:
     program = (
-        "from langchain_supabase_memory.adapters.telemetry import tracing\n"
-        "print(tracing._tracer())\n"
+        "from langchain_supabase_memory.memory import instrumentation\n"
+        "print(instrumentation._tracer())\n"
         "from opentelemetry import trace; from opentelemetry.sdk.trace import TracerProvider\n"
         "trace.set_tracer_provider(TracerProvider())\n"
-        "with tracing.span('x') as span: print(type(span).__name__, span.instrumentation_scope.name)"
+        "with instrumentation.span('x') as span: print(type(span).__name__, span.instrumentation_scope.name)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["None", "_Span", "langchain_supabase_memory"]
@@ -767,4 +767,4 @@ async def test_a_memory_tells_its_health(conn_string: str, metrics: Metrics) -> 
 def test_names_of_spans_are_those_of_verbs() -> None:
     assert instrumentation._name(outbox_delivery.flush) == "flush"
     assert instrumentation._name(messages.append) == "append"
-    assert tracing.PREFIX == "supabase_memory."
+    assert instrumentation.PREFIX == "supabase_memory."

@@ -398,16 +398,16 @@ def check_weight(case: Case, fitted: FittedContext) -> None:
     budget, scale = case.budget, meter(case.budget)
     pack = pack_of(fitted, budget)
     if budget.tokens is not None:
-        assert scale.total(pack.prompt) <= fitted.weight
+        assert scale.total([*map(PromptEntry, pack.prompt)]) <= fitted.weight
     else:
-        shown = [entry.message for entry in (*fitted.recent, *fitted.current)]
+        shown = [*fitted.recent, *fitted.current]
         ours = 0 if fitted.head_message is None else len(fitted.head_message.text)
         assert scale.total(shown) + ours <= fitted.weight
     if budget.max_messages is not None and open_end(pack.messages) is None:
         assert len(fitted.recent) <= budget.max_messages
     if fitted.weight <= scale.limit:
         if budget.characters is not None:
-            current = scale.total([entry.message for entry in fitted.current])
+            current = scale.total(fitted.current)
             assert len(pack.text()) <= budget.characters - current
             assert len(pack.block()) <= budget.characters - current
         if scale.limit >= 1500 and budget.max_messages is None and not case.history.current:
@@ -425,7 +425,7 @@ def check_weight(case: Case, fitted: FittedContext) -> None:
     newest = blocks([*case.history.entries, *case.history.current])[0][-1]
     for original, entry in zip(newest.entries, made[-1].entries, strict=True):
         is_held = newest.is_question or (newest.unanswered and original is newest.entries[0])
-        assert is_held or scale.weigh(entry.message) <= scale.weigh(truncate(original, 0, scale))
+        assert is_held or scale.weigh(entry) <= scale.weigh(truncate(original, 0, scale))
 
 
 def check_newest(case: Case, fitted: FittedContext) -> None:
@@ -841,7 +841,7 @@ def test_what_was_not_read_is_reported_and_its_question_is_shown() -> None:
 
 
 def weight(message: BaseMessage, counter: Any = None) -> int:
-    return meter(ContextBudget(tokens=1000, token_counter=counter)).weigh(message)
+    return meter(ContextBudget(tokens=1000, token_counter=counter)).weigh(PromptEntry(message))
 
 
 def test_the_default_counter_knows_cjk_arguments_and_media() -> None:
@@ -858,10 +858,11 @@ def test_the_default_counter_knows_cjk_arguments_and_media() -> None:
 
 def test_a_counter_that_raises_is_replaced_by_the_default_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     message = HumanMessage("Hello, my secret is 42.")
+    entry = PromptEntry(message)
     with caplog.at_level(logging.WARNING, logger=token_meter.__name__):
         counter: Any = _raising
         scale = meter(ContextBudget(tokens=1000, token_counter=counter))
-        assert scale.weigh(message) == scale.total([message]) == weight(message)
+        assert scale.weigh(entry) == scale.total([entry]) == weight(message)
     assert [record.getMessage() for record in caplog.records] == [
         "The token counter failed (RuntimeError); tokens are estimated."
     ]

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from langchain_supabase_memory import documents, fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
+from langchain_supabase_memory.adapters.transports.breaker import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, claimed
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo, of_postgres

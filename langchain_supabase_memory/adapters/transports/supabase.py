@@ -13,7 +13,7 @@ import httpx
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.base import arepeat, repeat
+from langchain_supabase_memory.adapters.transports.breaker import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, subject
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, AsyncConnection, Endpoint

@@ -176,9 +176,8 @@ class Loader:
         if self.recall is None or not run.current:
             return None
         filters = Filters(time_zone=self._zone)
-        query = recall_options(self.guard.memory, str(run.current[0].text), self.recall, filters)
         # Another embedder than what is stored was made with costs the meaning, and not the answer.
-        return None if query is None else replace(query, strict=False)
+        return recall_options(self.guard.memory, str(run.current[0].text), self.recall, filters, strict=False)
 
     def _prepare(
         self, key: ConversationKey, pack: ContextPack, query: RecallRequest | None, writer: StreamWriter

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import (
@@ -26,6 +27,7 @@ from langchain_core.messages.tool import tool_call
 
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.messages import content, fence
+from langchain_supabase_memory.language.messages.rendering import Rendered, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +49,7 @@ _CALL_KEYS: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class PromptEntry:
     """A message on its way into a prompt.
 
@@ -59,6 +61,17 @@ class PromptEntry:
 
     message: AnyMessage
     sequences: tuple[int, ...] = ()
+
+    @cached_property
+    def rendered(self) -> Rendered:
+        """The message, rendered once for all who weigh and count it."""
+        return render(self.message)
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """One, its characters and its tokens, as a report adds them up."""
+        read = content.model_input(self.message, self.rendered)
+        return 1, read.characters, read.tokens()
 
 
 @dataclass(slots=True)
@@ -149,12 +162,13 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
 
 def _is_plain(message: BaseMessage) -> bool:
     """Whether a message stands as it is, as nearly every one: words of the user or the assistant, and no calls."""
-    body, kind = message.content, type(message)
+    body = message.content
     if not isinstance(body, str) or not body or body.isspace():
         return False
-    if kind is AIMessage:
-        return not content.tool_calls(message) and _RAW_CALLS.isdisjoint(message.additional_kwargs)
-    return kind is HumanMessage
+    if type(message) is AIMessage:
+        calls = message.tool_calls or message.invalid_tool_calls
+        return not calls and _RAW_CALLS.isdisjoint(message.additional_kwargs)
+    return type(message) is HumanMessage
 
 
 _RAW_CALLS: Final = frozenset({"function_call", "tool_calls"})

@@ -24,7 +24,7 @@ from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content, rendering, sanitizer, truncation
 from langchain_supabase_memory.language.messages.redaction.payload import redact_payload
-from langchain_supabase_memory.values import StoredMessage, is_id
+from langchain_supabase_memory.values import LONGEST_ID, UNUSABLE, StoredMessage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -136,7 +136,8 @@ def rename(messages: Sequence[BaseMessage], ids: Collection[str], turn: str) -> 
 def row_id(message_id: object) -> str:
     """The id under which a message is stored: its own, or one derived from it where that cannot name anything."""
     cleaned = sanitizer.clean(str(message_id))
-    return cleaned if is_id(cleaned) else f"lc_{uuid5(_IDS, cleaned)}"
+    is_usable = 0 < len(cleaned.encode()) <= LONGEST_ID and not UNUSABLE.search(cleaned)  # as `values.is_id`
+    return cleaned if is_usable else f"lc_{uuid5(_IDS, cleaned)}"
 
 
 def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, Any]:
@@ -190,14 +191,15 @@ _BESIDE: Final = 512
 
 
 def _row(message: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
-    text = sanitizer.clean(content.words(message))
+    read = content.model_input(message)
+    text = sanitizer.clean(read.words)
     images = [_image(block) for block in content.media(message.content)]
     return {
         "id": row_id(data.get("id")),
         "role": role,
         "text": text,
-        "characters": max(content.characters(message), len(text)),
-        "tokens": content.tokens(message),
+        "characters": max(read.characters, len(text)),
+        "tokens": read.tokens(),
         "images": images or None,
         "payload": {"type": data["type"], "data": data},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import (
@@ -18,10 +19,10 @@ from langchain_core.messages import (
 from langchain_supabase_memory.language.messages import encoded_data
 from langchain_supabase_memory.language.messages.rendering import (
     MEDIA_BLOCKS,
+    Rendered,
     as_json,
     call_line,
     is_own_call,
-    plain,
     render,
 )
 from langchain_supabase_memory.language.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, count_tokens
@@ -128,22 +129,54 @@ def is_empty(message: BaseMessage) -> bool:
     return all(_kind(block) in _THOUGHTS for block in blocks(message.content))
 
 
-def characters(message: BaseMessage) -> int:
-    """Characters of words, tool calls and what else is sent; media have none."""
-    whole = render(message)
-    return len(whole.words) + len(calls_text(tool_calls(message))) + len(whole.calls) + len(whole.unsaid)
+@dataclass(frozen=True)
+class ModelInput:
+    """What a model reads of a message, rendered once for all who count it.
+
+    Attributes:
+        words: As `words` says.
+        others: Its tool calls, and what else is sent as text.
+        media: How many images and files.
+    """
+
+    words: str = field(repr=False)
+    others: tuple[str, ...] = field(repr=False)
+    media: int
+
+    @property
+    def characters(self) -> int:
+        """Characters of words, tool calls and what else is sent; media have none."""
+        return len(self.words) + sum(map(len, self.others))
+
+    def tokens(self, count: Callable[[str], int] = count_tokens) -> int:
+        """The approximate tokens of the same, and of the media.
+
+        Args:
+            count: Counts the tokens of a text.
+        """
+        texts = filter(None, (self.words, *self.others))
+        return MESSAGE_TOKENS + sum(map(count, texts)) + MEDIA_TOKENS * self.media
 
 
-def tokens(message: BaseMessage, count: Callable[[str], int] = count_tokens) -> int:
-    """The approximate tokens of the same, and of the media.
+def model_input(message: BaseMessage, rendered: Rendered | None = None) -> ModelInput:
+    """What is counted of a message.
 
     Args:
         message: Any message.
-        count: Counts the tokens of a text.
+        rendered: What `render` gives for it, where that is known.
     """
-    whole = render(message)
-    sent = (whole.words, calls_text(tool_calls(message)), whole.calls, whole.unsaid)
-    return MESSAGE_TOKENS + sum(count(text) for text in sent if text) + MEDIA_TOKENS * whole.media
+    whole = rendered or render(message)
+    return ModelInput(whole.words, (calls_text(tool_calls(message)), whole.calls, whole.unsaid), whole.media)
+
+
+def characters(message: BaseMessage) -> int:
+    """The characters of what a model is sent of a message."""
+    return model_input(message).characters
+
+
+def tokens(message: BaseMessage, count: Callable[[str], int] = count_tokens) -> int:
+    """The approximate tokens of what a model is sent of a message."""
+    return model_input(message).tokens(count)
 
 
 def display_text(message: BaseMessage) -> str:
@@ -152,10 +185,13 @@ def display_text(message: BaseMessage) -> str:
 
 
 def text_and_names(message: BaseMessage) -> tuple[str, str]:
-    """What `shown` says, in two: the words with the calls, and the names of what is no words."""
-    whole = render(message)
+    """What `display_text` says, in two: the words with the calls, and the names of what is no words."""
+    return _text_and_names(message, render(message))
+
+
+def _text_and_names(message: BaseMessage, rendered: Rendered) -> tuple[str, str]:
     calls = map(call_line, tool_calls(message))
-    return "\n".join(filter(None, [whole.words, *calls, whole.calls])), whole.named
+    return "\n".join(filter(None, [rendered.words, *calls, rendered.calls])), rendered.named
 
 
 def prose_text(message: BaseMessage) -> tuple[str, str]:
@@ -200,31 +236,37 @@ def line(message: BaseMessage) -> str:
 
     Only the first line begins at the margin, so nothing that was said can look like another speaker's line.
     """
+    return f"{_label(message)}: {indented(display_text(message))}"
+
+
+def _label(message: BaseMessage) -> str:
     label = LABELS[role(message)]
     if isinstance(message, (ToolMessage, FunctionMessage)) and message.name:
         label = f"{label} {plain_name(message.name)}".rstrip()
-    return f"{label}: {indented(display_text(message))}"
+    return label
 
 
 def indented(text: str) -> str:
     """The text with every line but the first set in by two spaces, whatever character breaks the line."""
-    return _INDENTED.join(text.splitlines())
+    return "\n  ".join(text.splitlines())
 
 
-_INDENTED: Final = "\n  "
+MEDIA_CHARACTERS: Final = 1_000
+"""The characters that one image or file among the blocks weighs."""
 
 
-def weight(message: BaseMessage) -> int:
-    """The characters that a message takes in a transcript: its `line`, the break after it, and what is `unsaid`."""
-    text = plain(message)
-    if text is None or tool_calls(message) or isinstance(message, (ToolMessage, FunctionMessage)):
-        return len(line(message)) + 1 + len(hidden_characters(message))
-    # The same, without making it.
-    if text.isprintable():  # then it is one line
-        return len(LABELS[role(message)]) + len(": ") + len(text) + 1
-    lines = text.splitlines()
-    breaks = len(_INDENTED) * max(len(lines) - 1, 0)
-    return len(LABELS[role(message)]) + len(": ") + sum(map(len, lines)) + breaks + 1
+def weight(message: BaseMessage, rendered: Rendered | None = None) -> int:
+    """The characters of a message in a transcript: its `line`, the break after it, what is `unsaid`, and its media.
+
+    Args:
+        message: Any message.
+        rendered: What `render` gives for it, where that is known.
+    """
+    whole = rendered or render(message)
+    text = "\n".join(filter(None, _text_and_names(message, whole)))
+    shown = text if text.isprintable() else indented(text)  # what is printable is one line
+    media = 0 if isinstance(message.content, str) else MEDIA_CHARACTERS * whole.media
+    return len(_label(message)) + len(": ") + len(shown) + 1 + len(whole.unsaid) + media
 
 
 def without(message: BaseMessage, texts: Collection[str]) -> BaseMessage:

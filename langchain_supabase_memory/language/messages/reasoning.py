@@ -43,6 +43,10 @@ _CHANNEL: Final = re.compile(
 _CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 _BARE: Final = re.compile(r"\s*(?:assistant)?analysis(?![a-z])")
 _BARE_FINAL: Final = "assistantfinal"
+_TAG_MARKS: Final = ("<", "[T", "[/T", "[t", "[/t", "◁")
+MARKS: Final = (*_TAG_MARKS, _BARE_FINAL)
+"""A text without any of them holds no thoughts."""
+
 _QUOTES: Final = frozenset("\"'“”‘’«»„‚`()[]")
 _ENDS: Final = frozenset(".!?…:。！？")
 _GOES_ON: Final = frozenset(".,;:!?)…")
@@ -50,7 +54,7 @@ _GOES_ON: Final = frozenset(".,;:!?)…")
 
 def has_reasoning_tags(text: str) -> bool:
     """Whether a text may hold thoughts; most do not, and it is known soon."""
-    if "<" in text or "[/T" in text or "[T" in text or "◁" in text or "[t" in text or "[/t" in text:
+    if any(mark in text for mark in _TAG_MARKS):
         return _HINT.search(text) is not None
     return _BARE_FINAL in text and _BARE.match(text) is not None
 

@@ -146,7 +146,11 @@ def plain(message: BaseMessage) -> str | None:
     content = message.content
     if (
         isinstance(content, str)
-        and not (_is_from_model(message) and reasoning.has_reasoning_tags(content))
+        and not (
+            _is_from_model(message)
+            and any(mark in content for mark in reasoning.MARKS)
+            and reasoning.has_reasoning_tags(content)
+        )
         and _ASIDE.isdisjoint(message.additional_kwargs)
         and _OF_RESPONSE.isdisjoint(message.response_metadata)
         and (not isinstance(message, ToolMessage) or message.artifact is None)
