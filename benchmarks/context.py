@@ -186,15 +186,15 @@ async def _aours(memory: SupabaseMemory, each: Conversation, _: None) -> list[An
 def _calls(memory: SupabaseMemory, each: Conversation) -> int:
     """How many calls one load makes."""
     calls = count()
-    perform = memory.transport.perform
+    perform = memory._services.transport.perform
 
     def counted(call: Any) -> Any:
         next(calls)
         return perform(call)
 
-    memory.transport.perform = counted  # type: ignore[method-assign]
+    memory._services.transport.perform = counted  # type: ignore[method-assign]
     _ours(memory, each, None)
-    memory.transport.perform = perform  # type: ignore[method-assign]
+    memory._services.transport.perform = perform  # type: ignore[method-assign]
     return next(calls)
 
 

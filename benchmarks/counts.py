@@ -45,13 +45,13 @@ async def _round_trips(lab: Lab, site: Site) -> Table:
     for door, memory in (("direct", site.direct()), ("Data API", site.data_api())):
         calls: list[str] = []
         asked: list[int] = []
-        aperform = memory.transport.aperform
+        aperform = memory._services.transport.aperform
 
         async def counted(call: Any, aperform: Any = aperform, calls: list[str] = calls) -> Any:
             calls.append(call.function)
             return await aperform(call)
 
-        memory.transport.aperform = counted  # type: ignore[method-assign]
+        memory._services.transport.aperform = counted  # type: ignore[method-assign]
 
         def answer(_: Any, asked: list[int] = asked, calls: list[str] = calls) -> str:
             asked.append(len(calls))

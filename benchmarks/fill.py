@@ -249,7 +249,7 @@ def crowd(conn_string: str, wanted: Crowd, embedder: Embeddings) -> None:
             connection.execute(statement.encode(), values)
         with SupabaseMemory.from_conn_string(conn_string, embeddings=embedder, model=None) as memory:
             for number in range(EACH**2):
-                memory.conversation(f"{wanted.name}{number % EACH}", user_id=f"owner-{number // EACH}").index()
+                memory.for_user(f"owner-{number // EACH}").conversation(f"{wanted.name}{number % EACH}").index()
         values["first"], values["users"] = EACH, wanted.owners - EACH
         values["words"], values["vectors"] = wanted.words // EACH**2 - EACH, wanted.vectors // EACH**2 - EACH
         connection.execute(b"truncate memory_private.work, memory_private.owners cascade")

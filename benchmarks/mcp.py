@@ -38,7 +38,7 @@ async def run(lab: Lab) -> list[Table]:
     site = lab.site()
     claims = {"sub": _USER, "role": "authenticated"}
     async with AsyncExitStack() as stack:
-        memory = await stack.enter_async_context(SupabaseMemory.from_conn_string(site.conn_string, claims=claims))
+        memory = await stack.enter_async_context(SupabaseMemory.from_conn_string(site.conn_string).for_token(claims))
         await _fill(memory)
         environment = {"SUPABASE_DB_URL": site.conn_string, "SUPABASE_MEMORY_USER": _USER}
         ours = await stack.enter_async_context(_client(["-c", _PROGRAM, "mcp"], environment))

@@ -65,9 +65,9 @@ def _recall_user(memory: SupabaseMemory, n: int) -> object:
 
 
 def _claim(memory: SupabaseMemory, n: int) -> object:
-    leases = memory.run(work.claim(f"worker-{n}", limit=4, lease_seconds=60, debounce_seconds=0))
+    leases = memory._services.run(work.claim(f"worker-{n}", limit=4, lease_seconds=60, debounce_seconds=0))
     assert len(leases) == 4
-    return memory.run(work.release(leases))
+    return memory._services.run(work.release(leases))
 
 
 def _of(thread: str, verb: Callable[[Subject, int], object]) -> Doing:
@@ -90,20 +90,22 @@ OF_AN_OWNER: Final[Mapping[str, Doing]] = {
 
 def _page(function: str, **arguments: Any) -> Doing:
     given = {f"p_{name}": value for name, value in arguments.items()}
-    return lambda memory, n: memory.transport.perform(Call(function, given))
+    return lambda memory, n: memory._services.transport.perform(Call(function, given))
 
 
 _MIDDLE: Final = {"after_user": "owner-5", "after": "00000000-0000-0000-0000-000000000000"}
 OF_A_WORKER: Final[Mapping[str, Doing]] = {
     "claim 4 conversations, and give them back": _claim,
-    "status of all, a page of 50": lambda memory, n: memory.run(work.status(None, limit=50)),
-    "what is due of all, a page of 50": lambda memory, n: memory.run(work.status(None, state="due", limit=50)),
+    "status of all, a page of 50": lambda memory, n: memory._services.run(work.status(None, limit=50)),
+    "what is due of all, a page of 50": lambda memory, n: memory._services.run(
+        work.status(None, state="due", limit=50)
+    ),
     "a page of what is behind, of 1,000": _page("memory_worker_rederive", index=False, **_MIDDLE),
     "a page of retention, of 100": _page("memory_forget_expired", **_MIDDLE),
     "a page of what is idle, of 100, all are": _page("memory_worker_idle", seconds=0.0, limit=100),
     "a page of what is idle, none is": _page("memory_worker_idle", seconds=1e7),
     "a page of summaries without a vector": _page("memory_unembedded_summaries", model="words"),
-    "how much is due": lambda memory, n: memory.run(work.queue()),
+    "how much is due": lambda memory, n: memory._services.run(work.queue()),
 }
 
 
@@ -149,7 +151,9 @@ def _memory(site: Site, stack: ExitStack) -> SupabaseMemory:
 
 def _owned(memory: SupabaseMemory, number: int) -> SupabaseMemory:
     """A memory of one owner, over the same connections."""
-    return SupabaseMemory(memory.transport, user_id=f"owner-{number}", embeddings=memory.embeddings, model=None)
+    return SupabaseMemory(
+        memory._services.transport, user_id=f"owner-{number}", embeddings=memory._services.embeddings, model=None
+    )
 
 
 async def _row(lab: Lab, what: str, contestants: Mapping[str, Callable[[int], object]]) -> list[str | float]:
@@ -192,7 +196,7 @@ async def _erasures(lab: Lab, sites: Mapping[int, Site]) -> list[str | float]:
                 connection.rollback()
 
     def erase(memory: SupabaseMemory, n: int) -> None:
-        assert memory.forget_user(user_id=f"owner-{_ERASED[n]}").messages == fill.EACH**2
+        assert memory.for_user(f"owner-{_ERASED[n]}").forget_user().messages == fill.EACH**2
 
     left = {size: iter(range(len(_ERASED))) for size in sites}
     contestants = {

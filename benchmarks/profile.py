@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import work
 from benchmarks.harness import Table
-from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
 if TYPE_CHECKING:
@@ -82,7 +82,12 @@ def _work(memory: SupabaseMemory, rounds: int, lines: int) -> list[Table]:
     for name, model in (("extractive", None), ("chat model", _answer)):
         settings: dict[str, Any] = {} if model is None else {"model": model}
         policy = SummaryPolicy(messages=20, keep_messages=10, mode="background")
-        worked = SupabaseMemory(memory.transport, user_id=f"profile {name}", policy=policy, **settings)
+        worked = SupabaseMemory(
+            memory._services.transport,
+            user_id=f"profile {name}",
+            config=MemoryConfig(policy=policy),
+            **settings,
+        )
 
         def prepare(part: int, worked: SupabaseMemory = worked, name: str = name) -> None:
             for number in range(rounds):

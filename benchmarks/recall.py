@@ -174,8 +174,8 @@ class Scope:
         """The verb that recalls from here."""
         owner = corpus.user_id(self.user)
         if self.thread_id is None:
-            return partial(memory.recall, user_id=owner)
-        return memory.conversation(self.thread_id, user_id=owner).recall
+            return partial(memory.for_user(owner).recall)
+        return memory.for_user(owner).conversation(self.thread_id).recall
 
     def filled(self, statement: str, width: int) -> bytes:
         """A floor's statement, for this scope."""

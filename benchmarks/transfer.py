@@ -13,7 +13,7 @@ import psycopg
 
 from benchmarks import fill
 from benchmarks.harness import Table, verdict
-from langchain_supabase_memory import export_conversations, import_conversations
+from langchain_supabase_memory.transfer import export_conversations, import_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, fl
         ).fetchone()
         assert found is not None
         data = timed("COPY out", lambda: _copied_out(connection, folder / "rows", found[0]))
-        timed("export", lambda: export_conversations(memory, path, user_id="bench", agent_id=shape.agent_id))
+        timed("export", lambda: export_conversations(memory.for_user("bench"), path, agent_id=shape.agent_id))
         owner = f"copy-{shape.agent_id}-{number}"
         connection.execute(
             "insert into memory.conversations (user_id, id, thread_id)"
@@ -115,7 +115,7 @@ def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, fl
         )
         timed("COPY in", lambda: _copied_in(connection, owner, data))
     owner = f"import-{shape.agent_id}-{number}"
-    timed("import", lambda: import_conversations(memory, jsonl(path), user_id=owner))
+    timed("import", lambda: import_conversations(memory.for_user(owner), jsonl(path)))
     return taken
 
 

@@ -14,7 +14,8 @@ import psycopg
 
 from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
-from langchain_supabase_memory import ManifestPolicy, Retention, SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, Retention, SupabaseMemory
+from langchain_supabase_memory.settings import ManifestPolicy
 from tests.counting import CountingTransport
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def _told(connection: psycopg.Connection[Any], share: int) -> tuple[CountingTran
     """A conversation of which so large a share of the answers has manifests."""
     transport = CountingTransport(connection)
     policy = ManifestPolicy(share=share)
-    memory = SupabaseMemory(transport, user_id=f"manifests-{share}", model=None, recall=None, manifests=policy)
+    memory = SupabaseMemory(
+        transport, user_id=f"manifests-{share}", model=None, config=MemoryConfig(recall=None, manifests=policy)
+    )
     told = memory.conversation("loaded")
     for place in range(20):
         asked = work.short(2 * place)

@@ -20,6 +20,7 @@ from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.worker import WorkerPolicy
 from tests import worker_process
+from tests.memory_keywords import memory_keywords
 from tests.worker_process import Setup
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def _throughput(lab: Lab, site: Site, folder: Path) -> list[Table]:
 async def _backlog(site: Site, log: Path, workers: int, thinking: float, conversations: int) -> _Run:
     """Let so many workers do a backlog of fresh conversations, in a database of its own."""
     conn_string = _database(site)
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **_SETTINGS) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **memory_keywords(_SETTINGS)) as memory:
         for number in range(conversations):
             said = [message for _ in range(MESSAGES // 2) for message in work.said()]
             await memory.conversation(f"t{number}").aappend(said)
@@ -270,7 +271,7 @@ async def _steady(
 
     processes = [worker_process.started(setup) for _ in range(2)]
     try:
-        async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **settings) as memory:
+        async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **memory_keywords(settings)) as memory:
             watcher = asyncio.create_task(watch())
             begun = time.perf_counter()
             for turn in range(int(seconds * rate)):
@@ -311,7 +312,7 @@ async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
     sent = 0
     process = worker_process.started(setup)
     try:
-        async with SupabaseMemory.from_conn_string(conn_string, **settings) as memory:
+        async with SupabaseMemory.from_conn_string(conn_string, **memory_keywords(settings)) as memory:
             for phase in range(phases):
                 name = rotated(list(lags), phase)[0]
                 flooding = _flood(memory) if name == "flood" else []
@@ -323,7 +324,7 @@ async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
                 ended = await asyncio.gather(*flooding, return_exceptions=True)
                 assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
                 sent += int(bool(flooding)) and await _appended(memory)
-                await memory.aforget_user(user_id="flood")
+                await memory.for_user("flood").aforget_user()
     finally:
         process.terminate()
         process.join()
@@ -345,23 +346,23 @@ def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
 
     async def append() -> None:
         for number in count():
-            await memory.conversation(f"t{number % FLOODED}", user_id="flood").aappend(work.said())
+            await memory.for_user("flood").conversation(f"t{number % FLOODED}").aappend(work.said())
 
     async def request() -> None:
         for number in count():
-            await memory.conversation(f"t{number % FLOODED}", user_id="flood").summaries.arequest()
+            await memory.for_user("flood").conversation(f"t{number % FLOODED}").summaries.arequest()
 
     return [asyncio.create_task(append()), asyncio.create_task(request())]
 
 
 async def _appended(memory: SupabaseMemory) -> int:
-    return sum(each.message_count for each in await memory.aconversations(user_id="flood", limit=1000))
+    return sum(each.message_count for each in await memory.for_user("flood").aconversations(limit=1000))
 
 
 async def _covered(memory: SupabaseMemory, thread_id: str) -> float:
     """How long it takes until an honest owner's new turn is on the board, in seconds."""
     begun = time.perf_counter()
-    honest = memory.conversation(thread_id, user_id="honest")
+    honest = memory.for_user("honest").conversation(thread_id)
     await honest.aappend(work.said())
     while (status := await honest.work.astatus()) is None or status.board_through < 1:
         if time.perf_counter() > begun + _TIMEOUT_SECONDS:

@@ -140,7 +140,7 @@ class TokenExpiredError(AuthenticationError):
     """The user's access token has expired."""
 
     default_message = "The access token has expired."
-    default_hint = "Refresh the session and pass the new token, or pass a function as access_token."
+    default_hint = "Refresh the session and pass the new token to for_token, or a function that gives the present one."
 
 
 class PermissionDeniedError(AccessError):

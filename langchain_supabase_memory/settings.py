@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Never, Self, TypeAlias
 
 from langchain_supabase_memory.checks import (
     boolean,
@@ -78,14 +78,14 @@ NO_RETRY = RetryPolicy(attempts=1)
 """One try, then the error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ContextBudget:
-    """The most that a context pack may hold: in characters, or in tokens, and on wish in messages too.
+    """The most that a context pack may hold: in tokens or in characters, and on wish in messages too.
 
     Attributes:
-        characters: The most characters, counted as the pack's own text form has them (who speaks, words, tool calls),
-            an image or a file as 1,000; 12,000 if neither this nor `tokens` is given.
-        tokens: The most tokens instead, by `token_counter`.
+        tokens: The most tokens, by `token_counter`.
+        characters: The most characters instead, counted as the pack's own text form has them (who speaks, words, tool
+            calls), an image or a file as 1,000; 12,000 if neither is given.
         max_messages: The most messages shown verbatim, beside the budget on content.
         media: The most images and files, 16 by default; `None` for no limit. The newest are shown, and what the user
             sends with the question always; older ones become their type and size. Providers refuse more than 16 to 100.
@@ -105,8 +105,8 @@ class ContextBudget:
         ConfigurationError: A number is not positive, or both kinds of budget are given.
     """
 
-    characters: int | None = None
     tokens: int | None = None
+    characters: int | None = None
     max_messages: int | None = None
     media: int | None = 16
     recalled: float | None = None
@@ -114,10 +114,21 @@ class ContextBudget:
     token_counter: TokenCounter | None = field(default=None, repr=False)
     alternate_roles: bool | None = None
 
+    def __new__(cls, *values: Never, **_: Any) -> Self:
+        """Refuse a number without its unit."""
+        if values:
+            first: object = values[0]
+            given = first if isinstance(first, (int, float)) else 4000
+            raise ConfigurationError(
+                "A budget needs its unit.",
+                hint=f"Pass ContextBudget(tokens={given}) or ContextBudget(characters={given}).",
+            )
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         if self.characters is not None and self.tokens is not None:
             raise ConfigurationError(
-                "A budget is in characters or in tokens.", hint="Pass ContextBudget(characters=12_000), for example."
+                "A budget is in tokens or in characters.", hint="Pass ContextBudget(tokens=4_000), for example."
             )
         _counts(self, "characters", "tokens", "max_messages", optional=True)
         number("media", self.media, integer=True, above=False, example=16)
@@ -473,7 +484,7 @@ DEFAULT_BREAKER = BreakerPolicy()
 
 
 _EXAMPLES: Final[dict[str, tuple[type, str]]] = {
-    "budget": (ContextBudget, "budget=ContextBudget(characters=12_000) or ContextBudget(tokens=4_000)"),
+    "budget": (ContextBudget, "budget=ContextBudget(tokens=4_000) or ContextBudget(characters=12_000)"),
     "policy": (SummaryPolicy, "policy=SummaryPolicy(messages=20), for example; boards have board_policy"),
     "board_policy": (BoardPolicy, "board_policy=BoardPolicy(update_frequency=5), for example"),
     "chunking": (ChunkPolicy, "chunking=ChunkPolicy(max_tokens=256), for example"),
@@ -498,7 +509,7 @@ def check_settings(optional: bool = True, /, **settings: object) -> None:
     for name, given in settings.items():
         kind, example = _EXAMPLES[name]
         if name == "budget" and isinstance(given, (int, float)) and not isinstance(given, bool):
-            hint = f"Pass ContextBudget(characters={given}) or ContextBudget(tokens={given})."
+            hint = f"Pass ContextBudget(tokens={given}) or ContextBudget(characters={given})."
             raise wrong_type(name, "a ContextBudget", given, hint)
         if name == "retention" and isinstance(given, timedelta):
             raise wrong_type(name, "a Retention", given, f"Pass Retention(max_age=timedelta(days={given.days or 1})).")

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
-from typing import Any, Final, Literal, TypeAlias, get_args, overload
+from typing import Any, Final, Literal, TypeAlias, cast, get_args, overload
+from uuid import UUID
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.errors import InvalidInputError
@@ -29,7 +30,7 @@ class ConversationKey:
     """What names one conversation.
 
     Attributes:
-        thread_id: Any string of 1 to 512 bytes of UTF-8: a LangGraph thread, a session, a ticket.
+        thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
         user_id: The owner; `None` means the subject of the caller's access token.
         agent_id: Which of several agents the user talks to.
 
@@ -42,10 +43,9 @@ class ConversationKey:
     agent_id: str = DEFAULT_AGENT_ID
 
     def __post_init__(self) -> None:
-        check_id("thread_id", self.thread_id)
-        check_id("agent_id", self.agent_id)
-        if self.user_id is not None:
-            check_id("user_id", self.user_id)
+        for name in ("thread_id", "agent_id", "user_id"):
+            if name != "user_id" or self.user_id is not None:
+                object.__setattr__(self, name, as_id(name, getattr(self, name)))
 
 
 RecallScope = Literal["conversation", "agent", "user"]
@@ -77,6 +77,13 @@ class Scope:
 def log_fields(key: ConversationKey) -> dict[str, str | None]:
     """What a log record about a conversation says of it: its ids."""
     return {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
+
+
+def as_id(name: str, value: object) -> str:
+    """An id as text: a UUID is one. Arguments and errors as for `check_id`."""
+    text = str(value) if isinstance(value, UUID) else value
+    check_id(name, text)
+    return cast("str", text)
 
 
 def check_id(name: str, value: object) -> None:

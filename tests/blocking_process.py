@@ -61,16 +61,9 @@ from langchain_supabase_memory import (
     BoardPolicy,
     ChunkPolicy,
     ContextBudget,
-    Conversation,
-    EdgeEmbeddings,
     LoadContextNode,
-    Memory,
-    Metrics,
-    PostgresTransport,
     Retention,
-    Rollout,
     SaveTurnNode,
-    StoreLongTerm,
     SummaryPolicy,
     SupabaseChatMessageHistory,
     SupabaseMemory,
@@ -79,27 +72,28 @@ from langchain_supabase_memory import (
     SupabaseMemoryToolkit,
     SupabaseStore,
     SupabaseSummarizationNode,
-    SupabaseSummarizer,
-    SupabaseTransport,
-    VectorStoreLongTerm,
     Worker,
     WorkerPolicy,
-    aexport_conversations,
-    aforget_source,
-    aimport_conversations,
-    apromote,
     arecord_stream,
-    cleanup,
 )
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.inspector import application, edit_routes
 from langchain_supabase_memory.language import tokens
+from langchain_supabase_memory.long_term import Memory, StoreLongTerm, VectorStoreLongTerm, aforget_source, apromote
 from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
 from langchain_supabase_memory.mcp.server import MemoryServer
+from langchain_supabase_memory.models import EdgeEmbeddings, SupabaseSummarizer
+from langchain_supabase_memory.telemetry import Metrics
+from langchain_supabase_memory.transfer import aexport_conversations, aimport_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
+from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
+from langchain_supabase_memory.types import Conversation, Rollout
+from langchain_supabase_memory.worker import cleanup
 from tests.chat_models import ScriptedModel, calls, says
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
+from tests.owners import conversation_of
 
 PACKAGE = str(Path(sys.modules["langchain_supabase_memory"].__file__ or "").parent)
 THREAD: Any = {"thread_id": "prepared"}
@@ -262,10 +256,10 @@ class Place:
             **named,
         }
         if self.door == "direct":
-            return SupabaseMemory.from_conn_string(self.address, **settings)
+            return SupabaseMemory.from_conn_string(self.address, **memory_keywords(settings))
         if self.door == "embedded":
-            return SupabaseMemory.embedded(self.address, **settings)
-        return SupabaseMemory.from_url(self.address, self.key, rest_path="", **settings)
+            return SupabaseMemory.embedded(self.address, **memory_keywords(settings))
+        return SupabaseMemory.from_url(self.address, self.key, rest_path="", **memory_keywords(settings))
 
     def embedder(self) -> Embeddings:
         """With an async side at one door, without one at the others."""
@@ -341,7 +335,7 @@ for _name, _call in {
     "memory.recall": lambda memory: memory.arecall(POINTING, time_range="week"),
     "memory.find": lambda memory: memory.afind("kiln", around=1),
     "memory.recall_summaries": lambda memory: memory.arecall_summaries(POINTING),
-    "memory.forget_user": lambda memory: memory.aforget_user(user_id=memory.user_id or "nobody", dry_run=True),
+    "memory.forget_user": lambda memory: memory.for_user(memory.user_id or "nobody").aforget_user(dry_run=True),
     "memory.forget_expired": lambda memory: memory.aforget_expired(),
     "privacy.opt_out": lambda memory: memory.privacy.aopt_out("horoscope", actor="ana"),
     "privacy.opt_in": lambda memory: memory.privacy.aopt_in("horoscope", actor="ana"),
@@ -365,7 +359,7 @@ for _name, _call in {
 
 
 def _prepared(name: str, call: Callable[[Conversation], Any]) -> None:
-    _verb(name, lambda memory: call(memory.conversation(**THREAD)))
+    _verb(name, lambda memory: call(conversation_of(memory, **THREAD)))
 
 
 for _name, _about in {
@@ -446,7 +440,7 @@ async def as_user(place: Place) -> None:
     )  # the key is a server's, and names nobody
     async with place.memory() as memory:
         for function in (identity, blocks):
-            await memory.as_user(function).conversation("as-user", **named).aappend([HumanMessage("Hello")])
+            await conversation_of(memory.for_token(function), "as-user", **named).aappend([HumanMessage("Hello")])
 
 
 @use
@@ -457,7 +451,7 @@ async def client(place: Place) -> None:
     client = await in_thread(lambda: AsyncClient(place.address, place.key))
     client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway before it
     memory = SupabaseMemory.from_client(client, user_id=place.user_id)
-    await memory.conversation(**THREAD).acount()
+    await conversation_of(memory, **THREAD).acount()
     await memory.aclose()
 
 
@@ -471,7 +465,7 @@ async def transports(place: Place) -> None:
     else:
         made = SupabaseMemory(SupabaseTransport(place.address, place.key, rest_path=""), user_id=place.user_id)
     async with made as memory:
-        await memory.conversation(**THREAD).acount()
+        await conversation_of(memory, **THREAD).acount()
 
 
 @use
@@ -501,7 +495,7 @@ async def unsecured(place: Place) -> None:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with SupabaseMemory.from_url(url, place.key, rest_path="", user_id="me") as memory:
             with suppress(ConfigurationError):
-                await memory.conversation(**THREAD).acount()
+                await conversation_of(memory, **THREAD).acount()
 
 
 @use
@@ -608,13 +602,15 @@ async def agent_chaining(place: Place) -> None:
 async def counters(place: Place) -> None:
     """Tokens are counted with `tiktoken` where its vocabulary is on disk; an application's own counter may block."""
     async with place.memory() as memory:
-        await memory.conversation(**THREAD).acontext("Hello")
+        await conversation_of(memory, **THREAD).acontext("Hello")
         assert (tokens.best_counter() is tokens.count_tokens) is not place.vocabulary
 
         def counted(messages: Any) -> int:
             return len(Path(__file__).read_text()) // 10_000 * len(messages)
 
-        await memory.conversation(**THREAD).acontext("Hello", budget=ContextBudget(tokens=500, token_counter=counted))
+        await conversation_of(memory, **THREAD).acontext(
+            "Hello", budget=ContextBudget(tokens=500, token_counter=counted)
+        )
 
 
 @use
@@ -844,7 +840,7 @@ async def inspector(place: Place) -> None:
             await http.post("/queue/retry", data=form, headers={"origin": address})
             for about in ("conversation", "list", "queue", "database"):
                 await _followed(app, f"about={about}&thread=inspected", gate.cookie)
-        everybodys = application(SupabaseMemory(memory.transport))
+        everybodys = application(SupabaseMemory(memory._services.transport))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(everybodys), base_url=address) as http:
             await http.get("/")
 
@@ -943,7 +939,7 @@ async def verbs(place: Place) -> None:
 async def prepare(place: Place) -> None:
     """What the uses find there."""
     async with place.memory() as memory:
-        prepared = memory.conversation(**THREAD)
+        prepared = conversation_of(memory, **THREAD)
         await prepared.aappend(conversation())
         await prepared.summaries.amake()
         await prepared.aindex()

@@ -26,6 +26,7 @@ from hypothesis.internal.conjecture import providers
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
+from tests.memory_keywords import memory_keywords
 from tests.needs import Guard, needs
 from tests.services import sessions
 from tests.services.citus import CitusCluster
@@ -38,19 +39,21 @@ if TYPE_CHECKING:
 _users = count()
 
 _LONG = (
-    "worker/test_processes", "worker/test_load", "project/test_blocking", "operations/test_indexing",
-    "operations/test_unreadable_rows", "sql/test_vector_index", "project/test_documentation",
-    "context/test_context_fit", "project/test_notebooks", "sql/test_bounded", "operations/test_branches",
-    "cli/test_deleting", "agents/test_savers", "mcp/test_stdio", "sql/test_blocks", "operations/test_summaries",
-    "sql/test_partitions", "sql/test_row_security", "worker/test_worker", "agents/test_overlapping_runs",
-    "operations/test_limits", "language/test_extractive", "cli/test_reading", "operations/test_retention",
-    "operations/test_controls", "language/test_redaction", "agents/test_rollout", "cli/test_terminal",
-    "language/test_redaction_forms", "context/test_context_recall", "agents/test_langgraph_server",
-    "operations/test_second_stage", "sql/test_schema", "cli/test_cli", "language/test_opaque",
-    "sql/test_vector_schema", "operations/test_doctor", "inspector/test_command", "cli/test_status",
-    "project/test_package", "sql/test_replicas", "context/test_context", "context/test_coverage",
-    "operations/test_boards", "mcp/test_identity", "adapters/test_openai", "sql/test_live", "transfer/test_files",
-    "operations/test_find",
+    "worker/test_processes", "worker/test_load", "project/test_blocking", "project/test_notebooks",
+    "agents/test_langgraph_server",
+    "sql/test_bounded", "project/test_documentation", "worker/test_worker", "cli/test_terminal",
+    "agents/test_savers", "operations/test_indexing", "cli/test_cli", "sql/test_vector_index", "mcp/test_identity",
+    "adapters/test_answers", "operations/test_summaries", "adapters/test_openai", "agents/test_rollout",
+    "sql/test_live", "sql/test_schema", "operations/test_work", "sql/test_vector_schema", "sql/test_partitions",
+    "mcp/test_stdio", "memory/test_defaults", "context/test_context_recall", "language/test_redaction",
+    "operations/test_doctor", "long_term/test_long_term", "long_term/test_store", "agents/test_overlapping_runs",
+    "sql/test_bounded_chunks", "language/test_redaction_forms", "sql/test_gate", "transfer/test_files",
+    "sql/test_row_security", "cli/test_deleting", "language/test_extractive", "adapters/test_outages",
+    "sql/test_supabase_js", "adapters/test_breaker", "context/test_context_fit", "mcp/test_http",
+    "project/test_package", "operations/test_retention", "cli/test_addresses", "operations/test_unreadable_rows",
+    "context/test_context_board", "language/test_opaque", "operations/test_erasure", "memory/test_handles",
+    "operations/test_branches", "operations/test_find", "sql/test_catalog", "agents/test_nodes",
+    "transfer/test_commands", "agents/test_history", "operations/test_controls", "sql/test_blocks",
 )  # fmt: skip
 """The files that take longest: they come first, so that the short ones fill the time beside them."""
 
@@ -150,7 +153,7 @@ def _runs_on_citus(item: pytest.Item) -> bool:
     return not _SIGNED_IN.search(getsource(item.function))  # type: ignore[attr-defined]
 
 
-_SIGNED_IN = re.compile(r"as_token|as_user|authenticated|\bclaims\b|row_security")
+_SIGNED_IN = re.compile(r"as_token|for_token|authenticated|\bclaims\b|row_security")
 
 
 def pytest_collection_finish() -> None:
@@ -274,11 +277,11 @@ async def door(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterato
     kind, color = request.param.split("-")
     if kind == "data_api":
         data_api: DataApi = request.getfixturevalue("data_api")
-        service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", **without)
-        anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", **without)
-        yield Door(kind, color, service, anonymous.as_user)
+        service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", **memory_keywords(without))
+        anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", **memory_keywords(without))
+        yield Door(kind, color, service, anonymous.for_token)
         await anonymous.aclose()
     else:
-        service = SupabaseMemory.from_conn_string(conn_string, **without)
-        yield Door(kind, color, service, lambda access_token: service.as_user(verified(access_token)))
+        service = SupabaseMemory.from_conn_string(conn_string, **memory_keywords(without))
+        yield Door(kind, color, service, lambda access_token: service.for_token(verified(access_token)))
     await service.aclose()

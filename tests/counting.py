@@ -126,7 +126,7 @@ class CountingTransport:
     async def aperform(self, call: Call) -> Any:
         return self.perform(call)
 
-    def as_user(self, identity: Any) -> CountingTransport:
+    def for_token(self, identity: Any) -> CountingTransport:
         raise NotImplementedError
 
     def close(self) -> None:

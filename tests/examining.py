@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def installed(memory: SupabaseMemory) -> Installed:
     """What a database is set up with, as it says itself."""
-    return Installed(**memory.run(doctor.schema_report()))
+    return Installed(**memory._services.run(doctor.schema_report()))
 
 
 def found(memory: SupabaseMemory) -> dict[str, Finding]:

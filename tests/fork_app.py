@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 MEMORY = made(os.environ["FORK_DOOR"], os.environ["FORK_ADDRESS"])
 for user in os.environ["FORK_USERS"].split():
-    MEMORY.conversation("t", user_id=user).add_turn(*words(user))
+    MEMORY.for_user(user).conversation("t").add_turn(*words(user))
 
 
 def application(environ: dict[str, str], start: Callable[[str, list[tuple[str, str]]], object]) -> Iterable[bytes]:
     asked = parse_qs(environ["QUERY_STRING"])["user"][0]
-    rows = MEMORY.conversation("t", user_id=asked).read(columns=["text"])
+    rows = MEMORY.for_user(asked).conversation("t").read(columns=["text"])
     start("200 OK", [("Content-Type", "application/json")])
     return [json.dumps({"process": os.getpid(), "texts": [row.text for row in rows]}).encode()]

@@ -70,7 +70,7 @@ def over_client(address: str) -> SupabaseMemory:
     client = Client(address, token("service_role"))
     client.rest_url = yarl.URL(address)
     memory = SupabaseMemory.from_client(client)
-    memory.transport.inner._clients.endpoint = Endpoint(address, token("service_role"), 10)  # type: ignore[attr-defined]
+    memory._services.transport.inner._clients.endpoint = Endpoint(address, token("service_role"), 10)  # type: ignore[attr-defined]
     return memory
 
 
@@ -86,9 +86,9 @@ class Parent:
         self.memory = made(door, address)
         self.port = int(str(conninfo_to_dict(address)["port"])) if door == "direct" else None
         for user in USERS:
-            self.memory.conversation("t", user_id=user).add_turn(*words(user))
-        self.memory.records.put(self.memory.key("t", USERS[0]), StateRecord("token", [], None))
-        self.memory.outbox.keep(self.memory.key("t", USERS[0]), [HumanMessage("waits", id="w")])
+            self.memory.for_user(user).conversation("t").add_turn(*words(user))
+        self.memory._services.records.put(self.memory._services.key("t", USERS[0]), StateRecord("token", [], None))
+        self.memory._services.outbox.keep(self.memory._services.key("t", USERS[0]), [HumanMessage("waits", id="w")])
         self.result = Result()
         self.loop = asyncio.new_event_loop()
         self._ended = threading.Event()
@@ -118,10 +118,10 @@ class Parent:
         return {each.laddr.port for each in open_ if each.raddr and each.raddr.port == self.port}
 
     def read_once(self, user: str) -> list[str | None]:
-        return [row.text for row in self.memory.conversation("t", user_id=user).read(columns=["text"])]
+        return [row.text for row in self.memory.for_user(user).conversation("t").read(columns=["text"])]
 
     def aread(self) -> None:
-        read = self.memory.conversation("t", user_id=USERS[0]).aread(columns=["text"])
+        read = self.memory.for_user(USERS[0]).conversation("t").aread(columns=["text"])
         if [row.text for row in asyncio.run_coroutine_threadsafe(read, self.loop).result(30)] != words(USERS[0]):
             self.result.failed_in_parent += 1
 
@@ -138,8 +138,10 @@ class Parent:
 def child(memory: SupabaseMemory, place: int, reads: int) -> dict[str, Any]:
     """Read what one user said, in both colors."""
     user, result = USERS[1 + place % 2], Result()
-    result.inherited = len(memory.outbox) + (memory.records.get(memory.key("t", USERS[0])) is not None)
-    talk = memory.conversation("t", user_id=user)
+    result.inherited = len(memory._services.outbox) + (
+        memory._services.records.get(memory._services.key("t", USERS[0])) is not None
+    )
+    talk = memory.for_user(user).conversation("t")
 
     async def aread(count: int) -> None:
         await asyncio.gather(*(checked(await_=talk.aread(columns=["text"])) for _ in range(count)))

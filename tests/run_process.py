@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory
 from tests.chat_models import ScriptedModel
 from tests.operations.test_branches import Subject, asks, config, texts
 from tests.services.savers import either
@@ -93,7 +93,9 @@ async def _asked(setup: Setup, rounds: Rounds, begins: Any, meetings: Any) -> li
         return f"re {shown[-1].text}"
 
     async with (
-        SupabaseMemory.from_conn_string(setup.conn_string, user_id=setup.user_id, model=None, recall=None) as memory,
+        SupabaseMemory.from_conn_string(
+            setup.conn_string, user_id=setup.user_id, model=None, config=MemoryConfig(recall=None)
+        ) as memory,
         either(setup.kind, setup.address, color) as saver,
     ):
         graph = Subject(memory, setup.way, ScriptedModel(script=script), saver=saver).graph
@@ -106,5 +108,5 @@ async def _asked(setup: Setup, rounds: Rounds, begins: Any, meetings: Any) -> li
             else:
                 with ThreadPoolExecutor(len(questions)) as pool:
                     states += pool.map(lambda text: graph.invoke(asks(text), config()), questions)
-        assert not len(memory.outbox)
+        assert not len(memory._services.outbox)
     return [texts(state["messages"]) for state in states]

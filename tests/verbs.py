@@ -49,8 +49,8 @@ class Subject:
 
     def append_with_manifest(self, n: int) -> object:
         said = [HumanMessage(f"{n} {WORDS}"), AIMessage(f"{n} {WORDS}")]
-        key = self.memory.key(self.thread)
-        return self.memory.run(conversations_flows.append(key, said, manifest=MANIFEST))
+        key = self.memory._services.key(self.thread)
+        return self.memory._services.run(conversations_flows.append(key, said, manifest=MANIFEST))
 
     def manifests_last_20(self, n: int) -> object:
         return self._handle.manifests()
@@ -62,7 +62,7 @@ class Subject:
     def store_and_load(self, n: int) -> object:
         asked = to_row(HumanMessage(f"{n} {WORDS}", id=str(uuid4())))
         arguments = {"p_thread_id": self.thread, "p_user_id": self.memory.user_id, "p_messages": [asked]}
-        return self.memory.transport.perform(Call("memory_append_context", arguments))
+        return self.memory._services.transport.perform(Call("memory_append_context", arguments))
 
     def edit(self, n: int) -> object:
         # Longer than what was there, so that whatever depends on its length is to be put right.
@@ -136,7 +136,7 @@ def conversations(memory: SupabaseMemory, n: int) -> object:
 
 def claim(memory: SupabaseMemory, n: int) -> object:
     arguments = {"p_worker": f"worker-{n}", "p_limit": 4, "p_settle_seconds": 0.0}
-    return memory.transport.perform(Call("memory_worker_claim", arguments))
+    return memory._services.transport.perform(Call("memory_worker_claim", arguments))
 
 
 def due(memory: SupabaseMemory, n: int) -> object:

@@ -36,6 +36,7 @@ from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
@@ -283,7 +284,7 @@ async def _run(setup: Setup) -> None:
         PluggedTransport(transport(setup), setup),
         model=ChainModel(setup=setup),
         embeddings=WordEmbedder() if setup.embeds else None,
-        **setup.memory,
+        **memory_keywords(setup.memory),
     ) as memory:
         worker = Worker(memory, policy=setup.worker)
         with suppress(NotImplementedError):

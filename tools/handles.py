@@ -38,13 +38,13 @@ INJECTED = {
     "services": "{memory}",
     "retention": "{memory}.settings.retention",
     "redactor": "{memory}.redactor",
-    "time_zone": "{memory}.settings.time_zone",
-    "zone": "{memory}.settings.time_zone",
+    "time_zone": "{memory}.config.time_zone",
+    "zone": "{memory}.config.time_zone",
     "capabilities": "{memory}.capabilities",
     "summarizer": "{memory}.summarizer_name",
     "chunking": "{memory}.chunking()",
     "policy: SummaryPolicy": "{memory}.summary_policy()",
-    "policy: BoardPolicy": "{memory}.settings.board_policy",
+    "policy: BoardPolicy": "{memory}.config.board_policy",
     "embedder": "{memory}.embedder_name",
     "embedder: str": "{memory}.require_embedder()",
 }
@@ -54,10 +54,10 @@ PUBLIC = {"retention": "{name} or {memory}.settings.retention", "chunking": "{me
 """What is passed where a caller may choose: the caller's, or the memory's."""
 
 SCOPES = {
-    "key": "{memory}.key(thread_id, user_id, agent_id)",
-    "scope": "{memory}.scope(user_id, agent_id)",
-    "owner": "{memory}.owner(user_id)",
-    "user_id": "{memory}.scope_text(user_id)",
+    "key": "{memory}.key(thread_id, None, agent_id)",
+    "scope": "{memory}.scope(agent_id=agent_id)",
+    "owner": "{memory}.owner()",
+    "user_id": "{memory}.scope_text()",
     "agent_id": "{memory}.agent(agent_id)",
 }
 """What a memory makes of the caller's ids, for a function's first, positional parameters."""
@@ -65,15 +65,13 @@ SCOPES = {
 IDS = {
     "key": {
         "thread_id": "The conversation's thread.",
-        "user_id": "The owner; the memory's by default.",
         "agent_id": "The agent; the memory's by default.",
     },
     "scope": {
-        "user_id": "The owner; the memory's by default. Nobody else's conversations are ever looked at.",
         "agent_id": "Only with this agent; by default with all.",
     },
-    "owner": {"user_id": "The owner; the memory's by default."},
-    "user_id": {"user_id": "Only this user's; the memory's by default."},
+    "owner": {},
+    "user_id": {},
     "agent_id": {"agent_id": "The agent; the memory's by default."},
 }
 """Which ids they are, and what the docstring of a memory's verb says of each."""
@@ -330,7 +328,7 @@ See `Rollout` for the stages.
             "stage": Verb("operations.rollout.stages.stage"),
             "history": Verb("operations.rollout.stages.history"),
             "comparisons": Verb("operations.rollout.comparison.comparisons"),
-            "report": Verb("operations.rollout.comparison.report"),
+            "report": Verb("operations.rollout.comparison.report", fixed={"user_id": "self._services.scope_text()"}),
         },
         MEMORY,
     ),
@@ -412,7 +410,7 @@ class Writer:
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
-        self.memory = "self" if handle.name == "SupabaseMemory" else "self._memory"
+        self.memory = "self._services"
         self.names: dict[str, str] = {}  # of names in what is written: the import that gives them
 
     def text(self) -> str:
@@ -457,7 +455,7 @@ class Writer:
         """A property that gives a further handle."""
         handle = next(each for each in HANDLES if each.name == part)
         self.names[part] = f"from {PACKAGE}.memory.{handle.module} import {part}"
-        given = "self._memory, self._key" if handle.about == "conversation" else "self"
+        given = "self._services, self._key" if handle.about == "conversation" else "self._services"
         doc = handle.doc.partition("\n")[0]
         return f'@property\ndef {name}(self) -> {part}:\n    """{doc}"""\n    return {part}({given})'
 

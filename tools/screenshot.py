@@ -13,11 +13,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from langchain_supabase_memory import SupabaseMemory, Worker
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.transports.embedded import start_migrated
-from langchain_supabase_memory.cli.demo import transcript
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY
 from langchain_supabase_memory.cli.demo.replay import THREAD, USER
+from langchain_supabase_memory.testing import transcript
 from tests.inspector.browsing import chromium, served
 
 TITLE = "A kiln, 64 bowls, half a marathon"
@@ -25,7 +25,9 @@ TITLE = "A kiln, 64 bowls, half a marathon"
 
 async def _fill(conn_string: str) -> None:
     """What the demo has stored, once a worker has come by."""
-    async with SupabaseMemory.from_conn_string(conn_string, user_id=USER, budget=BUDGET, policy=POLICY) as memory:
+    async with SupabaseMemory.from_conn_string(
+        conn_string, user_id=USER, budget=BUDGET, config=MemoryConfig(policy=POLICY)
+    ) as memory:
         said = transcript.load(None)
         studio = memory.conversation(THREAD)
         await studio.aappend([each.message for each in said], created_at=[each.created_at for each in said])
@@ -45,7 +47,9 @@ def main(path: Path) -> None:
         conn_string = start_migrated(folder)
         asyncio.run(_fill(conn_string))
         browser = stack.enter_context(chromium())  # which has an event loop of its own
-        memory = SupabaseMemory.from_conn_string(conn_string, user_id=USER, budget=BUDGET, policy=POLICY)
+        memory = SupabaseMemory.from_conn_string(
+            conn_string, user_id=USER, budget=BUDGET, config=MemoryConfig(policy=POLICY)
+        )
         with served(memory, browser) as inspector:
             page = inspector.open(f"/conversation/prompt?thread={THREAD}", viewport={"width": 1180, "height": 1240})
             page.get_by_label("What if somebody asked now").fill(question)

@@ -19,56 +19,61 @@ DOCS = ROOT / "docs"
 PACKAGE = "langchain_supabase_memory"
 NOTE = "From the docstrings, by `tools/site.py`."
 
-# A name with dots is imported from its own module, and not from the package.
+# Names by their module; a name without one is imported from the package itself.
 API = {
     "memory": (
         "The memory",
         "What an application holds: the memory, and the handle of a conversation. `__version__` is the release.",
-        "SupabaseMemory Conversation SupabaseTransport PostgresTransport",
+        "SupabaseMemory types.Conversation MemoryConfig transports.SupabaseTransport transports.PostgresTransport",
     ),
     "values": (
         "Values",
         "What the verbs return.",
-        "AppendResult StoredMessage Turn Reference ConversationKey ConversationInfo ConversationPage "
-        "ConversationStatus FoundMessage FoundPage Receipt Health Pause Queue",
+        "types.AppendResult types.StoredMessage types.Turn types.Reference types.ConversationKey "
+        "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
+        "types.Receipt types.Health types.Pause types.Queue",
     ),
     "context": (
         "The context pack",
         "What the next prompt receives, and what stood in earlier ones.",
-        "ContextPack ContextReport PromptGrowth prompt_growth Manifest ManifestPage ManifestDiff Comparison Rollout "
-        "RolloutReport",
+        "types.ContextPack types.ContextReport types.PromptGrowth telemetry.prompt_growth types.Manifest "
+        "types.ManifestPage types.ManifestDiff types.Comparison types.Rollout types.RolloutReport",
     ),
     "settings": (
         "Settings",
         "What a memory is made with: budgets, policies, weights.",
-        "ContextBudget SummaryPolicy ChunkPolicy BoardPolicy ManifestPolicy RecallWeights Retention RetryPolicy "
-        "BreakerPolicy",
+        "ContextBudget SummaryPolicy ChunkPolicy BoardPolicy settings.ManifestPolicy settings.RecallWeights Retention "
+        "settings.RetryPolicy settings.BreakerPolicy",
     ),
     "agents": (
         "Agents",
         "What a graph or a chain is composed from.",
-        "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode SupabaseSummarizer "
-        "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit get_conversation_summary_tool "
-        "get_turn_tool read_messages_tool recall_context_tool search_conversation_history_tool record_stream "
-        "arecord_stream cli.demo.model.OfflineQuotingModel",
+        "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode models.SupabaseSummarizer "
+        "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit tools.get_conversation_summary_tool "
+        "tools.get_turn_tool tools.read_messages_tool tools.recall_context_tool "
+        "tools.search_conversation_history_tool record_stream arecord_stream testing.OfflineQuotingModel",
     ),
     "recall": (
         "Summaries and recall",
         "Summaries, coverage and chunks, and the models that write, embed, rerank and expand.",
-        "Segment SummaryResult CompleteSummary RecalledSummary Coverage Chunk Recall IndexResult ExtractiveSummarizer "
-        "EmbeddingModel LocalEmbeddings EdgeEmbeddings RerankModel ExpandModel",
+        "types.Segment types.SummaryResult types.CompleteSummary types.RecalledSummary types.Coverage types.Chunk "
+        "types.Recall types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
+        "models.EdgeEmbeddings models.RerankModel models.ExpandModel",
     ),
     "boards": (
         "Boards and controls",
         "The board of a conversation, what people decide, and what is never stored.",
-        "Board BoardItem BoardResult OptOut ControlChange Redactor RedactionRule pattern_rule SECRETS PERSONAL_DATA",
+        "types.Board types.BoardItem types.BoardResult types.OptOut types.ControlChange Redactor "
+        "redaction.RedactionRule redaction.pattern_rule SECRETS PERSONAL_DATA",
     ),
     "long-term": (
         "Long-term memory and transfer",
         "Memories that stay, LangGraph's store, import and export.",
-        "SupabaseStore LongTerm StoreLongTerm VectorStoreLongTerm Memory Remembered Promoted Revoked promote "
-        "apromote forget_source aforget_source import_conversations aimport_conversations ImportReceipt "
-        "export_conversations aexport_conversations ExportReceipt transfer.sources.chatgpt.chatgpt "
+        "SupabaseStore long_term.LongTerm long_term.StoreLongTerm long_term.VectorStoreLongTerm long_term.Memory "
+        "long_term.Remembered long_term.Promoted long_term.Revoked long_term.promote long_term.apromote "
+        "long_term.forget_source long_term.aforget_source transfer.import_conversations "
+        "transfer.aimport_conversations transfer.ImportReceipt transfer.export_conversations "
+        "transfer.aexport_conversations transfer.ExportReceipt transfer.sources.chatgpt.chatgpt "
         "transfer.sources.claude.claude transfer.sources.histories.langchain_postgres "
         "transfer.sources.histories.langchain_sql transfer.sources.jsonl.jsonl transfer.sources.langgraph.langgraph "
         "transfer.sources.openai_agents.openai_agents",
@@ -76,8 +81,9 @@ API = {
     "worker": (
         "The worker and operations",
         "Work in the background, cleaning up, metrics, logs, and the inspector.",
-        "Worker WorkerPolicy cleanup Metrics MetricsServer adapters.telemetry.logs.JsonFormatter "
-        "adapters.telemetry.logs.PlainFormatter inspector.application.application",
+        "Worker WorkerPolicy worker.cleanup telemetry.Metrics telemetry.MetricsServer "
+        "adapters.telemetry.logs.JsonFormatter adapters.telemetry.logs.PlainFormatter "
+        "inspector.application.application",
     ),
     "errors": (
         "Errors",
@@ -86,12 +92,20 @@ API = {
     ),
 }
 
+FACADES = ("types", "models", "transports", "redaction", "telemetry", "tools", "testing", "long_term", "transfer")
+"""Public modules whose every name has a place in the reference."""
+
 
 def api() -> dict[str, str]:
     """What each page of the API reference is to say, by its path below `docs`."""
     placed = [name for _, _, names in API.values() for name in names.split()]
-    homes = _homes() | {name: f"{PACKAGE}.{name}".rpartition(".")[0] for name in placed if "." in name}
-    if strays := sorted({*placed} ^ homes.keys()):
+    homes = _homes()
+    for name in placed:
+        if "." in name:
+            module, _, word = f"{PACKAGE}.{name}".rpartition(".")
+            homes[name] = _definition(module, word)
+    listed = {name.rpartition(".")[2] for name in placed}
+    if strays := sorted(({*placed} ^ homes.keys()) | (_facade_names() - listed)):
         raise SystemExit(f"In API of tools/site.py and not a public name, or the other way: {strays}")
     return {
         f"api/{page}.md": _page(title, purpose, {name: homes[name] for name in names.split()})
@@ -123,9 +137,19 @@ def _homes() -> dict[str, str]:
     raise SystemExit(f"{PACKAGE} has no _HOMES.")
 
 
+def _facade_names() -> set[str]:
+    """The names of the public modules."""
+    names: set[str] = set()
+    for facade in FACADES:
+        for node in _tree(f"{PACKAGE}.{facade}").body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names |= set(ast.literal_eval(node.value))
+    return names
+
+
 def _definition(module: str, name: str) -> str:
     """The module that defines a name which another may import."""
-    for node in _tree(module).body:
+    for node in ast.walk(_tree(module)):
         if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
             return _definition(node.module, name)
     return module

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, HumanMessage
 
 from benchmarks.retrieval.metrics import DEPTH, Unit
-from langchain_supabase_memory import ContextBudget, RerankModel, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SupabaseMemory
+from langchain_supabase_memory.models import RerankModel
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,7 +50,9 @@ class Package:
             self.conn_string,
             user_id=self.user_id,
             embeddings=self.embedder,
-            reranker=None if self.late is None else RerankModel(self.late, candidates=100, seconds=60),
+            config=MemoryConfig(
+                reranker=None if self.late is None else RerankModel(self.late, candidates=100, seconds=60)
+            ),
         )
         return self
 

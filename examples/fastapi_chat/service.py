@@ -13,17 +13,17 @@ from pydantic import BaseModel, Field
 from users import Caller, Local, caller, signed_in, users
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
-from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.testing import OfflineQuotingModel
 
 # One memory and one agent for all. Before each call to the database the memory asks the context variable whose request
 # is running, so that the database itself refuses everything that is somebody else's.
 if "SUPABASE_URL" in os.environ:
     connections = memory = SupabaseMemory.from_url(
-        os.environ["SUPABASE_URL"], os.environ["SUPABASE_PUBLISHABLE_KEY"], access_token=lambda: caller.get().token
-    )
+        os.environ["SUPABASE_URL"], os.environ["SUPABASE_PUBLISHABLE_KEY"]
+    ).for_token(lambda: caller.get().token)
 else:  # a private Postgres in a folder, with the same row level security
     connections = SupabaseMemory.embedded("./.demo")
-    memory = connections.as_user(lambda: caller.get().claims)
+    memory = connections.for_token(lambda: caller.get().claims)
 
 model = "openai:gpt-5.5" if "OPENAI_API_KEY" in os.environ else OfflineQuotingModel()  # which can only quote
 agent = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)])
@@ -66,13 +66,13 @@ async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -
 @app.get("/chat/{thread_id}")
 async def read(thread_id: str, user: User) -> list[dict[str, str]]:
     """What was said in a conversation, the last twenty messages."""
-    stored = await memory.conversation(thread_id, user_id=user.user_id).aread(last=20)
+    stored = await memory.for_user(user.user_id).conversation(thread_id).aread(last=20)
     return [{"role": each.message.type, "text": str(each.message.text)} for each in stored]
 
 
 async def revise(thread_id: str, user: Caller) -> None:
     """Bring the board up to date when the answer is out. With `supabase-memory worker` running, leave this away."""
-    await memory.conversation(thread_id, user_id=user.user_id).board.arevise()
+    await memory.for_user(user.user_id).conversation(thread_id).board.arevise()
 
 
 if isinstance(users, Local):

@@ -38,6 +38,7 @@ from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from uuid import UUID
 
     from langchain_core.messages import BaseMessage
 
@@ -59,9 +60,8 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
     `SupabaseMemory.read`.
 
     Args:
-        session_id: The conversation's thread: any string of 1 to 512 bytes.
+        session_id: The conversation's thread: any string of 1 to 512 bytes, or a UUID.
         memory: Where it is stored.
-        user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
         budget: The most that is served; the memory's by default. A history does not see the model: pass
             `alternate_roles=True` in it where that wants roles in turn. `None` serves all messages as they are
@@ -81,7 +81,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
 
     Example:
         ```python
-        history = SupabaseChatMessageHistory("session-1", memory, user_id="maya")
+        history = SupabaseChatMessageHistory("session-1", memory.for_user("maya"))
         history.add_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
         history.messages
         ```
@@ -89,10 +89,9 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
 
     def __init__(
         self,
-        session_id: str,
+        session_id: str | UUID,
         memory: SupabaseMemory,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         budget: ContextBudget | Inherited | None = INHERITED,
         retention: Retention | None = None,
@@ -108,13 +107,17 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             )
         self._memory = require_memory(memory)
         checked_settings(budget=None if isinstance(budget, Inherited) else budget, retention=retention)
-        self._key = memory.key(session_id, user_id, agent_id)
-        self._retention = retention or memory.settings.retention
+        self._key = memory._services.key(session_id, None, agent_id)
+        self._retention = retention or memory._services.settings.retention
         self._on_error = on_error
-        self._guard = FailOpen(memory, memory.model, on_error, deadline_seconds).with_listener(self._note, raises=True)
-        bounds = memory.settings.budget if isinstance(budget, Inherited) else budget
+        self._guard = FailOpen(memory, memory._services.model, on_error, deadline_seconds).with_listener(
+            self._note, raises=True
+        )
+        bounds = memory._services.settings.budget if isinstance(budget, Inherited) else budget
         self._loader = (
-            None if bounds is None else Loader(self._guard, bounds, memory.settings.policy, retention=self._retention)
+            None
+            if bounds is None
+            else Loader(self._guard, bounds, memory._services.config.policy, retention=self._retention)
         )
         self._snapshot: list[BaseMessage] | None = None
         self._pack: ContextPack | None = None
@@ -129,7 +132,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
     @property
     def pending(self) -> int:
         """How many messages of this conversation wait in the outbox."""
-        return len(self._memory.outbox.pending(self._key))
+        return len(self._memory._services.outbox.pending(self._key))
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
@@ -162,11 +165,11 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             SupabaseMemoryError: The write failed, and `on_error` says that it is raised; the messages are in the
                 outbox.
         """
-        self._memory.run(self._write(messages))
+        self._memory._services.run(self._write(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """The async twin of `add_messages`."""
-        await self._memory.arun(self._write(messages))
+        await self._memory._services.arun(self._write(messages))
 
     def clear(self) -> None:
         """Delete the conversation, with everything in it and with what waits for it.
@@ -200,7 +203,10 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         """All messages, and those that wait to be stored."""
         stored = (yield from self._guard.attempt(self._rows(), _UNREAD, self._key)) or []
         known = {message.id for message in stored}
-        return [*stored, *(message for message in pending(self._memory, self._key) if message.id not in known)]
+        return [
+            *stored,
+            *(message for message in pending(self._memory._services, self._key) if message.id not in known),
+        ]
 
     def _rows(self) -> Flow[list[BaseMessage]]:
         rows = yield from conversations.read_rows(self._key, retention=self._retention)
@@ -212,14 +218,14 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         pack = yield from loader.load(self._key, _NOBODY_ASKS, _no_stream)
         self._pack = pack
         if pack is None:
-            flow = unread_messages(self._key, loader.budget, pending(self._memory, self._key))
-            pack = yield from effects.in_one_step(flow, self._memory)
+            flow = unread_messages(self._key, loader.budget, pending(self._memory._services, self._key))
+            pack = yield from effects.in_one_step(flow, self._memory._services)
         return pack.messages
 
     def _clear(self) -> Effects[None]:
         self._snapshot = None
-        yield from effects.in_one_step(conversations.forget(self._key), self._memory)
-        self._memory.outbox.drop(self._key)
+        yield from effects.in_one_step(conversations.forget(self._key), self._memory._services)
+        self._memory._services.outbox.drop(self._key)
 
     def _note(self, error: SupabaseMemoryError) -> None:
         self.last_error = error
@@ -229,7 +235,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         # What was served may come back changed, and from the outbox it would replace what is stored. Behind a new
         # question another answer with a served id is another message: some providers repeat their ids.
         batch: list[BaseMessage] = []
-        for message in codec.check_messages(messages):
+        for message in codec.as_messages(messages):
             before = served.get(str(message.id))
             is_asked = any(each.type == "human" for each in batch)
             if before is None or (is_asked and message.type == "ai" and message.content != before.content):
@@ -239,14 +245,14 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         self._snapshot = None
         failure = manifest = None
         if self._pack is not None and any(isinstance(message, AIMessage) for message in batch):
-            manifest, self._pack = build_manifest(self._memory.settings.manifests, self._pack, "history"), None
+            manifest, self._pack = build_manifest(self._memory._services.config.manifests, self._pack, "history"), None
         try:
             yield from flush_and_append(
-                self._memory, self._key, batch, replace=False, retention=self._retention, manifest=manifest
+                self._memory._services, self._key, batch, replace=False, retention=self._retention, manifest=manifest
             )
         except Exception as error:
             failure = wrap_error(error)
-            self._memory.outbox.keep(self._key, batch)
+            self._memory._services.outbox.keep(self._key, batch)
         self.last_error = failure
         if failure is None:
             return

@@ -104,7 +104,6 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             nothing. The memory's by default.
         model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice. With
             `None` no summary is made.
-        user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
         project_id: A chain of responses (`use_previous_response_id`) is cut where this changes, as where the thread
             does; by default the run's `project_id`, if it has one.
@@ -149,7 +148,6 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
         model: Summarizer | Inherited | None = INHERITED,
-        user_id: str | None = None,
         agent_id: str | None = None,
         project_id: str | None = None,
         rollout: Rollout | None = None,
@@ -169,12 +167,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             boolean(name, given)
         known_zone(time_zone)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
-        self._bound = RunIdentity(user_id, agent_id, project_id)
-        self._guard = FailOpen(memory, summarizer(model, memory.model), on_error, deadline_seconds)
+        self._bound = RunIdentity(agent_id, project_id)
+        self._guard = FailOpen(memory, summarizer(model, memory._services.model), on_error, deadline_seconds)
         self._loader = Loader(
             self._guard,
-            budget or memory.settings.budget,
-            policy or memory.settings.policy,
+            budget or memory._services.settings.budget,
+            policy or memory._services.config.policy,
             references,
             recall_scope(recall, memory),
             time_zone=time_zone,
@@ -314,8 +312,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
-            lists = build_manifest(self._memory.settings.manifests, prompt.pack, "middleware")
-            self._memory.packs.put(key, state.current, lists)
+            lists = build_manifest(self._memory._services.config.manifests, prompt.pack, "middleware")
+            self._memory._services.packs.put(key, state.current, lists)
         if record is None:
             return _stamped(response, stamp)
         return ExtendedModelResponse(_stamped(response, stamp), Command(update=_remembered(record)))
@@ -335,14 +333,14 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     @property
     def _summarizing_seconds(self) -> float:
         """As long as several segments and a revision may take: somebody waits for just this."""
-        policy, board = self._loader.policy, self._memory.settings.board_policy
+        policy, board = self._loader.policy, self._memory._services.config.board_policy
         return 4 * policy.timeout_seconds * policy.attempts + 2 * board.timeout_seconds * board.attempts
 
     def _summarized(self, key: ConversationKey) -> Flow[str]:
         policy = self._loader.policy.for_budget(self._loader.budget)
-        settings = self._memory.settings
+        config = self._memory._services.config
         return slash_commands.summarize_now(
-            key, policy, settings.board_policy, model=self._guard.writer_name, time_zone=settings.time_zone
+            key, policy, config.board_policy, model=self._guard.writer_name, time_zone=config.time_zone
         )
 
     def _key(self, runtime: object) -> ConversationKey:

@@ -63,7 +63,6 @@ _TRIES: Final = 5
 class _Settings(TypedDict, total=False):
     """What every node may be given; see `_Node`."""
 
-    user_id: str | None
     agent_id: str | None
     input_messages_key: str
     on_error: OnError
@@ -90,7 +89,6 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
 
     Args:
         memory: Where the conversation is.
-        user_id: The owner; by default the run's (see `identity.Bound`).
         agent_id: The agent; by default the run's.
         input_messages_key: The key of the state that holds the messages.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
@@ -107,7 +105,6 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
         self,
         memory: SupabaseMemory,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         input_messages_key: str = "messages",
         on_error: OnError = "setup",
@@ -119,10 +116,10 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
     ) -> None:
         self.name = name or type(self).__name__
         self._memory = require_memory(memory)
-        self._bound = RunIdentity(user_id, agent_id)
+        self._bound = RunIdentity(agent_id)
         self._input = input_messages_key
         self._rules = Rules(on_trim, sends_history)
-        self._guard = FailOpen(memory, summarizer(model, memory.model), on_error, deadline_seconds)
+        self._guard = FailOpen(memory, summarizer(model, memory._services.model), on_error, deadline_seconds)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Do what the node does.
@@ -219,7 +216,7 @@ class LoadContextNode(_Node):
         known_zone(time_zone)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
-        self._alternates = bool((budget or memory.settings.budget).alternate_roles)
+        self._alternates = bool((budget or memory._services.settings.budget).alternate_roles)
         if self._alternates and self._output == self._input:
             # They would be stored as they are: joined with what the memory said.
             raise ConfigurationError(
@@ -228,8 +225,8 @@ class LoadContextNode(_Node):
             )
         self._loader = Loader(
             self._guard,
-            budget or memory.settings.budget,
-            policy or memory.settings.policy,
+            budget or memory._services.settings.budget,
+            policy or memory._services.config.policy,
             references,
             recall_scope(recall, memory),
             time_zone=time_zone,
@@ -255,8 +252,8 @@ class LoadContextNode(_Node):
             prompt = yield from self._staged.prompt(guard, key, run, writer)
             yield from prompt.finish(writer)
         if prompt.pack is not None:
-            lists = build_manifest(self._memory.settings.manifests, prompt.pack, "node")
-            self._memory.packs.put(key, run.current, lists)
+            lists = build_manifest(self._memory._services.config.manifests, prompt.pack, "node")
+            self._memory._services.packs.put(key, run.current, lists)
         update = self._update(run, prompt.pack, prompt.messages)
         if self._alternates:
             update = {name: alternate_roles(messages) for name, messages in update.items()}
@@ -325,7 +322,6 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
 
     Args:
         memory: Where the conversation is; it needs a model, or `model` here.
-        user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
         policy: How; the memory's by default.
         model: The summary model; the memory's by default.
@@ -345,16 +341,15 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
         self,
         memory: SupabaseMemory,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         policy: SummaryPolicy | None = None,
         model: Summarizer | None = None,
     ) -> None:
         self._memory = require_memory(memory)
         check_settings(policy=policy)
-        self._bound = RunIdentity(user_id, agent_id)
-        self._policy = (policy or memory.settings.policy).for_budget(memory.settings.budget)
-        self._model = require_summarizer(summarizer(INHERITED if model is None else model, memory.model))
+        self._bound = RunIdentity(agent_id)
+        self._policy = (policy or memory._services.config.policy).for_budget(memory._services.settings.budget)
+        self._model = require_summarizer(summarizer(INHERITED if model is None else model, memory._services.model))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
         """The summary of these messages and all before them.
@@ -367,11 +362,11 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
             InvalidInputError: No thread or nobody is named.
             SupabaseMemoryError: The model or the database failed; nothing was changed.
         """
-        return self._memory.run(self._summary(input, config))
+        return self._memory._services.run(self._summary(input, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:  # noqa: A002
         """The async twin of `invoke`."""
-        return await self._memory.arun(self._summary(input, config))
+        return await self._memory._services.arun(self._summary(input, config))
 
     def _key(self, config: RunnableConfig | None) -> ConversationKey:
         ambient, runtime = current_run()
@@ -384,7 +379,7 @@ class SupabaseSummarizer(Unpicklable, Runnable[Any, str]):
     def _summarize(self, messages: Sequence[BaseMessage], key: ConversationKey) -> Flow[str]:
         codec.ensure_ids(messages)
         # The middleware may hand over shortened copies under the originals' ids: what is stored stays.
-        stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory.redactor)
+        stored = yield from conversations.append(key, messages, replace=False, redactor=self._memory._services.redactor)
         until = max((sequence for sequence in stored.sequences if sequence is not None), default=None)
         for _ in range(_TRIES if until is not None else 0):
             made = yield from summaries.summarize(

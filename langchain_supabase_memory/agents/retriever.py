@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.values import Chunk, FoundMessage
 
-_IDS: Final = ("thread_id", "user_id", "agent_id")
+_IDS: Final = ("thread_id", "agent_id")
 _FILTERS: Final = tuple(each.name for each in fields(Filters) if each.name != "limit")  # that is `k`
 _OF_CHUNKS: Final = ("types", "min_importance", "min_similarity", "episode", "characters")
 _METADATA: Final = (
@@ -85,7 +85,6 @@ class SupabaseMemoryRetriever(BaseRetriever):
     Attributes:
         memory: Where to look.
         thread_id: Only in this conversation.
-        user_id: The owner; the run's or the memory's by default.
         agent_id: The agent.
         scope: `conversation`, `agent` or `user`, where no thread is named: the run's conversation, all of the user's
             with this agent, or all of the user's.
@@ -110,7 +109,6 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     memory: SupabaseMemory = Field(exclude=True, repr=False)
     thread_id: str | None = None
-    user_id: str | None = None
     agent_id: str | None = None
     scope: RecallScope | None = None
     k: int = LIMIT
@@ -153,17 +151,17 @@ class SupabaseMemoryRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return self.memory.run(self._documents(query, options))
+        return self.memory._services.run(self._documents(query, options))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return await self.memory.arun(self._documents(query, options))
+        return await self.memory._services.arun(self._documents(query, options))
 
     def _get_ls_params(self, **_: Any) -> LangSmithRetrieverParams:
         params = LangSmithRetrieverParams(ls_retriever_name="supabase_memory", ls_vector_store_provider="Supabase")
-        if self.memory.embeddings is not None:
-            params["ls_embedding_model"] = self.memory.embeddings.name
+        if self.memory._services.embeddings is not None:
+            params["ls_embedding_model"] = self.memory._services.embeddings.name
         return params
 
     def _documents(self, query: str, options: Mapping[str, Any]) -> Flow[list[Document]]:
@@ -172,7 +170,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         if order is not None:
             return (yield from self._find_exact(query, order, options))
         scope, asked_for = self._scope(options), self._questions(query, options)
-        result = yield from search.recall_chunks(scope, asked_for, self.memory.capabilities)
+        result = yield from search.recall_chunks(scope, asked_for, self.memory._services.capabilities)
         return [_document(chunk) for chunk in result.chunks]
 
     def _find_exact(self, query: str, order: Order, options: Mapping[str, Any]) -> Flow[list[Document]]:
@@ -184,7 +182,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
                 )
         since, until = bounds(filters.time_range, datetime.now(zone(filters.time_zone)))
         wanted = ExactQuery(texts=query, order=order, since=since, until=until, around=filters.neighbors)
-        retention = self.memory.settings.retention
+        retention = self.memory._services.settings.retention
         page = yield from exact_search.find_all(
             self._scope(options), wanted, limit=filters.limit or LIMIT, retention=retention
         )
@@ -195,7 +193,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
         filters = Filters(limit=k, **{name: options.get(name, getattr(self, name)) for name in _FILTERS})
-        filters = filters.in_zone(self.memory.settings.time_zone)
+        filters = filters.in_zone(self.memory._services.config.time_zone)
         more = options.get("more")
         if more is not None and not isinstance(more, (list, tuple)):
             raise InvalidInputError("more must be a list of questions.", hint='Pass more=["..."].')
@@ -215,10 +213,10 @@ class SupabaseMemoryRetriever(BaseRetriever):
         reach: RecallScope | None = options.get("scope", self.scope)
         if reach not in (None, *RECALL_SCOPES):
             raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
-        in_thread = ids["user_id"] is None and current_thread(config, runtime) is not None
+        in_thread = current_thread(config, runtime) is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"
-        bound = RunIdentity(ids["user_id"], ids["agent_id"])
+        bound = RunIdentity(ids["agent_id"])
         # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
         wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
         return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])

@@ -33,7 +33,6 @@ def record_stream(
     deltas: Iterable[Delta],
     *,
     thread_id: str,
-    user_id: str | None = None,
     agent_id: str | None = None,
     partial_answers: bool = False,
     on_error: OnError = "setup",
@@ -49,7 +48,6 @@ def record_stream(
         query: What the user said.
         deltas: The pieces of the answer.
         thread_id: The conversation's thread.
-        user_id: The owner; the memory's by default.
         agent_id: The agent; the memory's by default.
         partial_answers: Whether what came is stored if the stream fails or is abandoned, marked as partial; see
             `SupabaseMemoryMiddleware`.
@@ -59,7 +57,7 @@ def record_stream(
     Yields:
         The pieces, as they come.
     """
-    key = require_memory(memory).key(thread_id, user_id, agent_id)
+    key = require_memory(memory)._services.key(thread_id, None, agent_id)
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
     asked = _question(query)
@@ -82,14 +80,13 @@ async def arecord_stream(
     deltas: AsyncIterable[Delta],
     *,
     thread_id: str,
-    user_id: str | None = None,
     agent_id: str | None = None,
     partial_answers: bool = False,
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
     """The async twin of `record_stream`, over an async stream."""
-    key = require_memory(memory).key(thread_id, user_id, agent_id)
+    key = require_memory(memory)._services.key(thread_id, None, agent_id)
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
     asked = _question(query)

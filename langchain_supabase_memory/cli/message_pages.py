@@ -62,9 +62,9 @@ def find_conversation(
         NotFoundError: There is no such conversation.
         InvalidInputError: An id is not usable, or several agents have this thread.
     """
-    conversation = memory.conversation(thread_id, user_id=user_id, agent_id=agent_id)  # checks the ids
+    conversation = memory.for_user(user_id).conversation(thread_id, agent_id=agent_id)  # checks the ids
     if agent_id is None:
-        rows = memory.work.status(user_id=user_id, thread_id=thread_id, limit=_MAX_AGENTS + 1)
+        rows = memory.for_user(user_id).work.status(thread_id=thread_id, limit=_MAX_AGENTS + 1)
         if len(rows) > 1:
             agents = [format_id(row.key.agent_id) for row in rows[:_MAX_AGENTS]] + ["…"] * (len(rows) > _MAX_AGENTS)
             raise InvalidInputError(
@@ -72,7 +72,7 @@ def find_conversation(
                 hint=f"Pass --agent, one of {', '.join(agents)}.",
             )
         if rows:
-            conversation = memory.conversation(thread_id, user_id=user_id, agent_id=rows[0].key.agent_id)
+            conversation = memory.for_user(user_id).conversation(thread_id, agent_id=rows[0].key.agent_id)
     info = conversation.info()
     if info is None:
         agent = "" if agent_id is None else f" with the agent {format_id(agent_id)}"

@@ -72,7 +72,7 @@ def agent_models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | Non
     if has_key():
         chat = chat_model(name)
         return chat, chat, embedder(EMBEDDINGS)
-    from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+    from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
 
     return OfflineQuotingModel(), summarizer(None), None
 

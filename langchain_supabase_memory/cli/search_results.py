@@ -77,7 +77,9 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
     with spinner("Looking through the messages …") as update:
         while len(hits) <= limit:
             query = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MOST, limit + 1 - len(hits)))
-            page = memory.run(exact_search.find_page(scope, query, after=after, retention=memory.settings.retention))
+            page = memory._services.run(
+                exact_search.find_page(scope, query, after=after, retention=memory._services.settings.retention)
+            )
             hits += [_hit(each, highlighter) for each in page]
             read, after = read + page.read, page.after
             update(f"Looking through the messages … {read:,}")

@@ -29,17 +29,20 @@ def open_memory(address: Address, access_token: str | None, user_id: str | None)
     Raises:
         ConfigurationError: No user is named, or a token comes without the Data API.
     """
+    from langchain_supabase_memory.memory.config import MemoryConfig
+
+    config = MemoryConfig(recall=None)
     is_named = user_id is not None and bool(address.database_url or address.embedded)
     if access_token is None or (is_named and not given_on_command_line("access_token")):
         if user_id is None:
             raise ConfigurationError("No user is named.", hint="Pass --user, or --access-token of a signed-in user.")
-        return address.open(model=None, recall=None)
+        return address.open(model=None, config=config)
     if given_on_command_line("database_url", "embedded") or not (address.url and address.key):
         raise ConfigurationError(
             "A user's token is for the Data API.", hint="Pass --url and the publishable --key, and no database."
         )
     http_address = Address(url=address.url, key=address.key)
-    return http_address.open(needs_server=False, access_token=access_token, model=None, recall=None)
+    return http_address.open(needs_server=False, model=None, config=config).for_token(access_token)
 
 
 @contextmanager

@@ -49,8 +49,8 @@ def application(
 
     Args:
         memory: What is looked at. With a server's rights and no user it shows everybody's conversations; over
-            `memory.as_user(...)` that user's alone, under row level security. Or a function of a request (of Starlette)
-            that gives the memory for whoever asks.
+            `memory.for_token(...)` only that user's, under row level security. Or a function of a request (of
+            Starlette) that gives the memory for whoever asks.
         write: Whether people may change something: pin, edit, delete, regenerate, opt out, retry.
         actor: Who is noted with a change; where `memory` acts as a user, that user is.
         hosts: The names by which it may be asked for, without a port; those of this machine by default.
@@ -71,7 +71,7 @@ def application(
     if isinstance(hosts, str) or not all(isinstance(each, str) and each for each in hosts):
         raise wrong_type("hosts", "a list of names", hosts, 'Pass hosts=["inspector.example.com"].')
     gate = SessionStore(token)
-    beat = live_updates.ChangeNotifier(memory.transport if isinstance(memory, SupabaseMemory) else None)
+    beat = live_updates.ChangeNotifier(memory._services.transport if isinstance(memory, SupabaseMemory) else None)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -151,7 +151,7 @@ async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
         await context.listed_conversation()
         await context.conversation(reading=False).work.aretry()
     else:
-        await context.memory.work.aretry(user_id=context.user_id)
+        await context.memory._for(context.user_id).work.aretry()
     return context.link("/queue", user=context.user_id if context.sees_all_users else None)
 
 

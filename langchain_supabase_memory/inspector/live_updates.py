@@ -125,7 +125,7 @@ async def _of_queue(context: RequestContext) -> str:
 
 
 async def _of_database(context: RequestContext) -> str:
-    await context.reader.work.astatus(user_id=context.user_id, limit=1)
+    await context.reader._for(context.user_id).work.astatus(limit=1)
     return "there"
 
 

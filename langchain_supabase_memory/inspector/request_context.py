@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -72,7 +72,7 @@ class RequestContext:
     @property
     def acts_as_user(self) -> bool:
         """Whether row level security judges, so that what needs a server's rights is left out."""
-        return self.memory.transport.acts_as_user
+        return self.memory._services.transport.acts_as_user
 
     @property
     def sees_all_users(self) -> bool:
@@ -104,7 +104,7 @@ class RequestContext:
         ):
             raise not_found()
         try:
-            return (self.reader if reading else self.memory).conversation(thread, user_id=user, agent_id=agent)
+            return (self.reader if reading else self.memory)._for(user).conversation(thread, agent_id=agent)
         except InvalidInputError:  # nobody is named as the owner
             raise not_found() from None
 
@@ -140,7 +140,7 @@ class RequestContext:
     @cached_property
     def _conversation_segments(self) -> str:
         """What names this conversation in an address; a page has hundreds of them."""
-        key = self.conversation().key
+        key = self.conversation()._key
         return self._conversation_query(key.user_id, key.agent_id, key.thread_id)
 
     def _conversation_query(self, user_id: str | None, agent_id: str, thread_id: str) -> str:
@@ -174,25 +174,11 @@ def not_found() -> NotFoundError:
     return NotFoundError("There is no such conversation here.", hint="Begin at the list: it may have been forgotten.")
 
 
-def read_only_copy(memory: SupabaseMemory, **changed: Any) -> SupabaseMemory:
+def read_only_copy(memory: SupabaseMemory, *, by_words: bool = False) -> SupabaseMemory:
     """A memory over the same connections that summarizes and indexes nothing by itself.
 
     Args:
         memory: The memory.
-        changed: Settings that are others here.
+        by_words: Whether it searches without the embedder.
     """
-    settings = memory.settings
-    kept = {
-        **settings.keywords(),
-        "model": memory.model,
-        "embeddings": memory.embeddings,
-        "reranker": memory.reranker,
-        "expand": memory.expander,
-        "redact": memory.redactor,
-        "metrics": None,
-        "policy": replace(settings.policy, mode="background"),
-        "chunking": replace(settings.chunking, mode="background"),
-    }
-    made = SupabaseMemory(memory.transport, user_id=memory.user_id, agent_id=memory.agent_id, **{**kept, **changed})
-    made.outbox, made.causes = memory.outbox, memory.causes
-    return made
+    return memory._over(memory._services.read_only(by_words=by_words))

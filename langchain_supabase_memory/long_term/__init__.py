@@ -1,8 +1,27 @@
-"""Long-term memory: what is worth keeping when conversations have gone, in a store of your choice.
+"""Long-term memory: what is worth keeping when conversations have gone, in a store of your choice."""
 
-- `memories`: what a memory is, and what a long-term memory can do.
-- `base`: what all of ours have in common.
-- `on_store`: over any LangGraph `BaseStore`; ours by default.
-- `on_vectors`: over any LangChain `VectorStore`.
-- `moving`: important facts move to it from conversations, and go from it when they are forgotten there.
-"""
+from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
+from langchain_supabase_memory.long_term.promotion import (
+    Promoted,
+    Revoked,
+    aforget_source,
+    apromote,
+    forget_source,
+    promote,
+)
+from langchain_supabase_memory.long_term.store_backend import StoreLongTerm
+from langchain_supabase_memory.long_term.vector_backend import VectorStoreLongTerm
+
+__all__ = [
+    "LongTerm",
+    "Memory",
+    "Promoted",
+    "Remembered",
+    "Revoked",
+    "StoreLongTerm",
+    "VectorStoreLongTerm",
+    "aforget_source",
+    "apromote",
+    "forget_source",
+    "promote",
+]

@@ -176,7 +176,6 @@ def promote(
     long_term: LongTerm,
     *,
     thread_id: str | None = None,
-    user_id: str | None = None,
     agent_id: str | None = None,
     min_importance: float = 0.6,
     types: Collection[Kind] = ("fact", "answer"),
@@ -200,7 +199,6 @@ def promote(
         memory: The memory.
         long_term: The long-term memory, of the same user.
         thread_id: Only from this thread; by default from all of the user's.
-        user_id: The owner; by default the memory's, or else the long-term memory's.
         agent_id: Only from this agent. In a thread the memory's by default, else from all.
         min_importance: The least importance, from 0 to 1.
         types: Only these kinds of chunks; `fact` means the facts of boards, too.
@@ -214,8 +212,8 @@ def promote(
         SupabaseMemoryError: The database refused or could not be reached.
         Exception: Whatever the long-term memory raises; what was moved before stays, and nothing is lost.
     """
-    scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return memory.run(_promote_flow(scope, long_term, min_importance, types, since))
+    scope = _scope(memory, long_term, thread_id, agent_id)
+    return memory._services.run(_promote_flow(scope, long_term, min_importance, types, since))
 
 
 async def apromote(
@@ -223,15 +221,14 @@ async def apromote(
     long_term: LongTerm,
     *,
     thread_id: str | None = None,
-    user_id: str | None = None,
     agent_id: str | None = None,
     min_importance: float = 0.6,
     types: Collection[Kind] = ("fact", "answer"),
     since: datetime | None = None,
 ) -> Promoted:
     """The async twin of `promote`."""
-    scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await memory.arun(_promote_flow(scope, long_term, min_importance, types, since))
+    scope = _scope(memory, long_term, thread_id, agent_id)
+    return await memory._services.arun(_promote_flow(scope, long_term, min_importance, types, since))
 
 
 def forget_source(
@@ -240,7 +237,6 @@ def forget_source(
     *,
     thread_id: str | None = None,
     message_ids: Iterable[str] | None = None,
-    user_id: str | None = None,
     agent_id: str | None = None,
     dry_run: bool = False,
 ) -> Revoked:
@@ -261,7 +257,6 @@ def forget_source(
         long_term: The long-term memory, of the same user.
         thread_id: Also what comes from this thread, or of it from `message_ids`.
         message_ids: Also what comes from these messages.
-        user_id: The owner; by default the memory's, or else the long-term memory's.
         agent_id: The agent of the thread; the memory's by default.
         dry_run: Only say what would go.
 
@@ -273,8 +268,8 @@ def forget_source(
         SupabaseMemoryError: The database refused or could not be reached.
         Exception: Whatever the long-term memory raises; the next call goes on.
     """
-    scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return memory.run(_revoke_flow(scope, long_term, message_ids, dry_run))
+    scope = _scope(memory, long_term, thread_id, agent_id)
+    return memory._services.run(_revoke_flow(scope, long_term, message_ids, dry_run))
 
 
 async def aforget_source(
@@ -283,13 +278,12 @@ async def aforget_source(
     *,
     thread_id: str | None = None,
     message_ids: Iterable[str] | None = None,
-    user_id: str | None = None,
     agent_id: str | None = None,
     dry_run: bool = False,
 ) -> Revoked:
     """The async twin of `forget_source`."""
-    scope = _scope(memory, long_term, thread_id, user_id, agent_id)
-    return await memory.arun(_revoke_flow(scope, long_term, message_ids, dry_run))
+    scope = _scope(memory, long_term, thread_id, agent_id)
+    return await memory._services.arun(_revoke_flow(scope, long_term, message_ids, dry_run))
 
 
 def _promote_flow(
@@ -380,16 +374,15 @@ def _revoke_flow(scope: Scope, long_term: LongTerm, message_ids: Iterable[str] |
         done.memories.extend(page)
 
 
-def _scope(
-    memory: SupabaseMemory, long_term: LongTerm, thread_id: str | None, user_id: str | None, agent_id: str | None
-) -> Scope:
+def _scope(memory: SupabaseMemory, long_term: LongTerm, thread_id: str | None, agent_id: str | None) -> Scope:
     require_memory(memory)
     if not callable(getattr(long_term, "remember", None)):
         hint = "Pass StoreLongTerm(store, user_id) or VectorStoreLongTerm(vector_store, user_id)."
         raise wrong_type("long_term", "a long-term memory", long_term, hint)
-    if user_id is None and memory.user_id is None and not memory.transport.acts_as_user:
+    user_id = None
+    if memory.user_id is None and not memory._services.transport.acts_as_user:
         user_id = long_term.user_id
-    key = memory.key("any" if thread_id is None else thread_id, user_id, agent_id)
+    key = memory._services.key("any" if thread_id is None else thread_id, user_id, agent_id)
     if key.user_id is not None:
         _check_owner(key.user_id, long_term)
     return Scope(key.user_id, agent_id if thread_id is None else key.agent_id, thread_id)

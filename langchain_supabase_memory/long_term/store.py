@@ -61,15 +61,15 @@ class SupabaseStore(Unpicklable, BaseStore):
     """Long-term memory for agents: items by namespace and key, found by field, by meaning or by words.
 
     It does what LangGraph's `InMemoryStore` and `PostgresStore` do, over the Data API too, and every row belongs to one
-    user: `memory.user_id`, `user_id`, or the subject of the memory's access token. No operation names another. A batch
+    user: `memory.user_id`, or the subject of the memory's access token. No operation names another. A batch
     of operations is one round trip; what it reads is as it was before what it writes. Where the memory has rules of
     redaction they hold for values, too.
 
     Namespaces and keys may hold any characters but NUL. Without an embedder a search ranks by words. With a query, what
     matches comes first and the rest after it, so that a search never returns fewer items than there are.
 
-    In a web server make one for each request, over `memory.as_user(token)`: it costs nothing. Where one graph with one
-    store serves everybody, give the memory an `access_token` function that says whose request is running.
+    In a web server make one for each request, over `memory.for_token(token)`: it costs nothing. Where one graph with
+    one store serves everybody, use `memory.for_token(function)`: the function says whose request is running.
 
     Args:
         memory: The memory whose connections, user and embedder are used.
@@ -78,7 +78,6 @@ class SupabaseStore(Unpicklable, BaseStore):
             checked where it is given.
         ttl: As for LangGraph's stores: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`. Expired
             items are never returned.
-        user_id: The owner of the items, where it is not the memory's.
 
     Raises:
         InvalidInputError: The user id is not a usable string.
@@ -93,7 +92,6 @@ class SupabaseStore(Unpicklable, BaseStore):
         *,
         index: IndexConfig | Mapping[str, Any] | None = None,
         ttl: TTLConfig | None = None,
-        user_id: str | None = None,
     ) -> None:
         super().__init__()
         self._memory = require_memory(memory)
@@ -101,7 +99,7 @@ class SupabaseStore(Unpicklable, BaseStore):
             if given is not None and not isinstance(given, Mapping):
                 raise wrong_type(name, "a dictionary", given, _EXAMPLES[name])
         self.ttl_config = ttl
-        self._user_id = memory.user_id if user_id is None else memory.owner(user_id)
+        self._user_id = memory.user_id
         self._model = _model(memory, index)
         self._index = _index(self._model, index)
         fork.run_in_each_process(self._begin)
@@ -110,11 +108,11 @@ class SupabaseStore(Unpicklable, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Perform operations in one round trip; what is read is as it was before it. See `items.perform`."""
-        return self._run(items.perform(self._owner(), ops, self._index, self._memory.redactor))
+        return self._run(items.perform(self._owner(), ops, self._index, self._memory._services.redactor))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The async twin of `batch`."""
-        return await self._arun(items.perform(self._owner(), ops, self._index, self._memory.redactor))
+        return await self._arun(items.perform(self._owner(), ops, self._index, self._memory._services.redactor))
 
     def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """One item; `None` if there is none, or it has expired."""
@@ -292,10 +290,10 @@ class SupabaseStore(Unpicklable, BaseStore):
 
     def __repr__(self) -> str:
         """The memory's address; nothing of what is stored."""
-        return f"SupabaseStore({self._memory.transport!r})"
+        return f"SupabaseStore({self._memory._services.transport!r})"
 
     def _owner(self) -> str | None:
-        return self._memory.owner(self._user_id)
+        return self._memory._services.owner(self._user_id)
 
     def _indexed(self) -> items.Index:
         require_embedder(self._model)
@@ -312,11 +310,11 @@ class SupabaseStore(Unpicklable, BaseStore):
         return (self.ttl_config or {}).get("default_ttl") if isinstance(ttl, NotProvided) else ttl
 
     def _run(self, flow: Flow[T]) -> T:
-        return self._memory.run(embedding(flow, self._model))
+        return self._memory._services.run(embedding(flow, self._model))
 
     async def _arun(self, flow: Flow[T]) -> T:
         """The async twin of `_run`."""
-        return await self._memory.arun(embedding(flow, self._model))
+        return await self._memory._services.arun(embedding(flow, self._model))
 
 
 def _listing(
@@ -334,7 +332,7 @@ def _model(memory: SupabaseMemory, index: IndexConfig | Mapping[str, Any] | None
     """The index's embedder, or the memory's. Making one reaches for nothing."""
     given: Any = (index or {}).get("embed")
     if given is None:
-        return memory.embeddings
+        return memory._services.embeddings
     if isinstance(given, EmbeddingModel):
         return given
     if isinstance(given, (Embeddings, type)) or not callable(given):
@@ -370,6 +368,6 @@ def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None
             _logger.info("%d items of the store have expired", swept, extra={"memory_items": swept})
         except SupabaseMemoryError as error:
             what = "Sweeping the store failed"
-            level = store._memory.causes.level(what, error, logging.ERROR, repeats=True)
+            level = store._memory._services.causes.level(what, error, logging.ERROR, repeats=True)
             _logger.log(level, "%s: %s", what, error, extra=error_fields(error))
         ended.wait(seconds)

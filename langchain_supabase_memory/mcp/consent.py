@@ -38,7 +38,7 @@ async def consent_question(conversation: Conversation, message_id: str | None, c
     info = await conversation.ainfo()
     if info is not None and info.title:
         lines.append(f"Conversation: {_begun(info.title)}")
-    lines.append(f"Id: {spell_out(conversation.key.thread_id)}")
+    lines.append(f"Id: {spell_out(conversation._key.thread_id)}")
     if info is not None:
         lines.append(f"Begun: {_day(info.created_at)}; last changed: {_day(info.updated_at)}")
     return "\n".join(lines)

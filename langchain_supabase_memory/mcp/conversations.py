@@ -33,7 +33,11 @@ def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
     """
     memory = call.binding.memory
     page = yield from listing.conversations(
-        memory.owner(), agent_id=memory.agent_id, limit=limit, after=after, retention=memory.settings.retention
+        memory._services.owner(),
+        agent_id=memory.agent_id,
+        limit=limit,
+        after=after,
+        retention=memory._services.settings.retention,
     )
     if not page:
         return note("There are no conversations." if after is None else "There are no more conversations."), []
@@ -61,11 +65,11 @@ def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> F
     if after is not None:
         raise InvalidInputError("With a query there are no pages.", hint="Leave out after, or the query.")
     memory = call.binding.memory
-    scope = Scope(memory.owner(), memory.agent_id)
+    scope = Scope(memory._services.owner(), memory.agent_id)
     result = yield from search.recall_chunks(
         scope,
-        check_questions(query, Filters(limit=_CANDIDATES).in_zone(memory.settings.time_zone)),
-        memory.capabilities,
+        check_questions(query, Filters(limit=_CANDIDATES).in_zone(memory._services.config.time_zone)),
+        memory._services.capabilities,
     )
     best: dict[str, Chunk] = {}
     for chunk in result.chunks:

@@ -46,19 +46,19 @@ class SignedInOwner:
     @property
     def has_embeddings(self) -> bool:
         """Whether the memory has an embedder."""
-        return self.shared.embedder_name is not None
+        return self.shared._services.embedder_name is not None
 
     @property
     def health(self) -> HealthTracker:
         """Those of the shared memory, whose calls carry a user's own token."""
-        return self.shared.causes.for_user()
+        return self.shared._services.causes.for_user()
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The memory of the user whose token came with this very request; `None` without one."""
         user = getattr(context.request, "scope", {}).get("user")
         if not isinstance(user, AuthenticatedUser):
             return None
-        return self.shared.as_user(user.access_token.token)
+        return self.shared.for_token(user.access_token.token)
 
 
 @dataclass(frozen=True, kw_only=True)

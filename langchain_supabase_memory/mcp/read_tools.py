@@ -144,6 +144,6 @@ async def context(question: str, conversation_id: str | None, tokens: int) -> tu
         recall="user" if named is None else "conversation",
     )
     words = pack.text() or "Nothing was said in this conversation."
-    thread_id = handle.key.thread_id
+    thread_id = handle._key.thread_id
     shown = Passage("context", words, {"conversation_id": thread_id})
     return wrap([shown.element()]), [{"thread_id": thread_id}]

@@ -65,12 +65,12 @@ class OneOwner:
     @property
     def has_embeddings(self) -> bool:
         """Whether the memory has an embedder."""
-        return self.memory_given.embedder_name is not None
+        return self.memory_given._services.embedder_name is not None
 
     @property
     def health(self) -> HealthTracker:
         """Those of the memory."""
-        return self.memory_given.causes
+        return self.memory_given._services.causes
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
         """The person's memory, whatever the request says."""

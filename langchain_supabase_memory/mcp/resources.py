@@ -54,7 +54,7 @@ def add_to(server: MCPServer[Any]) -> None:
 async def list_conversations() -> str:
     """The newest conversations."""
     served = current_request()
-    text, _ = await served.memory.arun(conversations.list_page(tool_call(served), _PAGE, None))
+    text, _ = await served.memory._services.arun(conversations.list_page(tool_call(served), _PAGE, None))
     return text
 
 
@@ -67,7 +67,7 @@ async def board(conversation_id: str) -> str:
     words = "\n".join(filter(None, [found.edited_summary, found.summary]))
     shown = [Passage("summary", words)] if words else []
     for kind in get_args(ContextType):
-        shown += list_board(found, kind, handle.key, zone)
+        shown += list_board(found, kind, handle._key, zone)
     if not shown:
         return note("There is nothing on the board of this conversation.")
     return history.fit(shown, served.options.characters)[0]

@@ -50,7 +50,7 @@ def resolve_conversation(served: RequestMemory, conversation_id: str | None) -> 
         return named
     memory = served.memory
     page = yield from listing.conversations(
-        memory.owner(), agent_id=memory.agent_id, limit=1, retention=memory.settings.retention
+        memory._services.owner(), agent_id=memory.agent_id, limit=1, retention=memory._services.settings.retention
     )
     if not page:
         raise NotFoundError("There is no conversation yet.", hint="Go on without the memory: nothing was said before.")
@@ -64,7 +64,7 @@ async def run(answer: Callable[[ToolCall], Flow[Answer]]) -> CallToolResult:
         answer: Makes the flow.
     """
     served = current_request()
-    return reply(*await served.memory.arun(answer(tool_call(served))))
+    return reply(*await served.memory._services.arun(answer(tool_call(served))))
 
 
 async def run_for_conversation(
@@ -87,7 +87,7 @@ async def describe_conversation(conversation_id: str | None, answer: Callable[[T
         thread_id = yield from resolve_conversation(served, conversation_id)
         return (yield from answer(tool_call(served, thread_id)))
 
-    return await served.memory.arun(flow())
+    return await served.memory._services.arun(flow())
 
 
 async def conversation(conversation_id: str | None = None) -> Conversation:
@@ -98,5 +98,5 @@ async def conversation(conversation_id: str | None = None) -> Conversation:
     """
     served = current_request()
     if conversation_id is None:
-        conversation_id = await served.memory.arun(resolve_conversation(served, None))
+        conversation_id = await served.memory._services.arun(resolve_conversation(served, None))
     return served.memory.conversation(conversation_id)

@@ -35,7 +35,7 @@ async def save_turn(
     handle = memory.conversation(conversation_id)
     stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
     # So that it is found at once where no worker indexes; what fails here is made up for later.
-    await memory.arun(tool_call(current_request(), conversation_id).indexed(handle.key))
+    await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
     if not places:
         return reply(output_limit.note("It was not stored: it has expired, or was forgotten."))

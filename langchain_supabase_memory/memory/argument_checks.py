@@ -21,11 +21,11 @@ def require_transport(transport: object, more: tuple[object, ...]) -> None:
     Raises:
         ConfigurationError: It is no transport, or not alone.
     """
-    is_memory = hasattr(transport, "outbox")
+    is_memory = hasattr(transport, "_services")
     if more or is_memory or not callable(getattr(transport, "perform", None)):
         hint = wrong_constructor(transport)
         if is_memory:
-            hint = "It is a memory already. For another user make memory.as_user(token); or pass memory.transport."
+            hint = "It is a memory already. For another user use memory.for_user(user_id) or memory.for_token(token)."
         raise wrong_type("transport", "a SupabaseTransport or a PostgresTransport, alone", transport, hint)
 
 

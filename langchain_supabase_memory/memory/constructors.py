@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.memory.argument_checks import require_folder, require_transport
 from langchain_supabase_memory.memory.conversation import Conversation
-from langchain_supabase_memory.memory.services import ME, Services, Settings
+from langchain_supabase_memory.memory.handle import MEMORY_SYNONYMS, MemoryHandle
+from langchain_supabase_memory.memory.services import ME, Services
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
-from langchain_supabase_memory.values import DEFAULT_AGENT_ID
+from langchain_supabase_memory.values import DEFAULT_AGENT_ID, ConversationKey
 
 if TYPE_CHECKING:
     from os import PathLike
+    from types import TracebackType
     from typing import Never, Self
+    from uuid import UUID
 
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.postgres import Claims
     from langchain_supabase_memory.adapters.transports.supabase import AccessToken
+    from langchain_supabase_memory.memory.config import Settings
+    from langchain_supabase_memory.values import Health
 
 
-class Constructors(Services):
+class Constructors(MemoryHandle):
     """How a memory is made: over a transport, a url, a client, a connection string, or in a folder."""
+
+    _parts = ("privacy", "work", "rollout")
+    _synonyms = MEMORY_SYNONYMS
+
+    def _hint(self, name: str) -> str | None:
+        own = super()._hint(name)
+        if own is not None or name == "conversation":
+            return own
+        handle = Conversation(self._services, ConversationKey("thread"))
+        there = f".{name}()" if hasattr(Conversation, name) else handle._hint(name)
+        return None if there is None or not there.startswith(".") else f'.conversation("..."){there}'
 
     def __init__(
         self,
         transport: Transport,
         *key: Never,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         settings: Settings,
     ) -> None:
         """Make a memory over a transport.
 
         Args:
-            transport: The door to the database.
+            transport: What reaches the database.
             key: Nothing; a url and a key go to `from_url`.
-            user_id: The one user whose memory this is: no call and no run can name another. Leave it out when calls
-                carry a user's token, or when each call or run names its user.
+            user_id: The one user of this memory: no run can name another. Leave it out where `for_user`, `for_token`
+                or each run names the user.
             agent_id: The agent where a call names none.
             settings: The defaults.
 
@@ -51,7 +68,7 @@ class Constructors(Services):
             MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
         """
         require_transport(transport, key)
-        super().__init__(transport, user_id=user_id, agent_id=agent_id, settings=settings)
+        super().__init__(Services(transport, user_id=user_id, agent_id=agent_id, settings=settings))
 
     @classmethod
     def _from_url(
@@ -59,8 +76,7 @@ class Constructors(Services):
         url: str,
         key: str,
         *,
-        access_token: AccessToken | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         rest_path: str = "/rest/v1",
@@ -70,10 +86,9 @@ class Constructors(Services):
 
         Args:
             url: The project's url, such as `https://abc.supabase.co`.
-            key: The publishable key, together with `access_token`; or, on a server, the secret key.
-            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
-                secret key, which sees everybody, each call or run names its user.
+            key: The publishable key, for a memory `for_token`; or, on a server, the secret key.
+            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
+                sees everybody, `for_user`, `for_token` or each run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
@@ -81,11 +96,10 @@ class Constructors(Services):
 
         Raises:
             ConfigurationError: The url or the key is none, or a setting is of another type than it must be.
-            AuthenticationError: The access token is none.
         """
         from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 
-        transport = SupabaseTransport(url, key, access_token=access_token, retry=retry, rest_path=rest_path)
+        transport = SupabaseTransport(url, key, retry=retry, rest_path=rest_path)
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings.keywords())
 
     @classmethod
@@ -93,8 +107,7 @@ class Constructors(Services):
         cls,
         client: Client | AsyncClient,
         *,
-        access_token: AccessToken | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         settings: Settings,
@@ -106,20 +119,18 @@ class Constructors(Services):
 
         Args:
             client: The client.
-            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
-                secret key, which sees everybody, each call or run names its user.
+            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
+                sees everybody, `for_user`, `for_token` or each run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             settings: The defaults.
 
         Raises:
             ConfigurationError: The client is none, or a setting is of another type than it must be.
-            AuthenticationError: The access token is none.
         """
         from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 
-        transport = SupabaseTransport.from_client(client, access_token=access_token, retry=retry)
+        transport = SupabaseTransport.from_client(client, retry=retry)
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings.keywords())
 
     @classmethod
@@ -127,8 +138,7 @@ class Constructors(Services):
         cls,
         conn_string: str,
         *,
-        claims: Claims | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         settings: Settings,
@@ -137,10 +147,8 @@ class Constructors(Services):
 
         Args:
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
-            claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
-                present ones, to act as that user under row level security.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it each call or
-                run names its user.
+            user_id: The one user of this memory: no run can name another. Without it `for_user`, `for_token` or each
+                run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             settings: The defaults.
@@ -148,11 +156,10 @@ class Constructors(Services):
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
             ConfigurationError: The connection string cannot be parsed, or a setting is of another type than it must be.
-            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
         from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 
-        transport = PostgresTransport(conn_string, claims=claims, retry=retry)
+        transport = PostgresTransport(conn_string, retry=retry)
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings.keywords())
 
     @classmethod
@@ -160,7 +167,7 @@ class Constructors(Services):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        user_id: str | None = ME,
+        user_id: str | UUID | None = ME,
         agent_id: str = DEFAULT_AGENT_ID,
         settings: Settings,
     ) -> Self:
@@ -168,8 +175,8 @@ class Constructors(Services):
 
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The one user whose memory this is: no call and no run can name another. By default calls and runs
-                may name their user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
+            user_id: The one user of this memory: no run can name another. By default `for_user` or a run may name the
+                user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
             agent_id: The agent where a call names none.
             settings: The defaults.
 
@@ -181,19 +188,46 @@ class Constructors(Services):
         from langchain_supabase_memory.adapters.transports.embedded import start_migrated
 
         try:
-            from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+            from langchain_supabase_memory.adapters.transports.embedded_transport import EmbeddedTransport
         except MissingDependencyError:  # one extra brings both
             raise MissingDependencyError("The embedded Postgres", "embedded") from None
 
-        transport = PostgresTransport(partial(start_migrated, path))
+        transport = EmbeddedTransport(partial(start_migrated, path))
         return cls(transport, user_id=user_id, agent_id=agent_id, **settings.keywords())
 
-    def as_user(self, identity: AccessToken | Claims) -> Self:
-        """The same memory for another user, over the same connections. Cheap: make one for each request.
+    @property
+    def user_id(self) -> str | None:
+        """The user of what names none; `None` where the token or each run names one."""
+        return self._services.user_id
+
+    @property
+    def agent_id(self) -> str:
+        """The agent of what names none."""
+        return self._services.agent_id
+
+    def for_user(self, user_id: str | UUID) -> Self:
+        """The same memory for one user, over the same connections. It costs nothing: make one for each request.
+
+        Your server says who the user is, and has checked it. `for_token` lets row level security check it.
 
         Args:
-            identity: Over the Data API the user's access token, or a function that gives it. Over a direct connection
-                the claims of an access token that you have verified, or a function that gives them.
+            user_id: The user: 1 to 512 bytes of UTF-8, or a UUID.
+
+        Returns:
+            A memory of which no call and no run can name another user. It closes with this one.
+
+        Raises:
+            InvalidInputError: The id is not a usable string, or the memory was made for another user.
+        """
+        return self._over(self._services.for_user(user_id))
+
+    def for_token(self, token: AccessToken | Claims) -> Self:
+        """The same memory for a signed-in user, over the same connections. It costs nothing: make one for each request.
+
+        Args:
+            token: The user's access token, or a (sync or async) function that gives the present one. Over a direct
+                connection the claims of a token that you have verified, or a function that gives them. The embedded
+                database takes both, and cannot check a token's signature.
 
         Returns:
             A memory whose calls row level security judges as that user. Its outbox is its own.
@@ -201,29 +235,73 @@ class Constructors(Services):
         Raises:
             AuthenticationError: Nobody is signed in: the token is none, or the claims name no user.
         """
-        # What was made once is not made for each request.
-        models = {
-            "model": self.model,
-            "embeddings": self.embeddings,
-            "reranker": self.reranker,
-            "expand": self.expander,
-        }
-        settings = {**self.settings.keywords(), **models, "redact": self.redactor}
-        memory = type(self)(self.transport.as_user(identity), agent_id=self.agent_id, **settings)
-        memory.causes = self.causes.for_user()
-        memory.metrics = self.metrics
+        return self._over(self._services.for_identity(token))
+
+    def _for(self, user_id: str | None) -> Self:
+        return self if user_id is None else self.for_user(user_id)
+
+    def _over(self, services: Services) -> Self:
+        memory = object.__new__(type(self))
+        MemoryHandle.__init__(memory, services)
         return memory
 
-    def conversation(self, thread_id: str, *, user_id: str | None = None, agent_id: str | None = None) -> Conversation:
-        """The handle of one conversation: ids alone. It costs nothing, and the conversation need not have begun.
+    def conversation(self, thread_id: str | UUID, *, agent_id: str | None = None) -> Conversation:
+        """The handle of one conversation: ids only. It costs nothing, and the conversation need not have begun.
 
         Args:
-            thread_id: Any string of 1 to 512 bytes of UTF-8: a LangGraph thread, a session, a ticket.
-            user_id: The owner; the memory's by default. A memory that was made for one user takes no other.
+            thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
             agent_id: The agent; the memory's by default.
 
         Raises:
-            InvalidInputError: An id is not a usable string, nobody is named as the owner, or the memory was made for
-                another user.
+            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
         """
-        return Conversation(self, self.key(thread_id, user_id, agent_id))
+        return Conversation(self._services, self._services.key(thread_id, None, agent_id))
+
+    def health(self) -> Health:
+        """How the memory is, without a call: whether calls pass, what waits, and what fails and why."""
+        return self._services.health()
+
+    def close(self) -> None:
+        """Close the connections of the sync methods; clients that you passed stay open.
+
+        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `with`.
+        """
+        self._services.lifetime.is_closed = True
+        self._services.transport.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop and of the sync methods; clients that you passed stay open.
+
+        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `async with`.
+        """
+        self._services.lifetime.is_closed = True
+        await self._services.transport.aclose()
+
+    def __enter__(self) -> Self:
+        self._services.lifetime.enter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._services.lifetime.leave()
+        self._services.transport.close()
+
+    async def __aenter__(self) -> Self:
+        self._services.lifetime.enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._services.lifetime.leave()
+        await self._services.transport.aclose()
+
+    def __repr__(self) -> str:
+        """The transport and the ids, without keys."""
+        return f"SupabaseMemory({self._services.transport!r}, user_id={self.user_id!r}, agent_id={self.agent_id!r})"
+
+
+for _name, _method in vars(Constructors).items():
+    if isinstance(_method, FunctionType):
+        _method.__qualname__ = f"SupabaseMemory.{_name}"  # what Python names where an argument is wrong

@@ -101,7 +101,7 @@ def coverage(services: Services, key: ConversationKey, *, budget: ContextBudget 
         yield from report_coverage(
             key,
             budget=budget or settings.budget,
-            policy=settings.policy,
+            policy=services.config.policy,
             pending=pending(services, key),
             retention=settings.retention,
         )
@@ -122,7 +122,7 @@ def load_context(
     """The pack for a turn; what is not said is the memory's."""
     check_settings(budget=budget, policy=policy)
     settings = memory.settings
-    policy = policy or settings.policy
+    policy = policy or memory.config.policy
     pack = yield from load.load_context(
         key,
         budget=budget or settings.budget,
@@ -157,7 +157,7 @@ def manifest_of(
             "The pack is of another conversation.", hint="Pass what context() returned for this conversation."
         )
     codec.ensure_ids(messages, idempotency_key)
-    policy = memory.settings.manifests
+    policy = memory.config.manifests
     return sampled_manifest(policy, key, build_manifest(policy, pack, "api"), messages)
 
 
@@ -171,7 +171,7 @@ def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[B
         current = [HumanMessage(current)]
     elif isinstance(current, BaseMessage):
         current = [current]
-    turn = codec.check_messages(current or [])
+    turn = codec.as_messages(current or [])
     codec.ensure_ids(turn)
     return turn
 
@@ -185,7 +185,7 @@ def recall_request(
 ) -> RecallRequest | None:
     """What a pack recalls for a query, or else for the user's message."""
     if isinstance(scope, Inherited):  # who asks for something wants it recalled
-        inherited = memory.settings.recall
+        inherited = memory.config.recall
         scope = inherited if query is None else inherited or "conversation"
     text = str(turn[0].text) if turn else None
     return recall_options(memory, text if query is None else query, scope, filters, strict=query is not None)
@@ -206,5 +206,5 @@ def recall_options(
     """
     if scope is None or query is None or (isinstance(query, str) and not query.strip()):
         return None
-    zoned, settings = filters.in_zone(memory.settings.time_zone), memory.settings
-    return RecallRequest(query, scope, zoned, memory.capabilities, settings.chunking, strict)
+    zoned, config = filters.in_zone(memory.config.time_zone), memory.config
+    return RecallRequest(query, scope, zoned, memory.capabilities, config.chunking, strict)

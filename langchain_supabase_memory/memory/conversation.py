@@ -49,7 +49,7 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from langchain_core.messages import BaseMessage
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
+    from langchain_supabase_memory.language.messages.codec import MessagesLike
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -70,7 +71,7 @@ class Conversation(ConversationHandle):
 
     def append(
         self,
-        messages: Iterable[BaseMessage],
+        messages: MessagesLike,
         *,
         metadata: Mapping[str, object] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
@@ -86,9 +87,10 @@ class Conversation(ConversationHandle):
         where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
 
         Args:
-            messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
-                retry. Of several with one id the last is stored, at the place of the first. A message that is there
-                already with other content is replaced.
+            messages: What LangChain takes for messages: a list of messages, texts (the user's), pairs such as
+                `("assistant", "Hello")` or dictionaries with `role` and `content`; or one of them. A message without
+                an id gets one, on the object itself, so that a retry is a retry. Of several with one id the last is
+                stored, at the place of the first. A message that is stored already with other content is replaced.
             metadata: What to store beside each of them: a JSON object.
             created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
                 by default.
@@ -108,14 +110,14 @@ class Conversation(ConversationHandle):
             ConfigurationError: A rule of the redactor failed; nothing was stored.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             append(
-                self._memory,
+                self._services,
                 self._key,
                 messages,
                 metadata=metadata,
                 created_at=created_at,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -123,7 +125,7 @@ class Conversation(ConversationHandle):
 
     async def aappend(
         self,
-        messages: Iterable[BaseMessage],
+        messages: MessagesLike,
         *,
         metadata: Mapping[str, object] | None = None,
         created_at: datetime | Sequence[datetime | None] | None = None,
@@ -132,14 +134,14 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             append(
-                self._memory,
+                self._services,
                 self._key,
                 messages,
                 metadata=metadata,
                 created_at=created_at,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -171,13 +173,13 @@ class Conversation(ConversationHandle):
             InvalidInputError: One of them is no text, blank, or longer than a million characters.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             add_turn(
-                self._memory,
+                self._services,
                 self._key,
                 query,
                 response,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -193,13 +195,13 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `add_turn`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             add_turn(
-                self._memory,
+                self._services,
                 self._key,
                 query,
                 response,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 idempotency_key=idempotency_key,
                 pack=pack,
             )
@@ -242,7 +244,7 @@ class Conversation(ConversationHandle):
             InvalidInputError: A bound is negative, both ends are asked for, a time is naive, or a column is unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             read(
                 self._key,
                 first=first,
@@ -253,7 +255,7 @@ class Conversation(ConversationHandle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )
 
@@ -271,7 +273,7 @@ class Conversation(ConversationHandle):
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             read(
                 self._key,
                 first=first,
@@ -282,7 +284,7 @@ class Conversation(ConversationHandle):
                 to_sequence=to_sequence,
                 columns=columns,
                 display=display,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )
 
@@ -323,7 +325,7 @@ class Conversation(ConversationHandle):
             InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             find(
                 Scope.of(self._key),
                 texts,
@@ -334,7 +336,7 @@ class Conversation(ConversationHandle):
                 around=around,
                 limit=limit,
                 after=after,
-                retention=self._memory.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -351,7 +353,7 @@ class Conversation(ConversationHandle):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             find(
                 Scope.of(self._key),
                 texts,
@@ -362,25 +364,25 @@ class Conversation(ConversationHandle):
                 around=around,
                 limit=limit,
                 after=after,
-                retention=self._memory.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
     def count(self) -> int:
         """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
-        return self._memory.run(count(self._key, retention=self._memory.settings.retention))
+        return self._services.run(count(self._key, retention=self._services.settings.retention))
 
     async def acount(self) -> int:
         """The async twin of `count`."""
-        return await self._memory.arun(count(self._key, retention=self._memory.settings.retention))
+        return await self._services.arun(count(self._key, retention=self._services.settings.retention))
 
     def info(self) -> ConversationInfo | None:
         """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist."""
-        return self._memory.run(info(self._key, retention=self._memory.settings.retention))
+        return self._services.run(info(self._key, retention=self._services.settings.retention))
 
     async def ainfo(self) -> ConversationInfo | None:
         """The async twin of `info`."""
-        return await self._memory.arun(info(self._key, retention=self._memory.settings.retention))
+        return await self._services.arun(info(self._key, retention=self._services.settings.retention))
 
     def update(self, *, title: str | None = None, metadata: Mapping[str, object] | None = None) -> ConversationInfo:
         """Set the conversation's title or metadata. Lists keep their order.
@@ -401,13 +403,13 @@ class Conversation(ConversationHandle):
             NotFoundError: There is no such conversation.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             update(
                 self._key,
                 title=title,
                 metadata=metadata,
-                redactor=self._memory.redactor,
-                retention=self._memory.settings.retention,
+                redactor=self._services.redactor,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -415,13 +417,13 @@ class Conversation(ConversationHandle):
         self, *, title: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> ConversationInfo:
         """The async twin of `update`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             update(
                 self._key,
                 title=title,
                 metadata=metadata,
-                redactor=self._memory.redactor,
-                retention=self._memory.settings.retention,
+                redactor=self._services.redactor,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -434,11 +436,11 @@ class Conversation(ConversationHandle):
         Returns:
             What went.
         """
-        return self._memory.run(forget(self._memory, self._key, dry_run=dry_run))
+        return self._services.run(forget(self._services, self._key, dry_run=dry_run))
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
-        return await self._memory.arun(forget(self._memory, self._key, dry_run=dry_run))
+        return await self._services.arun(forget(self._services, self._key, dry_run=dry_run))
 
     def forget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """Delete one message, and the summaries that were made from it. The others keep their numbers.
@@ -453,11 +455,11 @@ class Conversation(ConversationHandle):
         Returns:
             What went; no message, if there was none of this id.
         """
-        return self._memory.run(forget_message(self._memory, self._key, message_id, dry_run=dry_run))
+        return self._services.run(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
-        return await self._memory.arun(forget_message(self._memory, self._key, message_id, dry_run=dry_run))
+        return await self._services.arun(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
     def resolve(self, text: str) -> Reference | None:
         """The turn that a user's words point at, such as "the second one" or "yung una".
@@ -474,11 +476,11 @@ class Conversation(ConversationHandle):
         Raises:
             InvalidInputError: `text` is none.
         """
-        return self._memory.run(resolve(self._key, text, retention=self._memory.settings.retention))
+        return self._services.run(resolve(self._key, text, retention=self._services.settings.retention))
 
     async def aresolve(self, text: str) -> Reference | None:
         """The async twin of `resolve`."""
-        return await self._memory.arun(resolve(self._key, text, retention=self._memory.settings.retention))
+        return await self._services.arun(resolve(self._key, text, retention=self._services.settings.retention))
 
     def context(
         self,
@@ -539,15 +541,15 @@ class Conversation(ConversationHandle):
             MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             context(
-                self._memory,
+                self._services,
                 self._key,
                 current,
                 budget=budget,
                 policy=policy,
                 model=model,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 query=query,
                 recall=recall,
                 filters=Filters(
@@ -591,15 +593,15 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> ContextPack:
         """The async twin of `context`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             context(
-                self._memory,
+                self._services,
                 self._key,
                 current,
                 budget=budget,
                 policy=policy,
                 model=model,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
                 query=query,
                 recall=recall,
                 filters=Filters(
@@ -643,14 +645,14 @@ class Conversation(ConversationHandle):
             InvalidInputError: An argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             manifests(
                 self._key,
                 limit=limit,
                 after=after,
                 from_sequence=from_sequence,
                 to_sequence=to_sequence,
-                retention=self._memory.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -663,14 +665,14 @@ class Conversation(ConversationHandle):
         to_sequence: int | None = None,
     ) -> ManifestPage:
         """The async twin of `manifests`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             manifests(
                 self._key,
                 limit=limit,
                 after=after,
                 from_sequence=from_sequence,
                 to_sequence=to_sequence,
-                retention=self._memory.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -684,11 +686,11 @@ class Conversation(ConversationHandle):
         Args:
             budget: The budget of the pack that is meant; the memory's by default.
         """
-        return self._memory.run(coverage(self._memory, self._key, budget=budget))
+        return self._services.run(coverage(self._services, self._key, budget=budget))
 
     async def acoverage(self, *, budget: ContextBudget | None = None) -> Coverage:
         """The async twin of `coverage`."""
-        return await self._memory.arun(coverage(self._memory, self._key, budget=budget))
+        return await self._services.arun(coverage(self._services, self._key, budget=budget))
 
     def recall(
         self,
@@ -734,7 +736,7 @@ class Conversation(ConversationHandle):
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             recall(
                 Scope.of(self._key),
                 query,
@@ -752,8 +754,8 @@ class Conversation(ConversationHandle):
                     weights=weights,
                     exact_below=exact_below,
                 ),
-                zone=self._memory.settings.time_zone,
-                capabilities=self._memory.capabilities,
+                zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
             )
         )
 
@@ -775,7 +777,7 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             recall(
                 Scope.of(self._key),
                 query,
@@ -793,8 +795,8 @@ class Conversation(ConversationHandle):
                     weights=weights,
                     exact_below=exact_below,
                 ),
-                zone=self._memory.settings.time_zone,
-                capabilities=self._memory.capabilities,
+                zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
             )
         )
 
@@ -814,22 +816,22 @@ class Conversation(ConversationHandle):
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
+        return self._services.run(
             index_messages(
                 self._key,
-                chunking=self._memory.chunking(chunking),
-                embedder=self._memory.embedder_name,
+                chunking=self._services.chunking(chunking),
+                embedder=self._services.embedder_name,
                 respect_backoff=False,
             )
         )
 
     async def aindex(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
         """The async twin of `index`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             index_messages(
                 self._key,
-                chunking=self._memory.chunking(chunking),
-                embedder=self._memory.embedder_name,
+                chunking=self._services.chunking(chunking),
+                embedder=self._services.embedder_name,
                 respect_backoff=False,
             )
         )
@@ -860,11 +862,11 @@ class Conversation(ConversationHandle):
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
-        return self._memory.run(opt_out(Scope.of(self._key), topic, actor=actor))
+        return self._services.run(opt_out(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_out`."""
-        return await self._memory.arun(opt_out(Scope.of(self._key), topic, actor=actor))
+        return await self._services.arun(opt_out(Scope.of(self._key), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """Remember again what `opt_out` with the same arguments had named.
@@ -881,43 +883,43 @@ class Conversation(ConversationHandle):
         Returns:
             Whether it had not been remembered.
         """
-        return self._memory.run(opt_in(Scope.of(self._key), topic, actor=actor))
+        return self._services.run(opt_in(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
-        return await self._memory.arun(opt_in(Scope.of(self._key), topic, actor=actor))
+        return await self._services.arun(opt_in(Scope.of(self._key), topic, actor=actor))
 
     @property
     def board(self) -> ConversationBoard:
         """A conversation's board: facts, entities, topics, action items and questions, with a summary."""
-        return ConversationBoard(self._memory, self._key)
+        return ConversationBoard(self._services, self._key)
 
     @property
     def summaries(self) -> ConversationSummaries:
         """A conversation's summaries: the segments of the rolling one, and the complete one."""
-        return ConversationSummaries(self._memory, self._key)
+        return ConversationSummaries(self._services, self._key)
 
     @property
     def turns(self) -> ConversationTurns:
         """A conversation's complete turns: what the user said and the final answer."""
-        return ConversationTurns(self._memory, self._key)
+        return ConversationTurns(self._services, self._key)
 
     @property
     def chunks(self) -> ConversationChunks:
         """The slices of a conversation that recall finds."""
-        return ConversationChunks(self._memory, self._key)
+        return ConversationChunks(self._services, self._key)
 
     @property
     def superseded(self) -> SupersededMessages:
         """The messages that a graph has left, because it was forked or they were removed from its state."""
-        return SupersededMessages(self._memory, self._key)
+        return SupersededMessages(self._services, self._key)
 
     @property
     def privacy(self) -> ConversationPrivacy:
         """What people decided about a conversation: opt-outs, ratings and edits."""
-        return ConversationPrivacy(self._memory, self._key)
+        return ConversationPrivacy(self._services, self._key)
 
     @property
     def work(self) -> ConversationWork:
         """What workers have to do for a conversation."""
-        return ConversationWork(self._memory, self._key)
+        return ConversationWork(self._services, self._key)

@@ -32,12 +32,12 @@ class ConversationBoard(ConversationHandle):
         Returns:
             The board; an empty one if there is none.
         """
-        return self._memory.run(read_board(self._key, history=history, retention=self._memory.settings.retention))
+        return self._services.run(read_board(self._key, history=history, retention=self._services.settings.retention))
 
     async def aread(self, *, history: bool = False) -> Board:
         """The async twin of `read`."""
-        return await self._memory.arun(
-            read_board(self._key, history=history, retention=self._memory.settings.retention)
+        return await self._services.arun(
+            read_board(self._key, history=history, retention=self._services.settings.retention)
         )
 
     def add(
@@ -70,7 +70,7 @@ class ConversationBoard(ConversationHandle):
             InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
             NotFoundError: There is no such conversation, and it is not to begin.
         """
-        return self._memory.run(
+        return self._services.run(
             add_item(
                 self._key,
                 kind,
@@ -80,7 +80,7 @@ class ConversationBoard(ConversationHandle):
                 state=state,
                 author_kind=author_kind,
                 begin=begin,
-                redactor=self._memory.redactor,
+                redactor=self._services.redactor,
             )
         )
 
@@ -96,7 +96,7 @@ class ConversationBoard(ConversationHandle):
         begin: bool = False,
     ) -> str:
         """The async twin of `add`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             add_item(
                 self._key,
                 kind,
@@ -106,7 +106,7 @@ class ConversationBoard(ConversationHandle):
                 state=state,
                 author_kind=author_kind,
                 begin=begin,
-                redactor=self._memory.redactor,
+                redactor=self._services.redactor,
             )
         )
 
@@ -134,7 +134,7 @@ class ConversationBoard(ConversationHandle):
                 not change this one.
             NotFoundError: There is no such item.
         """
-        self._memory.run(
+        self._services.run(
             edit_item(
                 self._key,
                 item,
@@ -142,7 +142,7 @@ class ConversationBoard(ConversationHandle):
                 text=text,
                 state=state,
                 author_kind=author_kind,
-                redactor=self._memory.redactor,
+                redactor=self._services.redactor,
             )
         )
 
@@ -156,7 +156,7 @@ class ConversationBoard(ConversationHandle):
         author_kind: AuthorKind = "person",
     ) -> None:
         """The async twin of `edit`."""
-        await self._memory.arun(
+        await self._services.arun(
             edit_item(
                 self._key,
                 item,
@@ -164,7 +164,7 @@ class ConversationBoard(ConversationHandle):
                 text=text,
                 state=state,
                 author_kind=author_kind,
-                redactor=self._memory.redactor,
+                redactor=self._services.redactor,
             )
         )
 
@@ -179,11 +179,11 @@ class ConversationBoard(ConversationHandle):
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(pin_item(self._key, item, actor=actor, pinned=pinned))
+        self._services.run(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     async def apin(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """The async twin of `pin`."""
-        await self._memory.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
+        await self._services.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     def delete(self, item: BoardItem | str, *, actor: str) -> None:
         """Delete an item for good: its words go, and no model writes the same again.
@@ -197,11 +197,11 @@ class ConversationBoard(ConversationHandle):
         Raises:
             NotFoundError: There is no such item.
         """
-        self._memory.run(delete_item(self._key, item, actor=actor))
+        self._services.run(delete_item(self._key, item, actor=actor))
 
     async def adelete(self, item: BoardItem | str, *, actor: str) -> None:
         """The async twin of `delete`."""
-        await self._memory.arun(delete_item(self._key, item, actor=actor))
+        await self._services.arun(delete_item(self._key, item, actor=actor))
 
     def edit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """Write what the board's summary is to say first; an empty text takes that back.
@@ -215,14 +215,14 @@ class ConversationBoard(ConversationHandle):
             InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
             NotFoundError: There is no such conversation.
         """
-        self._memory.run(
-            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
+        self._services.run(
+            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._services.redactor)
         )
 
     async def aedit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_summary`."""
-        await self._memory.arun(
-            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._memory.redactor)
+        await self._services.arun(
+            edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._services.redactor)
         )
 
     def revise(self) -> BoardResult:
@@ -234,23 +234,23 @@ class ConversationBoard(ConversationHandle):
         Raises:
             ConfigurationError: There is no model.
         """
-        return self._memory.run(
+        return self._services.run(
             revise_board(
                 self._key,
-                self._memory.settings.board_policy,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
+                self._services.config.board_policy,
+                summarizer=self._services.summarizer_name,
+                time_zone=self._services.config.time_zone,
             )
         )
 
     async def arevise(self) -> BoardResult:
         """The async twin of `revise`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             revise_board(
                 self._key,
-                self._memory.settings.board_policy,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
+                self._services.config.board_policy,
+                summarizer=self._services.summarizer_name,
+                time_zone=self._services.config.time_zone,
             )
         )
 
@@ -264,24 +264,24 @@ class ConversationBoard(ConversationHandle):
             ConfigurationError: There is no model.
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(
+        return self._services.run(
             regenerate_board(
                 self._key,
-                self._memory.settings.board_policy,
+                self._services.config.board_policy,
                 actor=actor,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
+                summarizer=self._services.summarizer_name,
+                time_zone=self._services.config.time_zone,
             )
         )
 
     async def aregenerate(self, *, actor: str) -> BoardResult:
         """The async twin of `regenerate`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             regenerate_board(
                 self._key,
-                self._memory.settings.board_policy,
+                self._services.config.board_policy,
                 actor=actor,
-                summarizer=self._memory.summarizer_name,
-                time_zone=self._memory.settings.time_zone,
+                summarizer=self._services.summarizer_name,
+                time_zone=self._services.config.time_zone,
             )
         )

@@ -19,11 +19,11 @@ class ConversationChunks(ConversationHandle):
 
     def list(self) -> builtins.list[Chunk]:
         """The chunks that are not expired, in order."""
-        return self._memory.run(chunks(self._key))
+        return self._services.run(chunks(self._key))
 
     async def alist(self) -> builtins.list[Chunk]:
         """The async twin of `list`."""
-        return await self._memory.arun(chunks(self._key))
+        return await self._services.arun(chunks(self._key))
 
     def reembed(self, *, drop: bool = False) -> int:
         """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
@@ -39,8 +39,8 @@ class ConversationChunks(ConversationHandle):
             EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
             MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
         """
-        return self._memory.run(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
+        return self._services.run(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))
 
     async def areembed(self, *, drop: bool = False) -> int:
         """The async twin of `reembed`."""
-        return await self._memory.arun(reembed(self._key, embedder=self._memory.require_embedder(), drop=drop))
+        return await self._services.arun(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))

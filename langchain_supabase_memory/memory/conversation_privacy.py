@@ -13,11 +13,11 @@ class ConversationPrivacy(ConversationHandle):
 
     def opt_outs(self) -> list[OptOut]:
         """What is not to be remembered, with who said so and when, the oldest first."""
-        return self._memory.run(opt_outs(Scope.of(self._key)))
+        return self._services.run(opt_outs(Scope.of(self._key)))
 
     async def aopt_outs(self) -> list[OptOut]:
         """The async twin of `opt_outs`."""
-        return await self._memory.arun(opt_outs(Scope.of(self._key)))
+        return await self._services.arun(opt_outs(Scope.of(self._key)))
 
     def changes(self, *, limit: int = 100) -> list[ControlChange]:
         """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
@@ -25,8 +25,8 @@ class ConversationPrivacy(ConversationHandle):
         Args:
             limit: The most, up to 500.
         """
-        return self._memory.run(changes(Scope.of(self._key), limit=limit))
+        return self._services.run(changes(Scope.of(self._key), limit=limit))
 
     async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
-        return await self._memory.arun(changes(Scope.of(self._key), limit=limit))
+        return await self._services.arun(changes(Scope.of(self._key), limit=limit))

@@ -38,11 +38,11 @@ class ConversationSummaries(ConversationHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(summarize(self._memory, self._key, policy=policy, model=model))
+        return self._services.run(summarize(self._services, self._key, policy=policy, model=model))
 
     async def amake(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
         """The async twin of `make`."""
-        return await self._memory.arun(summarize(self._memory, self._key, policy=policy, model=model))
+        return await self._services.arun(summarize(self._services, self._key, policy=policy, model=model))
 
     def complete(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> CompleteSummary:
         """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
@@ -61,13 +61,13 @@ class ConversationSummaries(ConversationHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(complete_summary(self._memory, self._key, policy=policy, model=model))
+        return self._services.run(complete_summary(self._services, self._key, policy=policy, model=model))
 
     async def acomplete(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> CompleteSummary:
         """The async twin of `complete`."""
-        return await self._memory.arun(complete_summary(self._memory, self._key, policy=policy, model=model))
+        return await self._services.arun(complete_summary(self._services, self._key, policy=policy, model=model))
 
     def list(self, *, last: int | None = None) -> builtins.list[Segment]:
         """The segments of the rolling summary, in order.
@@ -75,11 +75,13 @@ class ConversationSummaries(ConversationHandle):
         Args:
             last: Only the newest so many; `None` means all.
         """
-        return self._memory.run(list_segments(self._key, last=last, retention=self._memory.settings.retention))
+        return self._services.run(list_segments(self._key, last=last, retention=self._services.settings.retention))
 
     async def alist(self, *, last: int | None = None) -> builtins.list[Segment]:
         """The async twin of `list`."""
-        return await self._memory.arun(list_segments(self._key, last=last, retention=self._memory.settings.retention))
+        return await self._services.arun(
+            list_segments(self._key, last=last, retention=self._services.settings.retention)
+        )
 
     def edit(self, number: int, text: str, *, actor: str) -> int:
         """Write what a segment of the rolling summary says. The next goes on from there.
@@ -99,12 +101,12 @@ class ConversationSummaries(ConversationHandle):
             InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor))
+        return self._services.run(edit_segment(self._key, number, text, actor=actor, redactor=self._services.redactor))
 
     async def aedit(self, number: int, text: str, *, actor: str) -> int:
         """The async twin of `edit`."""
-        return await self._memory.arun(
-            edit_segment(self._key, number, text, actor=actor, redactor=self._memory.redactor)
+        return await self._services.arun(
+            edit_segment(self._key, number, text, actor=actor, redactor=self._services.redactor)
         )
 
     def delete(self, number: int, *, actor: str) -> int:
@@ -122,11 +124,11 @@ class ConversationSummaries(ConversationHandle):
         Raises:
             NotFoundError: There is no such conversation or segment.
         """
-        return self._memory.run(delete_segment(self._key, number, actor=actor))
+        return self._services.run(delete_segment(self._key, number, actor=actor))
 
     async def adelete(self, number: int, *, actor: str) -> int:
         """The async twin of `delete`."""
-        return await self._memory.arun(delete_segment(self._key, number, actor=actor))
+        return await self._services.arun(delete_segment(self._key, number, actor=actor))
 
     def regenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """Write the summaries anew from the messages: those after the last that a person wrote.
@@ -142,25 +144,25 @@ class ConversationSummaries(ConversationHandle):
         Raises:
             NotFoundError: There is no such conversation.
         """
-        return self._memory.run(
+        return self._services.run(
             regenerate_summaries(
                 self._key,
-                self._memory.summary_policy(),
+                self._services.summary_policy(),
                 actor=actor,
                 include_edited=include_edited,
-                summarizer=self._memory.summarizer_name,
+                summarizer=self._services.summarizer_name,
             )
         )
 
     async def aregenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """The async twin of `regenerate`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             regenerate_summaries(
                 self._key,
-                self._memory.summary_policy(),
+                self._services.summary_policy(),
                 actor=actor,
                 include_edited=include_edited,
-                summarizer=self._memory.summarizer_name,
+                summarizer=self._services.summarizer_name,
             )
         )
 
@@ -174,11 +176,11 @@ class ConversationSummaries(ConversationHandle):
         Returns:
             Whether there is such a conversation.
         """
-        return self._memory.run(request(self._key, priority=priority))
+        return self._services.run(request(self._key, priority=priority))
 
     async def arequest(self, *, priority: int | None = None) -> bool:
         """The async twin of `request`."""
-        return await self._memory.arun(request(self._key, priority=priority))
+        return await self._services.arun(request(self._key, priority=priority))
 
     def index(self) -> int:
         """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
@@ -189,8 +191,10 @@ class ConversationSummaries(ConversationHandle):
         Raises:
             EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
         """
-        return self._memory.run(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
+        return self._services.run(index_summaries(Scope.of(self._key), embedder=self._services.require_embedder()))
 
     async def aindex(self) -> int:
         """The async twin of `index`."""
-        return await self._memory.arun(index_summaries(Scope.of(self._key), embedder=self._memory.require_embedder()))
+        return await self._services.arun(
+            index_summaries(Scope.of(self._key), embedder=self._services.require_embedder())
+        )

@@ -41,14 +41,14 @@ class ConversationTurns(ConversationHandle):
         Raises:
             InvalidInputError: `last` or `before` is negative, or a time is naive.
         """
-        return self._memory.run(
+        return self._services.run(
             list_turns(
                 self._key,
                 last=last,
                 since=since,
                 until=until,
                 before=before,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )
 
@@ -62,14 +62,14 @@ class ConversationTurns(ConversationHandle):
         retention: Retention | None = None,
     ) -> builtins.list[Turn]:
         """The async twin of `list`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             list_turns(
                 self._key,
                 last=last,
                 since=since,
                 until=until,
                 before=before,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )
 
@@ -85,11 +85,11 @@ class ConversationTurns(ConversationHandle):
         Raises:
             InvalidInputError: The number is 0 or none.
         """
-        return self._memory.run(read_turn(self._key, number, retention=self._memory.settings.retention))
+        return self._services.run(read_turn(self._key, number, retention=self._services.settings.retention))
 
     async def aget(self, number: int) -> Turn | None:
         """The async twin of `get`."""
-        return await self._memory.arun(read_turn(self._key, number, retention=self._memory.settings.retention))
+        return await self._services.arun(read_turn(self._key, number, retention=self._services.settings.retention))
 
     def as_text(
         self,
@@ -114,7 +114,7 @@ class ConversationTurns(ConversationHandle):
         Raises:
             InvalidInputError: `last` is negative, a time is naive, or the template names something else.
         """
-        return self._memory.run(
+        return self._services.run(
             turns_as_text(
                 self._key,
                 template=template,
@@ -122,7 +122,7 @@ class ConversationTurns(ConversationHandle):
                 last=last,
                 since=since,
                 until=until,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )
 
@@ -137,7 +137,7 @@ class ConversationTurns(ConversationHandle):
         retention: Retention | None = None,
     ) -> str:
         """The async twin of `as_text`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             turns_as_text(
                 self._key,
                 template=template,
@@ -145,6 +145,6 @@ class ConversationTurns(ConversationHandle):
                 last=last,
                 since=since,
                 until=until,
-                retention=retention or self._memory.settings.retention,
+                retention=retention or self._services.settings.retention,
             )
         )

@@ -12,11 +12,11 @@ class ConversationWork(ConversationHandle):
 
     def status(self) -> ConversationStatus | None:
         """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
-        return self._memory.run(status_of(self._key))
+        return self._services.run(status_of(self._key))
 
     async def astatus(self) -> ConversationStatus | None:
         """The async twin of `status`."""
-        return await self._memory.arun(status_of(self._key))
+        return await self._services.arun(status_of(self._key))
 
     def retry(self) -> int:
         """Try again what workers have given up here; it needs a server's rights.
@@ -24,8 +24,8 @@ class ConversationWork(ConversationHandle):
         Returns:
             How many conversations: 1 or 0.
         """
-        return self._memory.run(retry_one(self._key))
+        return self._services.run(retry_one(self._key))
 
     async def aretry(self) -> int:
         """The async twin of `retry`."""
-        return await self._memory.arun(retry_one(self._key))
+        return await self._services.arun(retry_one(self._key))

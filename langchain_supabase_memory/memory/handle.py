@@ -1,43 +1,105 @@
-"""What handles hold: a memory, and the ids of a conversation."""
+"""What handles hold, and what they say of an attribute that they lack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.values import ConversationKey
 
 
-class MemoryHandle(Unpicklable):
-    """A part of what a memory does.
+CONVERSATION_SYNONYMS: Final = {
+    **dict.fromkeys(("messages", "history", "get", "get_messages", "list"), ".read(last=20)"),
+    **dict.fromkeys(("add", "add_message", "add_messages", "save", "store", "write"), ".append(messages)"),
+    **dict.fromkeys(("search", "query", "retrieve"), ".recall(query) or .find(text)"),
+    **dict.fromkeys(("load", "pack", "prompt", "get_context"), ".context(query) for the next prompt"),
+    **dict.fromkeys(("delete", "clear", "remove", "erase"), ".forget()"),
+    **dict.fromkeys(("summarize", "summary"), ".summaries.make() or .summaries.list()"),
+    **dict.fromkeys(("status", "state"), ".work.status()"),
+    "key": ".thread_id, .user_id and .agent_id",
+}
+"""What people look for on a conversation, and what it is called."""
+
+MEMORY_SYNONYMS: Final = {
+    **dict.fromkeys(("search", "query", "retrieve"), ".recall(query) or .find(text)"),
+    **dict.fromkeys(("thread", "session", "get_conversation"), ".conversation(thread_id)"),
+    **dict.fromkeys(("list", "threads", "sessions", "list_conversations"), ".conversations()"),
+    **dict.fromkeys(("user", "as_user", "with_user"), ".for_user(user_id) or .for_token(token)"),
+    **dict.fromkeys(("delete", "clear", "delete_user", "erase"), ".for_user(user_id).forget_user()"),
+    **dict.fromkeys(("migrate", "setup", "create_tables"), "the command supabase-memory migrate"),
+    **dict.fromkeys(("settings", "config"), "SupabaseMemory.from_url(..., config=MemoryConfig(...)) to set them"),
+}
+"""What people look for on a memory, and what it is called."""
+
+
+class Handle(Unpicklable):
+    """What has verbs, and knows where those are that it lacks."""
+
+    _parts: ClassVar[tuple[str, ...]] = ()
+    _synonyms: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # for a type checker it would have every attribute
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to use in place of an attribute that does not exist."""
+            hint = None if name.startswith("_") else self._hint(name)
+            more = "" if hint is None else f" Use {hint}."
+            message = f"{type(self).__name__!r} object has no attribute {name!r}.{more}"
+            raise AttributeError(message, name=name, obj=self)
+
+    def _hint(self, name: str) -> str | None:
+        """What to use in place of an attribute, as code; `None` where nothing is like it."""
+        if name in self._synonyms:
+            return self._synonyms[name]
+        part = next((each for each in self._parts if hasattr(type(getattr(self, each)), name)), None)
+        return None if part is None else f".{part}.{name}()"
+
+
+class MemoryHandle(Handle):
+    """What a memory's user holds: the memory itself, or a part of it.
 
     Args:
-        memory: The memory.
+        services: What it works with.
     """
 
-    def __init__(self, memory: Services) -> None:
-        self._memory = memory
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
 
-class ConversationHandle(Unpicklable):
-    """One conversation's ids, and the memory whose it is.
+class ConversationHandle(Handle):
+    """One conversation's ids, and what its memory works with.
 
     Args:
-        memory: The memory.
+        services: What the memory works with.
         key: What names the conversation.
     """
 
-    def __init__(self, memory: Services, key: ConversationKey) -> None:
-        self._memory = memory
+    _parts = ("board", "summaries", "turns", "chunks", "superseded", "privacy", "work")
+    _synonyms: ClassVar[Mapping[str, str]] = CONVERSATION_SYNONYMS
+
+    def __init__(self, services: Services, key: ConversationKey) -> None:
+        self._services = services
         self._key = key
 
     @property
-    def key(self) -> ConversationKey:
-        """What names the conversation."""
-        return self._key
+    def thread_id(self) -> str:
+        """The conversation's thread."""
+        return self._key.thread_id
+
+    @property
+    def user_id(self) -> str | None:
+        """The owner; `None` means the access token's user."""
+        return self._key.user_id
+
+    @property
+    def agent_id(self) -> str:
+        """The agent."""
+        return self._key.agent_id
 
     def __repr__(self) -> str:
         """Its ids."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Never, Self
 
+from langchain_supabase_memory.memory.config import DEFAULT_CONFIG, QUOTES, MemoryConfig, Settings
 from langchain_supabase_memory.memory.constructors import Constructors
 from langchain_supabase_memory.memory.doctor.checks import doctor
 from langchain_supabase_memory.memory.messages import forget_expired, forget_user
 from langchain_supabase_memory.memory.outbox_delivery import flush
 from langchain_supabase_memory.memory.privacy import Privacy
 from langchain_supabase_memory.memory.rollouts import Rollouts
-from langchain_supabase_memory.memory.services import ME, OUTBOX_LIMIT, QUOTES, Settings
+from langchain_supabase_memory.memory.services import ME
 from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.operations.listing import conversations
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
@@ -19,23 +20,13 @@ from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filte
 from langchain_supabase_memory.operations.recall.search import recall
 from langchain_supabase_memory.operations.recall.summaries import recall_summaries
 from langchain_supabase_memory.settings import (
-    DEFAULT_BOARD,
-    DEFAULT_BREAKER,
     DEFAULT_BUDGET,
-    DEFAULT_CHUNKS,
-    DEFAULT_MANIFESTS,
-    DEFAULT_POLICY,
     DEFAULT_RETRY_POLICY,
     DEFAULT_WEIGHTS,
-    BoardPolicy,
-    BreakerPolicy,
-    ChunkPolicy,
     ContextBudget,
-    ManifestPolicy,
     RecallWeights,
     Retention,
     RetryPolicy,
-    SummaryPolicy,
 )
 from langchain_supabase_memory.values import (
     DEFAULT_AGENT_ID,
@@ -44,7 +35,6 @@ from langchain_supabase_memory.values import (
     FoundPage,
     Recall,
     RecalledSummary,
-    RecallScope,
     Receipt,
 )
 
@@ -52,18 +42,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime, tzinfo
     from os import PathLike
+    from uuid import UUID
 
     from langchain_core.embeddings import Embeddings
     from supabase import AsyncClient, Client
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-    from langchain_supabase_memory.adapters.query_expander import Expander, ExpandModel
-    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
     from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
-    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
     from langchain_supabase_memory.adapters.transports.base import Transport
-    from langchain_supabase_memory.adapters.transports.postgres import Claims
-    from langchain_supabase_memory.adapters.transports.supabase import AccessToken
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
@@ -83,71 +69,39 @@ class SupabaseMemory(Constructors):
         self,
         transport: Transport,
         *key: Never,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
-        outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
-        reranker: Reranker | RerankModel | None = None,
-        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
-        policy: SummaryPolicy = DEFAULT_POLICY,
-        board_policy: BoardPolicy = DEFAULT_BOARD,
-        chunking: ChunkPolicy = DEFAULT_CHUNKS,
-        recall: RecallScope | None = "conversation",
-        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
-        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
-        breaker: BreakerPolicy = DEFAULT_BREAKER,
-        metrics: Metrics | None = None,
-        redact: Redactor | Iterable[RedactionRule] | None = None,
+        redactor: Redactor | Iterable[RedactionRule] | None = None,
+        config: MemoryConfig = DEFAULT_CONFIG,
     ) -> None:
         """Make a memory over a transport.
 
         Args:
-            transport: The door to the database.
+            transport: What reaches the database.
             key: Nothing; a url and a key go to `from_url`.
-            user_id: The one user whose memory this is: no call and no run can name another. Leave it out when calls
-                carry a user's token, or when each call or run names its user.
+            user_id: The one user of this memory: no run can name another. Leave it out where `for_user`, `for_token`
+                or each run names the user.
             agent_id: The agent where a call names none.
-            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
-                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
-                With `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
-                where it fails, what was said is found by its words.
-            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
-                document compressor, or a function of the question and the documents; or a `RerankModel` with
-                settings of its own. None by default. Where it fails or takes too long, the first stage's order
-                stands.
-            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
-                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
-                alone.
+                model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
+                `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
+                where it fails, recall searches by words.
             budget: The budget of a context pack where a call gives none.
-            policy: When and how older messages are summarized, where a call does not say.
-            board_policy: When and how boards are revised.
-            chunking: How what was said becomes chunks that can be recalled.
-            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
-                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
-                recalled.
-            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
-                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
-                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
-                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
-                30 days. `ManifestPolicy(share=0)` keeps none.
-            breaker: When calls to a database that is away are no longer tried.
-            metrics: Where to count what is done; nowhere by default.
-            redact: What takes secrets and personal data out before it is stored: out of every message, what a
-                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
-                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
-                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
-                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
-                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
-                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
-                away.
+            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
+                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
+                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
+                message objects stay as they are, so the turn under way and a graph's own state show the user's own
+                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
+                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
+                when the database is away.
+            config: All other settings.
 
         Raises:
             InvalidInputError: An id is not a usable string.
@@ -161,22 +115,7 @@ class SupabaseMemory(Constructors):
             user_id=user_id,
             agent_id=agent_id,
             settings=Settings(
-                outbox_limit=outbox_limit,
-                model=model,
-                embeddings=embeddings,
-                reranker=reranker,
-                expand=expand,
-                budget=budget,
-                policy=policy,
-                board_policy=board_policy,
-                chunking=chunking,
-                recall=recall,
-                time_zone=time_zone,
-                retention=retention,
-                manifests=manifests,
-                breaker=breaker,
-                metrics=metrics,
-                redact=redact,
+                model=model, embeddings=embeddings, budget=budget, retention=retention, redactor=redactor, config=config
             ),
         )
 
@@ -186,107 +125,56 @@ class SupabaseMemory(Constructors):
         url: str,
         key: str,
         *,
-        access_token: AccessToken | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         rest_path: str = "/rest/v1",
-        outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
-        reranker: Reranker | RerankModel | None = None,
-        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
-        policy: SummaryPolicy = DEFAULT_POLICY,
-        board_policy: BoardPolicy = DEFAULT_BOARD,
-        chunking: ChunkPolicy = DEFAULT_CHUNKS,
-        recall: RecallScope | None = "conversation",
-        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
-        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
-        breaker: BreakerPolicy = DEFAULT_BREAKER,
-        metrics: Metrics | None = None,
-        redact: Redactor | Iterable[RedactionRule] | None = None,
+        redactor: Redactor | Iterable[RedactionRule] | None = None,
+        config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
         """A memory over a project's Data API.
 
         Args:
             url: The project's url, such as `https://abc.supabase.co`.
-            key: The publishable key, together with `access_token`; or, on a server, the secret key.
-            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
-                secret key, which sees everybody, each call or run names its user.
+            key: The publishable key, for a memory `for_token`; or, on a server, the secret key.
+            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
+                sees everybody, `for_user`, `for_token` or each run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
             rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
-            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
-                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
-                With `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
-                where it fails, what was said is found by its words.
-            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
-                document compressor, or a function of the question and the documents; or a `RerankModel` with
-                settings of its own. None by default. Where it fails or takes too long, the first stage's order
-                stands.
-            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
-                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
-                alone.
+                model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
+                `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
+                where it fails, recall searches by words.
             budget: The budget of a context pack where a call gives none.
-            policy: When and how older messages are summarized, where a call does not say.
-            board_policy: When and how boards are revised.
-            chunking: How what was said becomes chunks that can be recalled.
-            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
-                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
-                recalled.
-            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
-                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
-                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
-                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
-                30 days. `ManifestPolicy(share=0)` keeps none.
-            breaker: When calls to a database that is away are no longer tried.
-            metrics: Where to count what is done; nowhere by default.
-            redact: What takes secrets and personal data out before it is stored: out of every message, what a
-                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
-                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
-                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
-                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
-                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
-                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
-                away.
+            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
+                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
+                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
+                message objects stay as they are, so the turn under way and a graph's own state show the user's own
+                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
+                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
+                when the database is away.
+            config: All other settings.
 
         Raises:
             ConfigurationError: The url or the key is none, or a setting is of another type than it must be.
-            AuthenticationError: The access token is none.
         """
         return cls._from_url(
             url,
             key,
-            access_token=access_token,
             user_id=user_id,
             agent_id=agent_id,
             retry=retry,
             rest_path=rest_path,
             settings=Settings(
-                outbox_limit=outbox_limit,
-                model=model,
-                embeddings=embeddings,
-                reranker=reranker,
-                expand=expand,
-                budget=budget,
-                policy=policy,
-                board_policy=board_policy,
-                chunking=chunking,
-                recall=recall,
-                time_zone=time_zone,
-                retention=retention,
-                manifests=manifests,
-                breaker=breaker,
-                metrics=metrics,
-                redact=redact,
+                model=model, embeddings=embeddings, budget=budget, retention=retention, redactor=redactor, config=config
             ),
         )
 
@@ -295,26 +183,15 @@ class SupabaseMemory(Constructors):
         cls,
         client: Client | AsyncClient,
         *,
-        access_token: AccessToken | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
-        outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
-        reranker: Reranker | RerankModel | None = None,
-        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
-        policy: SummaryPolicy = DEFAULT_POLICY,
-        board_policy: BoardPolicy = DEFAULT_BOARD,
-        chunking: ChunkPolicy = DEFAULT_CHUNKS,
-        recall: RecallScope | None = "conversation",
-        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
-        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
-        breaker: BreakerPolicy = DEFAULT_BREAKER,
-        metrics: Metrics | None = None,
-        redact: Redactor | Iterable[RedactionRule] | None = None,
+        redactor: Redactor | Iterable[RedactionRule] | None = None,
+        config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
         """A memory over a `supabase` client of yours, which is never closed.
 
@@ -323,77 +200,37 @@ class SupabaseMemory(Constructors):
 
         Args:
             client: The client.
-            access_token: The signed-in user's access token, or a (sync or async) function that gives the present one.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it, and with the
-                secret key, which sees everybody, each call or run names its user.
+            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
+                sees everybody, `for_user`, `for_token` or each run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
-                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
-                With `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
-                where it fails, what was said is found by its words.
-            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
-                document compressor, or a function of the question and the documents; or a `RerankModel` with
-                settings of its own. None by default. Where it fails or takes too long, the first stage's order
-                stands.
-            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
-                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
-                alone.
+                model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
+                `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
+                where it fails, recall searches by words.
             budget: The budget of a context pack where a call gives none.
-            policy: When and how older messages are summarized, where a call does not say.
-            board_policy: When and how boards are revised.
-            chunking: How what was said becomes chunks that can be recalled.
-            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
-                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
-                recalled.
-            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
-                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
-                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
-                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
-                30 days. `ManifestPolicy(share=0)` keeps none.
-            breaker: When calls to a database that is away are no longer tried.
-            metrics: Where to count what is done; nowhere by default.
-            redact: What takes secrets and personal data out before it is stored: out of every message, what a
-                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
-                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
-                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
-                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
-                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
-                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
-                away.
+            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
+                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
+                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
+                message objects stay as they are, so the turn under way and a graph's own state show the user's own
+                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
+                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
+                when the database is away.
+            config: All other settings.
 
         Raises:
             ConfigurationError: The client is none, or a setting is of another type than it must be.
-            AuthenticationError: The access token is none.
         """
         return cls._from_client(
             client,
-            access_token=access_token,
             user_id=user_id,
             agent_id=agent_id,
             retry=retry,
             settings=Settings(
-                outbox_limit=outbox_limit,
-                model=model,
-                embeddings=embeddings,
-                reranker=reranker,
-                expand=expand,
-                budget=budget,
-                policy=policy,
-                board_policy=board_policy,
-                chunking=chunking,
-                recall=recall,
-                time_zone=time_zone,
-                retention=retention,
-                manifests=manifests,
-                breaker=breaker,
-                metrics=metrics,
-                redact=redact,
+                model=model, embeddings=embeddings, budget=budget, retention=retention, redactor=redactor, config=config
             ),
         )
 
@@ -402,104 +239,52 @@ class SupabaseMemory(Constructors):
         cls,
         conn_string: str,
         *,
-        claims: Claims | None = None,
-        user_id: str | None = None,
+        user_id: str | UUID | None = None,
         agent_id: str = DEFAULT_AGENT_ID,
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
-        outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
-        reranker: Reranker | RerankModel | None = None,
-        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
-        policy: SummaryPolicy = DEFAULT_POLICY,
-        board_policy: BoardPolicy = DEFAULT_BOARD,
-        chunking: ChunkPolicy = DEFAULT_CHUNKS,
-        recall: RecallScope | None = "conversation",
-        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
-        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
-        breaker: BreakerPolicy = DEFAULT_BREAKER,
-        metrics: Metrics | None = None,
-        redact: Redactor | Iterable[RedactionRule] | None = None,
+        redactor: Redactor | Iterable[RedactionRule] | None = None,
+        config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
         """A memory over a direct connection to Postgres; any of Supabase's poolers will do.
 
         Args:
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
-            claims: The claims of an access token that you have verified, or a (sync or async) function that gives the
-                present ones, to act as that user under row level security.
-            user_id: The one user whose memory this is: no call and no run can name another. Without it each call or
-                run names its user.
+            user_id: The one user of this memory: no run can name another. Without it `for_user`, `for_token` or each
+                run names the user.
             agent_id: The agent where a call names none.
             retry: How a call is repeated when the server cannot be reached.
-            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
-                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
-                With `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
-                where it fails, what was said is found by its words.
-            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
-                document compressor, or a function of the question and the documents; or a `RerankModel` with
-                settings of its own. None by default. Where it fails or takes too long, the first stage's order
-                stands.
-            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
-                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
-                alone.
+                model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
+                `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
+                where it fails, recall searches by words.
             budget: The budget of a context pack where a call gives none.
-            policy: When and how older messages are summarized, where a call does not say.
-            board_policy: When and how boards are revised.
-            chunking: How what was said becomes chunks that can be recalled.
-            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
-                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
-                recalled.
-            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
-                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
-                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
-                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
-                30 days. `ManifestPolicy(share=0)` keeps none.
-            breaker: When calls to a database that is away are no longer tried.
-            metrics: Where to count what is done; nowhere by default.
-            redact: What takes secrets and personal data out before it is stored: out of every message, what a
-                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
-                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
-                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
-                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
-                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
-                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
-                away.
+            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
+                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
+                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
+                message objects stay as they are, so the turn under way and a graph's own state show the user's own
+                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
+                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
+                when the database is away.
+            config: All other settings.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
             ConfigurationError: The connection string cannot be parsed, or a setting is of another type than it must be.
-            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
         return cls._from_conn_string(
             conn_string,
-            claims=claims,
             user_id=user_id,
             agent_id=agent_id,
             retry=retry,
             settings=Settings(
-                outbox_limit=outbox_limit,
-                model=model,
-                embeddings=embeddings,
-                reranker=reranker,
-                expand=expand,
-                budget=budget,
-                policy=policy,
-                board_policy=board_policy,
-                chunking=chunking,
-                recall=recall,
-                time_zone=time_zone,
-                retention=retention,
-                manifests=manifests,
-                breaker=breaker,
-                metrics=metrics,
-                redact=redact,
+                model=model, embeddings=embeddings, budget=budget, retention=retention, redactor=redactor, config=config
             ),
         )
 
@@ -508,70 +293,38 @@ class SupabaseMemory(Constructors):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        user_id: str | None = ME,
+        user_id: str | UUID | None = ME,
         agent_id: str = DEFAULT_AGENT_ID,
-        outbox_limit: int = OUTBOX_LIMIT,
         model: Summarizer | SummaryModel | None = QUOTES,
         embeddings: Embeddings | EmbeddingModel | str | None = None,
-        reranker: Reranker | RerankModel | None = None,
-        expand: Expander | ExpandModel | None = None,
         budget: ContextBudget = DEFAULT_BUDGET,
-        policy: SummaryPolicy = DEFAULT_POLICY,
-        board_policy: BoardPolicy = DEFAULT_BOARD,
-        chunking: ChunkPolicy = DEFAULT_CHUNKS,
-        recall: RecallScope | None = "conversation",
-        time_zone: str | tzinfo | None = None,
         retention: Retention | None = None,
-        manifests: ManifestPolicy = DEFAULT_MANIFESTS,
-        breaker: BreakerPolicy = DEFAULT_BREAKER,
-        metrics: Metrics | None = None,
-        redact: Redactor | Iterable[RedactionRule] | None = None,
+        redactor: Redactor | Iterable[RedactionRule] | None = None,
+        config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
         """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
 
         Args:
             path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The one user whose memory this is: no call and no run can name another. By default calls and runs
-                may name their user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
+            user_id: The one user of this memory: no run can name another. By default `for_user` or a run may name the
+                user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
             agent_id: The agent where a call names none.
-            outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
-                model's name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`.
-                With `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or
-                where it fails, what was said is found by its words.
-            reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain
-                document compressor, or a function of the question and the documents; or a `RerankModel` with
-                settings of its own. None by default. Where it fails or takes too long, the first stage's order
-                stands.
-            expand: What makes further questions of one that is looked for: a chat model or its name, or a function;
-                or an `ExpandModel` with settings of its own. None by default. Where it fails, the question goes
-                alone.
+                model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
+                `None` nothing is summarized, and a pack says what it leaves out.
+            embeddings: What finds by meaning: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
+                where it fails, recall searches by words.
             budget: The budget of a context pack where a call gives none.
-            policy: When and how older messages are summarized, where a call does not say.
-            board_policy: When and how boards are revised.
-            chunking: How what was said becomes chunks that can be recalled.
-            recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from
-                all of the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is
-                recalled.
-            time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default.
-                Days begin in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages
-                to a board's model are dated in it. A run (`time_zone` of its context or configuration) or a call
-                may say another.
             retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for
-                30 days. `ManifestPolicy(share=0)` keeps none.
-            breaker: When calls to a database that is away are no longer tried.
-            metrics: Where to count what is done; nowhere by default.
-            redact: What takes secrets and personal data out before it is stored: out of every message, what a
-                person writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules,
-                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about
-                what is stored and made from it: your message objects stay as they are, so a pack shows the turn
-                under way, and a graph's own state, in the user's own words. What waits in the outbox is in this
-                process alone, and is redacted when it is delivered. If a rule fails, nothing is stored: `append`
-                raises, and histories, middleware and nodes keep the messages in the outbox, as when the database is
-                away.
+            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
+                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
+                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
+                message objects stay as they are, so the turn under way and a graph's own state show the user's own
+                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
+                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
+                when the database is away.
+            config: All other settings.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
@@ -582,29 +335,13 @@ class SupabaseMemory(Constructors):
             user_id=user_id,
             agent_id=agent_id,
             settings=Settings(
-                outbox_limit=outbox_limit,
-                model=model,
-                embeddings=embeddings,
-                reranker=reranker,
-                expand=expand,
-                budget=budget,
-                policy=policy,
-                board_policy=board_policy,
-                chunking=chunking,
-                recall=recall,
-                time_zone=time_zone,
-                retention=retention,
-                manifests=manifests,
-                breaker=breaker,
-                metrics=metrics,
-                redact=redact,
+                model=model, embeddings=embeddings, budget=budget, retention=retention, redactor=redactor, config=config
             ),
         )
 
     def conversations(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         state: ConversationState | None = None,
         since: datetime | None = None,
@@ -616,7 +353,6 @@ class SupabaseMemory(Constructors):
         """A page of a user's conversations, the most recently changed first, each with a title and its last words.
 
         Args:
-            user_id: The owner; the memory's by default.
             agent_id: Only this agent's; `None` means all agents'.
             state: Only `active` or only `archived` ones; `None` means both.
             since: Only those that changed at or after this time, with a time zone.
@@ -632,9 +368,9 @@ class SupabaseMemory(Constructors):
             InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self.run(
+        return self._services.run(
             conversations(
-                self.owner(user_id),
+                self._services.owner(),
                 agent_id=agent_id,
                 state=state,
                 since=since,
@@ -642,14 +378,13 @@ class SupabaseMemory(Constructors):
                 limit=limit,
                 before=before,
                 after=after,
-                retention=self.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
     async def aconversations(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         state: ConversationState | None = None,
         since: datetime | None = None,
@@ -659,9 +394,9 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> ConversationPage:
         """The async twin of `conversations`."""
-        return await self.arun(
+        return await self._services.arun(
             conversations(
-                self.owner(user_id),
+                self._services.owner(),
                 agent_id=agent_id,
                 state=state,
                 since=since,
@@ -669,7 +404,7 @@ class SupabaseMemory(Constructors):
                 limit=limit,
                 before=before,
                 after=after,
-                retention=self.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -677,7 +412,6 @@ class SupabaseMemory(Constructors):
         self,
         query: str | Sequence[str],
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         limit: int | None = None,
         characters: int | None = None,
@@ -695,7 +429,6 @@ class SupabaseMemory(Constructors):
         """What was said and fits a question, by meaning and by words, in one round trip beside the models.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
                 leave. Or up to 8 of them: the ranking serves each, its best first.
@@ -721,9 +454,9 @@ class SupabaseMemory(Constructors):
             MigrationConflictError: What is stored was embedded by another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self.run(
+        return self._services.run(
             recall(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 query,
                 filters=Filters(
                     limit=limit,
@@ -739,8 +472,8 @@ class SupabaseMemory(Constructors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
-                zone=self.settings.time_zone,
-                capabilities=self.capabilities,
+                zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
             )
         )
 
@@ -748,7 +481,6 @@ class SupabaseMemory(Constructors):
         self,
         query: str | Sequence[str],
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         limit: int | None = None,
         characters: int | None = None,
@@ -764,9 +496,9 @@ class SupabaseMemory(Constructors):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
-        return await self.arun(
+        return await self._services.arun(
             recall(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 query,
                 filters=Filters(
                     limit=limit,
@@ -782,8 +514,8 @@ class SupabaseMemory(Constructors):
                     weights=weights,
                     exact_below=exact_below,
                 ),
-                zone=self.settings.time_zone,
-                capabilities=self.capabilities,
+                zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
             )
         )
 
@@ -791,7 +523,6 @@ class SupabaseMemory(Constructors):
         self,
         texts: str | Sequence[str],
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         order: Order = "newest",
         match_case: bool = False,
@@ -809,7 +540,6 @@ class SupabaseMemory(Constructors):
         indexed.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
             order: From the `newest` message on, or from the `oldest`.
@@ -828,9 +558,9 @@ class SupabaseMemory(Constructors):
             InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self.run(
+        return self._services.run(
             find(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 texts,
                 order=order,
                 match_case=match_case,
@@ -839,7 +569,7 @@ class SupabaseMemory(Constructors):
                 around=around,
                 limit=limit,
                 after=after,
-                retention=self.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -847,7 +577,6 @@ class SupabaseMemory(Constructors):
         self,
         texts: str | Sequence[str],
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         order: Order = "newest",
         match_case: bool = False,
@@ -858,9 +587,9 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
-        return await self.arun(
+        return await self._services.arun(
             find(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 texts,
                 order=order,
                 match_case=match_case,
@@ -869,7 +598,7 @@ class SupabaseMemory(Constructors):
                 around=around,
                 limit=limit,
                 after=after,
-                retention=self.settings.retention,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -877,7 +606,6 @@ class SupabaseMemory(Constructors):
         self,
         query: str,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         limit: int = 5,
         time_range: TimeRange = "all",
@@ -887,7 +615,6 @@ class SupabaseMemory(Constructors):
         """The user's conversations that a question is about, by their newest summaries, in one round trip.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             query: The question, in the user's words; blank lists the newest.
             limit: The most conversations.
@@ -905,17 +632,17 @@ class SupabaseMemory(Constructors):
             MigrationConflictError: The embedder has another width than it had.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self.run(
+        return self._services.run(
             recall_summaries(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 query,
                 limit=limit,
                 time_range=time_range,
                 time_zone=time_zone,
                 min_similarity=min_similarity,
-                zone=self.settings.time_zone,
-                embedder=self.embedder_name,
-                retention=self.settings.retention,
+                zone=self._services.config.time_zone,
+                embedder=self._services.embedder_name,
+                retention=self._services.settings.retention,
             )
         )
 
@@ -923,7 +650,6 @@ class SupabaseMemory(Constructors):
         self,
         query: str,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         limit: int = 5,
         time_range: TimeRange = "all",
@@ -931,25 +657,24 @@ class SupabaseMemory(Constructors):
         min_similarity: float | None = None,
     ) -> list[RecalledSummary]:
         """The async twin of `recall_summaries`."""
-        return await self.arun(
+        return await self._services.arun(
             recall_summaries(
-                self.scope(user_id, agent_id),
+                self._services.scope(agent_id=agent_id),
                 query,
                 limit=limit,
                 time_range=time_range,
                 time_zone=time_zone,
                 min_similarity=min_similarity,
-                zone=self.settings.time_zone,
-                embedder=self.embedder_name,
-                retention=self.settings.retention,
+                zone=self._services.config.time_zone,
+                embedder=self._services.embedder_name,
+                retention=self._services.settings.retention,
             )
         )
 
-    def forget_user(self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
+    def forget_user(self, *, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
         """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
 
         Args:
-            user_id: The owner; the memory's by default.
             agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
                 the items of the store.
             dry_run: Only say what would go.
@@ -960,18 +685,19 @@ class SupabaseMemory(Constructors):
         Raises:
             InvalidInputError: Nobody is named.
         """
-        return self.run(forget_user(self, self.owner(user_id), agent_id=agent_id, dry_run=dry_run))
+        return self._services.run(
+            forget_user(self._services, self._services.owner(), agent_id=agent_id, dry_run=dry_run)
+        )
 
-    async def aforget_user(
-        self, *, user_id: str | None = None, agent_id: str | None = None, dry_run: bool = False
-    ) -> Receipt:
+    async def aforget_user(self, *, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_user`."""
-        return await self.arun(forget_user(self, self.owner(user_id), agent_id=agent_id, dry_run=dry_run))
+        return await self._services.arun(
+            forget_user(self._services, self._services.owner(), agent_id=agent_id, dry_run=dry_run)
+        )
 
     def forget_expired(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         thread_id: str | None = None,
         retention: Retention | None = None,
@@ -982,7 +708,6 @@ class SupabaseMemory(Constructors):
         Call it from a scheduled task.
 
         Args:
-            user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
             agent_id: Only those with this agent; `None` means all.
             thread_id: Only this thread; `None` means all.
             retention: What is kept; the memory's by default. Without any, only expired chunks go.
@@ -991,13 +716,13 @@ class SupabaseMemory(Constructors):
         Returns:
             What went: the conversations that lost messages, how many messages, summaries and chunks.
         """
-        return self.run(
+        return self._services.run(
             forget_expired(
-                self,
-                self.scope_text(user_id),
+                self._services,
+                self._services.scope_text(),
                 agent_id=agent_id,
                 thread_id=thread_id,
-                retention=retention or self.settings.retention,
+                retention=retention or self._services.settings.retention,
                 dry_run=dry_run,
             )
         )
@@ -1005,20 +730,19 @@ class SupabaseMemory(Constructors):
     async def aforget_expired(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         thread_id: str | None = None,
         retention: Retention | None = None,
         dry_run: bool = False,
     ) -> Receipt:
         """The async twin of `forget_expired`."""
-        return await self.arun(
+        return await self._services.arun(
             forget_expired(
-                self,
-                self.scope_text(user_id),
+                self._services,
+                self._services.scope_text(),
                 agent_id=agent_id,
                 thread_id=thread_id,
-                retention=retention or self.settings.retention,
+                retention=retention or self._services.settings.retention,
                 dry_run=dry_run,
             )
         )
@@ -1032,11 +756,11 @@ class SupabaseMemory(Constructors):
         Raises:
             SupabaseMemoryError: The database still refuses; everything is kept.
         """
-        return self.run(flush(self))
+        return self._services.run(flush(self._services))
 
     async def aflush(self) -> int:
         """The async twin of `flush`."""
-        return await self.arun(flush(self))
+        return await self._services.arun(flush(self._services))
 
     def doctor(self) -> list[Finding]:
         """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
@@ -1053,23 +777,23 @@ class SupabaseMemory(Constructors):
             broken = [finding for finding in memory.doctor() if finding.state == "red"]
             ```
         """
-        return self.run(doctor(self))
+        return self._services.run(doctor(self._services))
 
     async def adoctor(self) -> list[Finding]:
         """The async twin of `doctor`."""
-        return await self.arun(doctor(self))
+        return await self._services.arun(doctor(self._services))
 
     @property
     def privacy(self) -> Privacy:
         """What people decide about all of a user's conversations, and what that changed: `memory.privacy`."""
-        return Privacy(self)
+        return Privacy(self._services)
 
     @property
     def work(self) -> Work:
         """What is due, running, waiting and dead: `memory.work`."""
-        return Work(self)
+        return Work(self._services)
 
     @property
     def rollout(self) -> Rollouts:
         """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`."""
-        return Rollouts(self)
+        return Rollouts(self._services)

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from langchain_core.messages import BaseMessage
-
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.language.messages.codec import MessagesLike
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import AppendResult, ConversationKey, Receipt
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def append(
     services: Services,
     key: ConversationKey,
-    messages: Iterable[BaseMessage],
+    messages: MessagesLike,
     *,
     metadata: Mapping[str, object] | None = None,
     created_at: datetime | Sequence[datetime | None] | None = None,
@@ -42,9 +41,10 @@ def append(
     Args:
         services: The memory.
         key: The conversation.
-        messages: LangChain messages. Those without an id get one, on the object itself, so that a retry is a
-            retry. Of several with one id the last is stored, at the place of the first. A message that is there
-            already with other content is replaced.
+        messages: What LangChain takes for messages: a list of messages, texts (the user's), pairs such as
+            `("assistant", "Hello")` or dictionaries with `role` and `content`; or one of them. A message without
+            an id gets one, on the object itself, so that a retry is a retry. Of several with one id the last is
+            stored, at the place of the first. A message that is stored already with other content is replaced.
         metadata: What to store beside each of them: a JSON object.
         created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
             by default.
@@ -64,7 +64,7 @@ def append(
         ConfigurationError: A rule of the redactor failed; nothing was stored.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    checked = codec.check_messages(messages)
+    checked = codec.as_messages(messages)
     codec.separate_ids(checked)
     return (
         yield from conversations.append(

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory import fork
-from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.errors import OutboxError
 
 if TYPE_CHECKING:
@@ -28,13 +27,9 @@ class Outbox:
     Args:
         limit: The most messages kept, over all conversations.
         needs_owner: Whether only what names its owner is kept, as another user may be signed in when it is stored.
-
-    Raises:
-        ConfigurationError: `limit` is negative.
     """
 
     def __init__(self, limit: int, *, needs_owner: bool = False) -> None:
-        number("outbox_limit", limit, above=False, integer=True, optional=False, example=1000)
         self.limit = limit
         self.needs_owner = needs_owner
         fork.run_in_each_process(self._begin)

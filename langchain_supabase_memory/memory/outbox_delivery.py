@@ -100,7 +100,7 @@ def flush_and_append(
                 retention=retention or memory.settings.retention,
                 redactor=memory.redactor,
                 branch=branch,
-                manifest=sampled_manifest(memory.settings.manifests, key, manifest, said),
+                manifest=sampled_manifest(memory.config.manifests, key, manifest, said),
             )
         except TooLargeError:
             if len(batch) < 2:

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 class Privacy(MemoryHandle):
     """What people decide about all of a user's conversations, and what that changed: `memory.privacy`."""
 
-    def opt_out(
-        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
-    ) -> bool:
+    def opt_out(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
 
         Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
@@ -42,7 +40,6 @@ class Privacy(MemoryHandle):
         sentences that mention the topic are taken out, and what says it in other words is left to the writer.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             topic: The topic, up to 200 characters; `None` for a conversation itself.
             actor: Who says so; it is noted with the time.
@@ -53,17 +50,13 @@ class Privacy(MemoryHandle):
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
-        return self._memory.run(opt_out(self._memory.scope(user_id, agent_id), topic, actor=actor))
+        return self._services.run(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
-    async def aopt_out(
-        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
-    ) -> bool:
+    async def aopt_out(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_out`."""
-        return await self._memory.arun(opt_out(self._memory.scope(user_id, agent_id), topic, actor=actor))
+        return await self._services.arun(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
-    def opt_in(
-        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
-    ) -> bool:
+    def opt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """Remember again what `opt_out` with the same arguments had named.
 
         Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
@@ -72,7 +65,6 @@ class Privacy(MemoryHandle):
         and summaries and boards stay as they are until they are regenerated.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             topic: The topic; `None` for a conversation itself.
             actor: Who says so; it is noted with the time.
@@ -80,58 +72,43 @@ class Privacy(MemoryHandle):
         Returns:
             Whether it had not been remembered.
         """
-        return self._memory.run(opt_in(self._memory.scope(user_id, agent_id), topic, actor=actor))
+        return self._services.run(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
-    async def aopt_in(
-        self, topic: str | None = None, *, user_id: str | None = None, agent_id: str | None = None, actor: str
-    ) -> bool:
+    async def aopt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_in`."""
-        return await self._memory.arun(opt_in(self._memory.scope(user_id, agent_id), topic, actor=actor))
+        return await self._services.arun(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
-    def opt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+    def opt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
         """What is not to be remembered, with who said so and when, the oldest first.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
         """
-        return self._memory.run(opt_outs(self._memory.scope(user_id, agent_id)))
+        return self._services.run(opt_outs(self._services.scope(agent_id=agent_id)))
 
-    async def aopt_outs(self, *, user_id: str | None = None, agent_id: str | None = None) -> list[OptOut]:
+    async def aopt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
         """The async twin of `opt_outs`."""
-        return await self._memory.arun(opt_outs(self._memory.scope(user_id, agent_id)))
+        return await self._services.arun(opt_outs(self._services.scope(agent_id=agent_id)))
 
-    def changes(
-        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
-    ) -> list[ControlChange]:
+    def changes(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
         """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
 
         Args:
-            user_id: The owner; the memory's by default. Nobody else's conversations are ever looked at.
             agent_id: Only with this agent; by default with all.
             limit: The most, up to 500.
         """
-        return self._memory.run(changes(self._memory.scope(user_id, agent_id), limit=limit))
+        return self._services.run(changes(self._services.scope(agent_id=agent_id), limit=limit))
 
-    async def achanges(
-        self, *, user_id: str | None = None, agent_id: str | None = None, limit: int = 100
-    ) -> list[ControlChange]:
+    async def achanges(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
-        return await self._memory.arun(changes(self._memory.scope(user_id, agent_id), limit=limit))
+        return await self._services.arun(changes(self._services.scope(agent_id=agent_id), limit=limit))
 
     def rate(
-        self,
-        chunk: Chunk | str,
-        *,
-        user_id: str | None = None,
-        actor: str,
-        useful: bool | None = None,
-        importance: float | None = None,
+        self, chunk: Chunk | str, *, actor: str, useful: bool | None = None, importance: float | None = None
     ) -> float:
         """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
 
         Args:
-            user_id: The owner; the memory's by default.
             chunk: The chunk, as it was recalled, or its id.
             actor: Who says so; it is noted with the time.
             useful: Whether it was of use: an importance of 0.9 or 0.1.
@@ -144,20 +121,14 @@ class Privacy(MemoryHandle):
             InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
             NotFoundError: There is no such chunk.
         """
-        return self._memory.run(
-            rate(self._memory.owner(user_id), chunk, actor=actor, useful=useful, importance=importance)
+        return self._services.run(
+            rate(self._services.owner(), chunk, actor=actor, useful=useful, importance=importance)
         )
 
     async def arate(
-        self,
-        chunk: Chunk | str,
-        *,
-        user_id: str | None = None,
-        actor: str,
-        useful: bool | None = None,
-        importance: float | None = None,
+        self, chunk: Chunk | str, *, actor: str, useful: bool | None = None, importance: float | None = None
     ) -> float:
         """The async twin of `rate`."""
-        return await self._memory.arun(
-            rate(self._memory.owner(user_id), chunk, actor=actor, useful=useful, importance=importance)
+        return await self._services.arun(
+            rate(self._services.owner(), chunk, actor=actor, useful=useful, importance=importance)
         )

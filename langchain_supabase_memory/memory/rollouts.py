@@ -39,31 +39,30 @@ class Rollouts(MemoryHandle):
             InvalidInputError: The stage or the share is none, or nobody is named.
             PermissionDeniedError: Only servers may.
         """
-        return self._memory.run(set_stage(self._memory.agent(agent_id), stage, actor=actor, share=share, rest=rest))
+        return self._services.run(set_stage(self._services.agent(agent_id), stage, actor=actor, share=share, rest=rest))
 
     async def aset(
         self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """The async twin of `set`."""
-        return await self._memory.arun(
-            set_stage(self._memory.agent(agent_id), stage, actor=actor, share=share, rest=rest)
+        return await self._services.arun(
+            set_stage(self._services.agent(agent_id), stage, actor=actor, share=share, rest=rest)
         )
 
-    def stage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
+    def stage(self, *, agent_id: str | None = None) -> Stage | None:
         """What the database says of an agent now, uncached.
 
         Args:
             agent_id: The agent; the memory's by default.
-            user_id: Whose stage; by default the memory's user, or the token's, or the stage of the share.
 
         Returns:
             The stage; `None` if nobody has decided.
         """
-        return self._memory.run(stage(self._memory.agent(agent_id), self._memory.scope_text(user_id)))
+        return self._services.run(stage(self._services.agent(agent_id), self._services.scope_text()))
 
-    async def astage(self, *, agent_id: str | None = None, user_id: str | None = None) -> Stage | None:
+    async def astage(self, *, agent_id: str | None = None) -> Stage | None:
         """The async twin of `stage`."""
-        return await self._memory.arun(stage(self._memory.agent(agent_id), self._memory.scope_text(user_id)))
+        return await self._services.arun(stage(self._services.agent(agent_id), self._services.scope_text()))
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """Who set the stage of an agent to what, and when: the newest decisions, in order.
@@ -75,48 +74,38 @@ class Rollouts(MemoryHandle):
         Raises:
             PermissionDeniedError: Only servers may.
         """
-        return self._memory.run(history(self._memory.agent(agent_id), last=last))
+        return self._services.run(history(self._services.agent(agent_id), last=last))
 
     async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """The async twin of `history`."""
-        return await self._memory.arun(history(self._memory.agent(agent_id), last=last))
+        return await self._services.arun(history(self._services.agent(agent_id), last=last))
 
-    def comparisons(
-        self, thread_id: str, *, user_id: str | None = None, agent_id: str | None = None, last: int = 100
-    ) -> list[Comparison]:
+    def comparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
         """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
 
         Args:
             thread_id: The conversation's thread.
-            user_id: The owner; the memory's by default.
             agent_id: The agent; the memory's by default.
             last: How many.
         """
-        return self._memory.run(comparisons(self._memory.key(thread_id, user_id, agent_id), last=last))
+        return self._services.run(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
-    async def acomparisons(
-        self, thread_id: str, *, user_id: str | None = None, agent_id: str | None = None, last: int = 100
-    ) -> list[Comparison]:
+    async def acomparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
         """The async twin of `comparisons`."""
-        return await self._memory.arun(comparisons(self._memory.key(thread_id, user_id, agent_id), last=last))
+        return await self._services.arun(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
-    def report(
-        self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
-    ) -> RolloutReport:
+    def report(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
         """What the comparisons come to, by stage.
 
         Args:
-            user_id: Only this user's; `None` means everybody's that the caller may see.
             agent_id: Only this agent's; `None` means all agents'.
             since: Only those made since, with a time zone.
 
         Raises:
             InvalidInputError: The time is naive.
         """
-        return self._memory.run(report(user_id=user_id, agent_id=agent_id, since=since))
+        return self._services.run(report(user_id=self._services.scope_text(), agent_id=agent_id, since=since))
 
-    async def areport(
-        self, *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
-    ) -> RolloutReport:
+    async def areport(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
         """The async twin of `report`."""
-        return await self._memory.arun(report(user_id=user_id, agent_id=agent_id, since=since))
+        return await self._services.arun(report(user_id=self._services.scope_text(), agent_id=agent_id, since=since))

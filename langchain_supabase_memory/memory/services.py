@@ -1,9 +1,10 @@
-"""What every part of a memory shares: its door, its defaults, and the drivers of its flows."""
+"""What every part of a memory shares: its transport, its settings, its models, and the drivers of its flows."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory import effects
@@ -14,70 +15,35 @@ from langchain_supabase_memory.adapters import summarizer as writers
 from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
-from langchain_supabase_memory.checks import choice, wrong_type
 from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.memory.health import HealthTracker
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
 from langchain_supabase_memory.operations.branch import StateRecords
-from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.recall.search import RecallCapabilities
-from langchain_supabase_memory.settings import (
-    DEFAULT_BOARD,
-    DEFAULT_BREAKER,
-    DEFAULT_BUDGET,
-    DEFAULT_CHUNKS,
-    DEFAULT_MANIFESTS,
-    DEFAULT_POLICY,
-    BoardPolicy,
-    BreakerPolicy,
-    ChunkPolicy,
-    ContextBudget,
-    ManifestPolicy,
-    Retention,
-    SummaryPolicy,
-    check_settings,
-)
+from langchain_supabase_memory.settings import ChunkPolicy, SummaryPolicy, check_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
-from langchain_supabase_memory.values import (
-    RECALL_SCOPES,
-    ConversationKey,
-    Health,
-    RecallScope,
-    Scope,
-    check_id,
-)
+from langchain_supabase_memory.values import ConversationKey, Health, Scope, as_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
-    from datetime import tzinfo
-    from types import TracebackType
     from typing import Self
-
-    from langchain_core.embeddings import Embeddings
+    from uuid import UUID
 
     from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-    from langchain_supabase_memory.adapters.query_expander import Expander, ExpandModel
-    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
-    from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
-    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.adapters.query_expander import ExpandModel
+    from langchain_supabase_memory.adapters.reranker import RerankModel
+    from langchain_supabase_memory.adapters.summarizer import SummaryModel
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.effects import Flow, Observer, Step
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
-    from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
+    from langchain_supabase_memory.memory.config import Settings
 
 T = TypeVar("T")
-
-QUOTES: Final = ExtractiveSummarizer()
-"""What writes summaries where nobody names a model."""
-
-OUTBOX_LIMIT: Final = 1000
-"""The most messages of failed writes kept for a retry, over all conversations of a memory."""
 
 
 class DefaultUser(str):
@@ -103,120 +69,107 @@ def same_user(memory_user: str | None, user_id: str) -> None:
     if memory_user is not None and user_id != memory_user:
         raise InvalidInputError(
             "The memory was made for one user, and the call or the run names another.",
-            hint="Leave user_id out of the call, the run's context and its configurable. To serve several users, make "
-            "the memory without user_id, or use memory.as_user(token) for each request.",
+            hint="Leave user_id out of the run's context and its configurable. To serve several users, make the memory "
+            "without user_id, then memory.for_user(user_id) or memory.for_token(token) for each request.",
         )
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a memory does where a call does not say otherwise. They are the keywords of every way to make a memory.
+class Lifetime:
+    """Whether a memory is open: the last `with` that is left closes it."""
 
-    Attributes:
-        outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
-        model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
-            name, such as `"openai:gpt-5.5"`. By default quotes are selected, by `ExtractiveSummarizer`. With `None`
-            nothing is summarized, and a pack says what it leaves out.
-        embeddings: What finds by meaning: any LangChain embedder, or its name, such as
-            `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with settings of its own. Without one, or where it
-            fails, what was said is found by its words.
-        reranker: A second stage of recall, which puts the best of the first into a better order: any LangChain document
-            compressor, or a function of the question and the documents; or a `RerankModel` with settings of its own.
-            None by default. Where it fails or takes too long, the first stage's order stands.
-        expand: What makes further questions of one that is looked for: a chat model or its name, or a function; or an
-            `ExpandModel` with settings of its own. None by default. Where it fails, the question goes alone.
-        budget: The budget of a context pack where a call gives none.
-        policy: When and how older messages are summarized, where a call does not say.
-        board_policy: When and how boards are revised.
-        chunking: How what was said becomes chunks that can be recalled.
-        recall: From where a pack recalls what has left it: by default from its conversation; `"agent"`: from all of
-            the user's with the same agent; `"user"`: from all of the user's; `None`: nothing is recalled.
-        time_zone: That of the user, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. Days begin
-            in it ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages to a board's model
-            are dated in it. A run (`time_zone` of its context or configuration) or a call may say another.
-        retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-        manifests: Of which packs it is kept what stood in them, in numbers, and for how long: of every one, for 30
-            days. `ManifestPolicy(share=0)` keeps none.
-        breaker: When calls to a database that is away are no longer tried.
-        metrics: Where to count what is done; nowhere by default.
-        redact: What takes secrets and personal data out before it is stored: out of every message, what a person
-            writes on a board or as a summary, and the values of a `SupabaseStore` of this memory. Rules, such as
-            `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is taken out by default. It is about what is stored
-            and made from it: your message objects stay as they are, so a pack shows the turn under way, and a graph's
-            own state, in the user's own words. What waits in the outbox is in this process alone, and is redacted when
-            it is delivered. If a rule fails, nothing is stored: `append` raises, and histories, middleware and nodes
-            keep the messages in the outbox, as when the database is away.
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._entered: list[None] = []  # one for each `with` that is under way; lists change atomically
 
-    Raises:
-        ConfigurationError: An argument is of another type than it must be.
-    """
+    def enter(self) -> None:
+        """Open it."""
+        self._entered.append(None)
+        self.is_closed = False
 
-    outbox_limit: int = OUTBOX_LIMIT
-    model: Summarizer | SummaryModel | None = QUOTES
-    embeddings: Embeddings | EmbeddingModel | str | None = None
-    reranker: Reranker | RerankModel | None = None
-    expand: Expander | ExpandModel | None = None
-    budget: ContextBudget = DEFAULT_BUDGET
-    policy: SummaryPolicy = DEFAULT_POLICY
-    board_policy: BoardPolicy = DEFAULT_BOARD
-    chunking: ChunkPolicy = DEFAULT_CHUNKS
-    recall: RecallScope | None = "conversation"
-    time_zone: str | tzinfo | None = None
-    retention: Retention | None = None
-    manifests: ManifestPolicy = DEFAULT_MANIFESTS
-    breaker: BreakerPolicy = DEFAULT_BREAKER
-    metrics: Metrics | None = None
-    redact: Redactor | Iterable[RedactionRule] | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(
-            False,
-            budget=self.budget,
-            policy=self.policy,
-            board_policy=self.board_policy,
-            chunking=self.chunking,
-            manifests=self.manifests,
-            breaker=self.breaker,
-        )
-        check_settings(retention=self.retention)
-        choice("recall", self.recall, RECALL_SCOPES, optional=True, more="None")
-        known_zone(self.time_zone)
-        if self.metrics is not None and not isinstance(self.metrics, NoMetrics):
-            raise wrong_type("metrics", "a Metrics", self.metrics, "Pass metrics=Metrics().")
-
-    def keywords(self) -> dict[str, Any]:
-        """Them as the keywords by which a memory is made."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def leave(self) -> None:
+        """Close it for the last of those that entered it; the others close their own connections only."""
+        self._entered.pop()
+        self.is_closed = self.is_closed or not self._entered
 
 
 class Services(Unpicklable):
-    """A transport with the defaults of a memory: it names conversations and drives flows.
+    """What every part of a memory works with: its transport, its settings and its models.
 
     Arguments as for `SupabaseMemory`.
     """
 
-    def __init__(self, transport: Transport, *, user_id: str | None, agent_id: str, settings: Settings) -> None:
-        if user_id is not None:
-            check_id("user_id", user_id)
-        check_id("agent_id", agent_id)
+    def __init__(self, transport: Transport, *, user_id: str | UUID | None, agent_id: str, settings: Settings) -> None:
+        user_id = None if user_id is None else as_id("user_id", user_id)
+        agent_id = as_id("agent_id", agent_id)
         if not isinstance(transport, BreakingTransport):
-            transport = BreakingTransport(transport, Breaker(settings.breaker))
+            transport = BreakingTransport(transport, Breaker(settings.config.breaker))
         self.transport: Transport = transport
         self.user_id = user_id
         self.agent_id = agent_id
         self.settings = settings
-        self.outbox = Outbox(settings.outbox_limit, needs_owner=self.transport.user_varies)
-        self.records = StateRecords(needs_owner=self.transport.user_varies)
-        self.packs = PendingManifests(needs_owner=self.transport.user_varies)
+        self.config = settings.config
+        self._begin()
         self.causes = HealthTracker(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = writers.summarizer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
-        self.reranker: RerankModel | None = rerankers.reranker(settings.reranker)
-        self.expander: ExpandModel | None = expanders.expander(settings.expand)
-        self.metrics: NoMetrics = settings.metrics or NO_METRICS
-        self.redactor: Redactor | None = redactor(settings.redact)
-        self._is_closed = False
-        self._entered: list[None] = []  # one for each `with` that is under way; lists change atomically
+        self.reranker: RerankModel | None = rerankers.reranker(settings.config.reranker)
+        self.expander: ExpandModel | None = expanders.expander(settings.config.expander)
+        self.metrics: NoMetrics = settings.config.metrics or NO_METRICS
+        self.redactor: Redactor | None = redactor(settings.redactor)
+
+    def _begin(self) -> None:
+        """Begin what one identity's process holds: nothing of it is another's."""
+        needs_owner = self.transport.user_varies
+        self.outbox = Outbox(self.config.outbox_limit, needs_owner=needs_owner)
+        self.records = StateRecords(needs_owner=needs_owner)
+        self.packs = PendingManifests(needs_owner=needs_owner)
+        self.lifetime = Lifetime()
+
+    def for_user(self, user_id: str | UUID) -> Self:
+        """The same for one user: it shares all that this one holds.
+
+        Args:
+            user_id: The user.
+
+        Raises:
+            InvalidInputError: The id is not a usable string, or these are another user's.
+        """
+        twin = copy(self)
+        twin.user_id = self.scope_text(user_id)
+        return twin
+
+    def for_identity(self, identity: Any) -> Self:
+        """The same models over the same connections, for the bearer of a token; nothing that waits is shared.
+
+        Args:
+            identity: The token or the claims, as the transport takes them.
+
+        Raises:
+            AuthenticationError: Nobody is signed in.
+        """
+        twin = copy(self)
+        twin.transport = self.transport.for_token(identity)
+        twin.user_id = None
+        twin.causes = self.causes.for_user()
+        twin._begin()
+        return twin
+
+    def read_only(self, *, by_words: bool = False) -> Self:
+        """The same, which summarizes and indexes nothing before an answer, and counts nothing.
+
+        Args:
+            by_words: Whether it searches without the embedder.
+        """
+        twin = copy(self)
+        twin.config = replace(
+            self.config,
+            policy=replace(self.config.policy, mode="background"),
+            chunking=replace(self.config.chunking, mode="background"),
+        )
+        twin.metrics = NO_METRICS
+        if by_words:
+            twin.embeddings = None
+        return twin
 
     @property
     def embedder_name(self) -> str | None:
@@ -234,15 +187,19 @@ class Services(Unpicklable):
         """What summaries are noted to be written by; `None` without a writer."""
         return None if self.model is None else self.model.name
 
-    def key(self, thread_id: str, user_id: str | None = None, agent_id: str | None = None) -> ConversationKey:
+    def key(
+        self, thread_id: str | UUID, user_id: str | UUID | None = None, agent_id: str | None = None
+    ) -> ConversationKey:
         """The conversation that these ids and this memory's defaults name.
 
         Raises:
             InvalidInputError: An id is not a usable string, or nobody is named as the owner.
         """
-        return ConversationKey(thread_id, self.owner(user_id), self.agent_id if agent_id is None else agent_id)
+        return ConversationKey(
+            as_id("thread_id", thread_id), self.owner(user_id), self.agent_id if agent_id is None else agent_id
+        )
 
-    def owner(self, user_id: str | None = None) -> str | None:
+    def owner(self, user_id: str | UUID | None = None) -> str | None:
         """Whose something is: the user's who is named, or the memory's; `None` means the access token's.
 
         Raises:
@@ -252,11 +209,12 @@ class Services(Unpicklable):
         if owner is None and not self.transport.acts_as_user:
             raise InvalidInputError(
                 "No user is named.",
-                hint="Pass user_id (to the call or to the memory), or the signed-in user's access token.",
+                hint="Use memory.for_user(user_id), or memory.for_token(token) for a signed-in user. A run may name "
+                'its user by {"configurable": {"user_id": "..."}}.',
             )
         return owner
 
-    def scope_text(self, user_id: str | None) -> str | None:
+    def scope_text(self, user_id: str | UUID | None = None) -> str | None:
         """Whose conversations a verb over several is about: the user's who is named, or the memory's; `None` for all.
 
         Raises:
@@ -265,10 +223,10 @@ class Services(Unpicklable):
         """
         if user_id is None:
             return None if self.user_id is None else str(self.user_id)
-        check_id("user_id", user_id)
+        named = as_id("user_id", user_id)
         if not isinstance(self.user_id, DefaultUser):
-            same_user(self.user_id, user_id)
-        return str(user_id)
+            same_user(self.user_id, named)
+        return str(named)
 
     @property
     def made_for(self) -> str | None:
@@ -283,9 +241,7 @@ class Services(Unpicklable):
         Raises:
             InvalidInputError: An id is not a usable string, or nobody is named as the owner.
         """
-        if agent_id is not None:
-            check_id("agent_id", agent_id)
-        return Scope(self.owner(user_id), agent_id)
+        return Scope(self.owner(user_id), None if agent_id is None else as_id("agent_id", agent_id))
 
     def agent(self, agent_id: str | None) -> str:
         """The agent that is named, or the memory's.
@@ -293,14 +249,12 @@ class Services(Unpicklable):
         Raises:
             InvalidInputError: The id is not a usable string.
         """
-        chosen = self.agent_id if agent_id is None else agent_id
-        check_id("agent_id", chosen)
-        return chosen
+        return as_id("agent_id", self.agent_id if agent_id is None else agent_id)
 
     def chunking(self, chunking: ChunkPolicy | None = None) -> ChunkPolicy:
         """A policy of chunks, or the memory's."""
         check_settings(chunking=chunking)
-        return chunking or self.settings.chunking
+        return chunking or self.config.chunking
 
     def require_embedder(self) -> str:
         """The embedder's name.
@@ -315,8 +269,8 @@ class Services(Unpicklable):
         check_settings(policy=policy)
         budget = self.settings.budget
         # Beside what is recalled a pack has less room for what stays verbatim.
-        budget = budget if self.settings.recall is None else budget.without_recalled
-        return (policy or self.settings.policy).for_budget(budget)
+        budget = budget if self.config.recall is None else budget.without_recalled
+        return (policy or self.config.policy).for_budget(budget)
 
     def health(self) -> Health:
         """How the memory stands, without asking anybody: whether calls pass, what waits, and what fails and why."""
@@ -371,57 +325,8 @@ class Services(Unpicklable):
         return self.reranker if isinstance(step, Rerank) else self.expander
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self.lifetime.is_closed:
             raise ConfigurationError(
                 "The memory is closed.",
                 hint="Close it when nothing uses it any more, or enter it again: with memory: …",
             )
-
-    def close(self) -> None:
-        """Close the connections of the sync methods; clients that you passed stay open.
-
-        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `with`.
-        """
-        self._is_closed = True
-        self.transport.close()
-
-    async def aclose(self) -> None:
-        """Close the connections of this event loop and of the sync methods; clients that you passed stay open.
-
-        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `async with`.
-        """
-        self._is_closed = True
-        await self.transport.aclose()
-
-    def __enter__(self) -> Self:
-        self._enter()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
-        self.transport.close()
-
-    async def __aenter__(self) -> Self:
-        self._enter()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
-        await self.transport.aclose()
-
-    def _enter(self) -> None:
-        self._entered.append(None)
-        self._is_closed = False
-
-    def _leave(self) -> None:
-        """The last of those that entered it closes it; the others close their own connections alone."""
-        self._entered.pop()
-        self._is_closed = self._is_closed or not self._entered
-
-    def __repr__(self) -> str:
-        """The door and the defaults, without keys."""
-        return f"SupabaseMemory({self.transport!r}, user_id={self.user_id!r}, agent_id={self.agent_id!r})"

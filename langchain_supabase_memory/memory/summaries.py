@@ -65,10 +65,10 @@ def complete_summary(
         ConfigurationError: There is no model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    settings = services.settings
+    config = services.config
     summarizer = yield from _summarizer(services, model)
     name = summarizer.name
-    revised = revise_board(key, settings.board_policy, summarizer=name, time_zone=settings.time_zone)
+    revised = revise_board(key, config.board_policy, summarizer=name, time_zone=config.time_zone)
     yield from summarizers.asking(revised, summarizer)
     made = complete.complete_summary(
         key, services.summary_policy(policy), summarizer=name, embedder=services.embedder_name

@@ -31,12 +31,12 @@ class SupersededMessages(ConversationHandle):
         Raises:
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(read_superseded(self._key, retention=retention or self._memory.settings.retention))
+        return self._services.run(read_superseded(self._key, retention=retention or self._services.settings.retention))
 
     async def alist(self, *, retention: Retention | None = None) -> builtins.list[StoredMessage]:
         """The async twin of `list`."""
-        return await self._memory.arun(
-            read_superseded(self._key, retention=retention or self._memory.settings.retention)
+        return await self._services.arun(
+            read_superseded(self._key, retention=retention or self._services.settings.retention)
         )
 
     def reinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:
@@ -53,8 +53,8 @@ class SupersededMessages(ConversationHandle):
         Raises:
             InvalidInputError: `message_ids` is no list.
         """
-        return self._memory.run(reinstate(self._key, message_ids))
+        return self._services.run(reinstate(self._key, message_ids))
 
     async def areinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:
         """The async twin of `reinstate`."""
-        return await self._memory.arun(reinstate(self._key, message_ids))
+        return await self._services.arun(reinstate(self._key, message_ids))

@@ -28,7 +28,6 @@ class Work(MemoryHandle):
     def status(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         thread_id: str | None = None,
         state: WorkState | None = None,
@@ -39,7 +38,6 @@ class Work(MemoryHandle):
         """What is due, running, waiting and dead, and how far each conversation is covered.
 
         Args:
-            user_id: Only this user's; the memory's by default.
             agent_id: Only this agent's.
             thread_id: Only those of this thread.
             state: Only those in this state.
@@ -51,9 +49,9 @@ class Work(MemoryHandle):
             Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
             logged.
         """
-        return self._memory.run(
+        return self._services.run(
             status(
-                self._memory.scope_text(user_id),
+                self._services.scope_text(),
                 agent_id=agent_id,
                 thread_id=thread_id,
                 state=state,
@@ -66,7 +64,6 @@ class Work(MemoryHandle):
     async def astatus(
         self,
         *,
-        user_id: str | None = None,
         agent_id: str | None = None,
         thread_id: str | None = None,
         state: WorkState | None = None,
@@ -75,9 +72,9 @@ class Work(MemoryHandle):
         after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             status(
-                self._memory.scope_text(user_id),
+                self._services.scope_text(),
                 agent_id=agent_id,
                 thread_id=thread_id,
                 state=state,
@@ -89,39 +86,35 @@ class Work(MemoryHandle):
 
     def queue(self) -> Queue:
         """The work of all conversations, in numbers; it needs a server's rights."""
-        return self._memory.run(queue())
+        return self._services.run(queue())
 
     async def aqueue(self) -> Queue:
         """The async twin of `queue`."""
-        return await self._memory.arun(queue())
+        return await self._services.arun(queue())
 
-    def retry(self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None) -> int:
+    def retry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """Try again what workers have given up; it needs a server's rights.
 
         Args:
-            user_id: Only this user's; the memory's by default.
             agent_id: Only this agent's.
             thread_id: Only those of this thread.
 
         Returns:
             How many conversations.
         """
-        return self._memory.run(retry(self._memory.scope_text(user_id), agent_id=agent_id, thread_id=thread_id))
+        return self._services.run(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
 
-    async def aretry(
-        self, *, user_id: str | None = None, agent_id: str | None = None, thread_id: str | None = None
-    ) -> int:
+    async def aretry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """The async twin of `retry`."""
-        return await self._memory.arun(retry(self._memory.scope_text(user_id), agent_id=agent_id, thread_id=thread_id))
+        return await self._services.arun(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
 
-    def unreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+    def unreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The messages that cannot be read and are set aside: each is left out of packs, and stays.
 
         A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown,
         summarized and indexed like any other.
 
         Args:
-            user_id: Only this user's; the memory's by default.
             limit: The most to return; `None` means all.
 
         Returns:
@@ -130,14 +123,14 @@ class Work(MemoryHandle):
         Raises:
             InvalidInputError: `limit` is negative.
         """
-        return self._memory.run(unreadable(self._memory.scope_text(user_id), limit=limit))
+        return self._services.run(unreadable(self._services.scope_text(), limit=limit))
 
-    async def aunreadable(self, *, user_id: str | None = None, limit: int | None = None) -> list[UnreadableMessage]:
+    async def aunreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
-        return await self._memory.arun(unreadable(self._memory.scope_text(user_id), limit=limit))
+        return await self._services.arun(unreadable(self._services.scope_text(), limit=limit))
 
     def summarize_due(
-        self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
         """Summarize every conversation of which more is not yet summarized than the policy allows.
 
@@ -145,7 +138,6 @@ class Work(MemoryHandle):
         once: one of them wins each segment, the others change nothing.
 
         Args:
-            user_id: Only this user's conversations; the memory's by default.
             policy: When and how; the memory's by default.
             model: The model; the memory's by default.
 
@@ -156,47 +148,46 @@ class Work(MemoryHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._memory.run(
-            summarize_due(self._memory, self._memory.scope_text(user_id), policy=policy, model=model)
+        return self._services.run(
+            summarize_due(self._services, self._services.scope_text(), policy=policy, model=model)
         )
 
     async def asummarize_due(
-        self, *, user_id: str | None = None, policy: SummaryPolicy | None = None, model: Summarizer | None = None
+        self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarize_due`."""
-        return await self._memory.arun(
-            summarize_due(self._memory, self._memory.scope_text(user_id), policy=policy, model=model)
+        return await self._services.arun(
+            summarize_due(self._services, self._services.scope_text(), policy=policy, model=model)
         )
 
-    def index_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+    def index_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
 
         Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
         once: one of them wins each batch, the others change nothing.
 
         Args:
-            user_id: Only this user's conversations; the memory's by default.
             messages: How many messages do not matter yet.
 
         Returns:
             What was done for each conversation that was due.
         """
-        return self._memory.run(
+        return self._services.run(
             index_due(
-                self._memory.scope_text(user_id),
-                chunking=self._memory.chunking(),
+                self._services.scope_text(),
+                chunking=self._services.chunking(),
                 messages=messages,
-                embedder=self._memory.embedder_name,
+                embedder=self._services.embedder_name,
             )
         )
 
-    async def aindex_due(self, *, user_id: str | None = None, messages: int = 0) -> dict[ConversationKey, IndexResult]:
+    async def aindex_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
-        return await self._memory.arun(
+        return await self._services.arun(
             index_due(
-                self._memory.scope_text(user_id),
-                chunking=self._memory.chunking(),
+                self._services.scope_text(),
+                chunking=self._services.chunking(),
                 messages=messages,
-                embedder=self._memory.embedder_name,
+                embedder=self._services.embedder_name,
             )
         )

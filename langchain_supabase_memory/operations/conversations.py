@@ -98,7 +98,7 @@ def append(
     Raises:
         OtherConversationError: With `branch`, another one is stored than was thought; nothing was stored.
     """
-    listed = codec.check_messages(messages)
+    listed = codec.as_messages(messages)
     times = _times(created_at, len(listed))
     if idempotency_key is not None:
         check_id("idempotency_key", idempotency_key)

@@ -43,7 +43,6 @@ def export_conversations(
     target: str | os.PathLike[str] | BinaryIO,
     *,
     format: Format = "jsonl",  # noqa: A002
-    user_id: str | None = None,
     agent_id: str | None = None,
     thread_id: str | None = None,
     progress: Callable[[ExportReceipt], None] | None = None,
@@ -63,7 +62,6 @@ def export_conversations(
         memory: The memory.
         target: The file; for Markdown the folder. Or a binary file that is open for writing.
         format: `jsonl` or `markdown`.
-        user_id: Whose conversations; the memory's user by default.
         agent_id: Only those with this agent; by default with all.
         thread_id: Only this thread.
         progress: Told the receipt so far, after each page.
@@ -75,7 +73,7 @@ def export_conversations(
         InvalidInputError: Nobody is named as the owner, or the file cannot be written.
         SupabaseMemoryError: The database refused or could not be reached; no file is left.
     """
-    return require_memory(memory).run(_flow(memory, target, format, user_id, agent_id, thread_id, progress))
+    return require_memory(memory)._services.run(_flow(memory, target, format, agent_id, thread_id, progress))
 
 
 async def aexport_conversations(
@@ -83,30 +81,28 @@ async def aexport_conversations(
     target: str | os.PathLike[str] | BinaryIO,
     *,
     format: Format = "jsonl",  # noqa: A002
-    user_id: str | None = None,
     agent_id: str | None = None,
     thread_id: str | None = None,
     progress: Callable[[ExportReceipt], None] | None = None,
 ) -> ExportReceipt:
     """The async twin of `export_conversations`."""
-    return await require_memory(memory).arun(_flow(memory, target, format, user_id, agent_id, thread_id, progress))
+    return await require_memory(memory)._services.arun(_flow(memory, target, format, agent_id, thread_id, progress))
 
 
 def _flow(
     memory: SupabaseMemory,
     target: str | os.PathLike[str] | BinaryIO,
     format: Format,  # noqa: A002
-    user_id: str | None,
     agent_id: str | None,
     thread_id: str | None,
     progress: Callable[[ExportReceipt], None] | None,
 ) -> Flow[ExportReceipt]:
     choice("format", format, ("jsonl", "markdown"))
-    owner = memory.owner(user_id)
+    owner = memory._services.owner()
     only = {"p_user_id": owner, "p_agent_id": agent_id, "p_thread_id": thread_id}
     made: Sink = yield from offload(lambda: sink(target, format), INLINE_LIMIT)
     try:
-        exporting = _Exporter(made, retention_argument(memory.settings.retention), progress)
+        exporting = _Exporter(made, retention_argument(memory._services.settings.retention), progress)
         yield from exporting.all(only)
         yield from offload(made.finish, INLINE_LIMIT)
     finally:

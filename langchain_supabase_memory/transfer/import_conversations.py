@@ -19,7 +19,6 @@ def import_conversations(
     memory: SupabaseMemory,
     source: Source,
     *,
-    user_id: str | None = None,
     agent_id: str | None = None,
     owner: Callable[[ThreadStart], str] | None = None,
     dry_run: bool = False,
@@ -36,9 +35,8 @@ def import_conversations(
     Args:
         memory: The memory.
         source: What to import: one of `langchain_supabase_memory.transfer.sources`, or a generator of your own.
-        user_id: Whose the conversations are; the memory's user by default.
         agent_id: Their agent, where the source names none; the memory's by default.
-        owner: Whose a conversation is, for a source with conversations of several users; in place of `user_id`.
+        owner: Whose a conversation is, for a source with conversations of several users; in place of the memory's.
         dry_run: Only read the source, and say what would be stored.
         skip: Note what cannot be read in the receipt and go on; otherwise the first of it ends the import.
         progress: Told the receipt so far, after each call.
@@ -52,14 +50,13 @@ def import_conversations(
         MissingDependencyError: What reads the source is not installed.
         SupabaseMemoryError: The database refused or could not be reached; the same import goes on from there.
     """
-    return require_memory(memory).run(_flow(memory, source, user_id, agent_id, owner, dry_run, skip, progress))
+    return require_memory(memory)._services.run(_flow(memory, source, agent_id, owner, dry_run, skip, progress))
 
 
 async def aimport_conversations(
     memory: SupabaseMemory,
     source: Source,
     *,
-    user_id: str | None = None,
     agent_id: str | None = None,
     owner: Callable[[ThreadStart], str] | None = None,
     dry_run: bool = False,
@@ -67,20 +64,17 @@ async def aimport_conversations(
     progress: Callable[[ImportReceipt], None] | None = None,
 ) -> ImportReceipt:
     """The async twin of `import_conversations`."""
-    return await require_memory(memory).arun(_flow(memory, source, user_id, agent_id, owner, dry_run, skip, progress))
+    return await require_memory(memory)._services.arun(_flow(memory, source, agent_id, owner, dry_run, skip, progress))
 
 
 def _flow(
     memory: SupabaseMemory,
     source: Source,
-    user_id: str | None,
     agent_id: str | None,
     owner: Callable[[ThreadStart], str] | None,
     dry_run: bool,
     skip: bool,
     progress: Callable[[ImportReceipt], None] | None,
 ) -> Flow[ImportReceipt]:
-    made = Importer(
-        memory, user_id=user_id, agent_id=agent_id, owner=owner, dry_run=dry_run, skip=skip, progress=progress
-    )
+    made = Importer(memory._services, agent_id=agent_id, owner=owner, dry_run=dry_run, skip=skip, progress=progress)
     return made.flow(source)

@@ -97,9 +97,8 @@ class Importer:
 
     Args:
         memory: The memory.
-        user_id: Whose the conversations are.
         agent_id: Their agent, where the source knows none.
-        owner: Whose a conversation is, in place of `user_id`.
+        owner: Whose a conversation is, in place of the memory's.
         dry_run: Whether nothing is stored.
         skip: Whether what cannot be read is noted in the receipt, and does not end the import.
         progress: Told the receipt so far, after each call.
@@ -109,7 +108,6 @@ class Importer:
         self,
         memory: Services,
         *,
-        user_id: str | None,
         agent_id: str | None,
         owner: Callable[[ThreadStart], str] | None,
         dry_run: bool,
@@ -117,7 +115,6 @@ class Importer:
         progress: Callable[[ImportReceipt], None] | None,
     ) -> None:
         self._memory = memory
-        self._user_id = user_id
         self._agent_id = agent_id
         self._owner = owner
         self._skip = skip
@@ -131,7 +128,7 @@ class Importer:
     def flow(self, source: Source) -> Flow[ImportReceipt]:
         """Store what a source holds; arguments and errors as for `import_conversations`."""
         if self._owner is None:
-            self._memory.owner(self._user_id)  # before anything is read
+            self._memory.owner()  # before anything is read
         allowed = yield from call("memory_limits", {})
         self._items, self._bytes = min(MESSAGES, allowed["call_items"]), min(BYTES, allowed["call_bytes"] // 2)
         limits = BatchLimits(self._items, self._bytes, allowed["message_bytes"])
@@ -155,7 +152,7 @@ class Importer:
         """A conversation begins."""
         if thread is None:
             return
-        user_id = self._user_id if self._owner is None else self._owner(thread)
+        user_id = None if self._owner is None else self._owner(thread)
         try:
             key = self._memory.key(thread.thread_id, user_id, thread.agent_id or self._agent_id)
         except InvalidInputError as error:
@@ -179,7 +176,7 @@ class Importer:
             assert batch.error is not None
             raise self._with_progress(batch.error)
         if isinstance(other, ThreadOptOuts):
-            user_id = self._memory.owner(self._user_id)
+            user_id = self._memory.owner()
             yield from self._restore({"opt_outs": other.opt_outs}, other.place, {"p_user_id": user_id})
         elif isinstance(other, ThreadEdits):
             if self._open is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from langchain_supabase_memory.worker.cleanup import cleanup
 from langchain_supabase_memory.worker.policy import WorkerPolicy
 from langchain_supabase_memory.worker.worker import Worker, WorkerStats
 
-__all__ = ["Worker", "WorkerPolicy", "WorkerStats"]
+__all__ = ["Worker", "WorkerPolicy", "WorkerStats", "cleanup"]

@@ -52,7 +52,7 @@ async def cleanup(memory: SupabaseMemory, interval: timedelta, *, retention: Ret
             counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
             _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
         except Exception as error:
-            level = memory.causes.level("A clean-up failed", error, logging.ERROR, repeats=True)
+            level = memory._services.causes.level("A clean-up failed", error, logging.ERROR, repeats=True)
             reason = f": {error}" if isinstance(error, SupabaseMemoryError) else ""  # another's text may hold anything
             _logger.log(level, "A clean-up failed%s", reason, extra=error_fields(error))
         await asyncio.sleep(interval.total_seconds())

@@ -105,8 +105,8 @@ async def _index(memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ..
     flow = partial(
         indexing.index_messages,
         lease.key,
-        memory.settings.chunking,
-        embedder=memory.embedder_name,
+        memory._services.config.chunking,
+        embedder=memory._services.embedder_name,
         respect_backoff=False,
     )
     done.index = await _attempt(memory, lease, done, "index", flow, None)
@@ -124,7 +124,7 @@ async def _summarize(
             "summarize",
             lambda: summaries.summarize(
                 key,
-                memory.summary_policy(None),
+                memory._services.summary_policy(None),
                 summarizer=model.name,
                 respect_backoff=False,
                 if_due=not lease.requested,
@@ -132,23 +132,23 @@ async def _summarize(
             model,
         )
     if model is not None and "board" in duties:
-        policy, only_due = memory.settings.board_policy, not lease.requested
+        policy, only_due = memory._services.config.board_policy, not lease.requested
         done.board = await _attempt(
             memory,
             lease,
             done,
             "board",
             lambda: revise_board(
-                key, policy, summarizer=model.name, if_due=only_due, time_zone=memory.settings.time_zone
+                key, policy, summarizer=model.name, if_due=only_due, time_zone=memory._services.config.time_zone
             ),
             model,
         )
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
-    if scores and is_poor(min(scores), memory.settings.policy.min_quality):
+    if scores and is_poor(min(scores), memory._services.config.policy.min_quality):
         done.poor = min(scores)
     # A summary of an earlier try may have been left without its vector.
     is_new = done.summary is not None and (bool(done.summary.segments) or lease.attempts > 1)
-    if memory.embeddings is not None and "index" in duties and is_new:
+    if memory._services.embeddings is not None and "index" in duties and is_new:
         await _embed_summaries(memory, key, done)
 
 
@@ -164,7 +164,7 @@ async def _attempt(
     result: Any = None
     for _ in range(_TRIES):
         try:
-            result = await memory.arun(
+            result = await memory._services.arun(
                 asking(flow() if model is None else with_cached_answers(flow(), lease, model.name), model)
             )
         except Exception as error:
@@ -179,10 +179,10 @@ async def _attempt(
 
 
 async def _embed_summaries(memory: SupabaseMemory, key: ConversationKey, done: JobResult) -> None:
-    assert memory.embeddings is not None
+    assert memory._services.embeddings is not None
     scope = Scope(key.user_id, key.agent_id, key.thread_id)
     try:
-        await memory.arun(summary_recall.index_summaries(scope, embedder=memory.embeddings.name))
+        await memory._services.arun(summary_recall.index_summaries(scope, embedder=memory._services.embeddings.name))
     except Exception as error:
         _failed(memory, key, done, "index", error)
 
@@ -194,15 +194,15 @@ async def _promote(
     try:
         found = long_term(key.user_id)
         target: LongTerm = await found if inspect.isawaitable(found) else found
-        moved = await apromote(memory, target, thread_id=key.thread_id, user_id=key.user_id, agent_id=key.agent_id)
+        moved = await apromote(memory.for_user(key.user_id), target, thread_id=key.thread_id, agent_id=key.agent_id)
         done.promoted = len(moved.moved)
         # What was superseded, deleted or forgotten since it moved does not stay there.
-        await aforget_source(memory, target, user_id=key.user_id)
+        await aforget_source(memory.for_user(key.user_id), target)
     except Exception as error:  # whatever a long-term memory raises
         _failed(memory, key, done, "promote", error)
 
 
 def _failed(memory: SupabaseMemory, key: ConversationKey, done: JobResult, duty: JobKind, error: Exception) -> None:
     done.failed.setdefault(duty, type(error).__name__)
-    level = memory.causes.level(f"The duty {duty} failed", error, logging.WARNING, repeats=True)
+    level = memory._services.causes.level(f"The duty {duty} failed", error, logging.WARNING, repeats=True)
     _logger.log(level, "A duty failed", extra={**conversation_fields(key), **error_fields(error), "memory_duty": duty})

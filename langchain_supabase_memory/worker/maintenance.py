@@ -51,7 +51,7 @@ class ChoreSchedule:
     async def is_mine(self, name: str, seconds: float) -> bool:
         """Whether to do it now; then not again for so many seconds."""
         if self.memory.user_id is None:
-            return await self.memory.arun(work.takes_turn(name, seconds))
+            return await self.memory._services.arun(work.takes_turn(name, seconds))
         now = time.monotonic()
         if self._next.get(name, now) > now:
             return False
@@ -71,11 +71,11 @@ async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: Sum
         SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
     """
     memory = turns.memory
-    await memory.arun(work.takes_turn(HEARTBEAT, HEARTBEAT_SECONDS))
+    await memory._services.arun(work.takes_turn(HEARTBEAT, HEARTBEAT_SECONDS))
     await _chore(turns, "rederive", policy.reconcile_every, lambda: _reconcile(memory, policy, model))
     await _chore(turns, "expire", policy.sweep_every, lambda: _expire(memory))
-    if memory.embedder_name is not None and "index" in policy.duties:
-        name = memory.embedder_name
+    if memory._services.embedder_name is not None and "index" in policy.duties:
+        name = memory._services.embedder_name
         await _chore(turns, "embed", policy.reconcile_every, lambda: _embed(memory, name))
     if policy.archive_after is not None:
         age = policy.archive_after
@@ -98,32 +98,34 @@ async def _chore(turns: ChoreSchedule, name: str, interval: timedelta, do: Calla
 def _warn(memory: SupabaseMemory, action: str, error: Exception, fields: Mapping[str, Any]) -> None:
     """Log a failure, once while its cause stands."""
     named = f"{action} {fields.get('memory_chore', '')}"
-    level = memory.causes.level(named, error, logging.WARNING, repeats=True)
+    level = memory._services.causes.level(named, error, logging.WARNING, repeats=True)
     _logger.log(level, action, extra={**fields, **error_fields(error)})
 
 
 async def _reconcile(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
     """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
-    summary = memory.summary_policy(None) if model is not None and "summarize" in policy.duties else None
-    board = memory.settings.board_policy if model is not None and "board" in policy.duties else None
+    summary = memory._services.summary_policy(None) if model is not None and "summarize" in policy.duties else None
+    board = memory._services.config.board_policy if model is not None and "board" in policy.duties else None
     index = "index" in policy.duties
-    vectors = index and memory.embeddings is not None
+    vectors = index and memory._services.embeddings is not None
     user_id = memory.user_id
-    return await memory.arun(
+    return await memory._services.arun(
         work.reconcile(summary=summary, board=board, index=index, vectors=vectors, user_id=user_id)
     )
 
 
 async def _expire(memory: SupabaseMemory) -> int:
     # Not its own verb: that is of whom the memory was made for.
-    gone = await memory.arun(forget_expired(memory.settings.retention, user_id=memory.user_id))
+    gone = await memory._services.arun(forget_expired(memory._services.settings.retention, user_id=memory.user_id))
     return gone.messages + gone.chunks
 
 
 async def _embed(memory: SupabaseMemory, model: str) -> int:
     """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
     try:
-        return await memory.arun(summary_recall.index_summaries(Scope(memory.user_id, None, None), embedder=model))
+        return await memory._services.arun(
+            summary_recall.index_summaries(Scope(memory.user_id, None, None), embedder=model)
+        )
     except EmbeddingError as error:
         _warn(memory, "Summaries were left without a vector", error, {})
         return 0
@@ -132,29 +134,31 @@ async def _embed(memory: SupabaseMemory, model: str) -> int:
 async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
     """Summarize completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
     archived = 0
-    for key in await memory.arun(work.idle(age.total_seconds(), memory.user_id)):
+    for key in await memory._services.arun(work.idle(age.total_seconds(), memory.user_id)):
         try:
-            status = await memory.arun(work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
+            status = await memory._services.arun(
+                work.status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
+            )
             if not status:
                 continue
             if model is not None:
-                board = await memory.arun(
+                board = await memory._services.arun(
                     asking(
                         revise_board(
                             key,
-                            memory.settings.board_policy,
+                            memory._services.config.board_policy,
                             summarizer=model.name,
-                            time_zone=memory.settings.time_zone,
+                            time_zone=memory._services.config.time_zone,
                         ),
                         model,
                     )
                 )
-                within, embedder = memory.summary_policy(), memory.embedder_name
+                within, embedder = memory._services.summary_policy(), memory._services.embedder_name
                 flow = complete_summary(key, within, summarizer=model.name, embedder=embedder)
-                made = await memory.arun(asking(flow, model))
+                made = await memory._services.arun(asking(flow, model))
                 if board.failed or made.failed or made.conflict or board.conflict:
                     continue
-            archived += await memory.arun(work.archive(key, status[0].next_sequence))
+            archived += await memory._services.arun(work.archive(key, status[0].next_sequence))
         except Exception as error:
             _warn(memory, "A conversation could not be archived", error, conversation_fields(key))
     return archived

@@ -89,14 +89,11 @@ class Worker(Unpicklable):
         long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
             move.
         name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
-        user_id: Whom it works for; by default the user whom its memory was made for, or else everybody. What it alerts
-            and does from time to time is then of this user, too.
         on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content. A
             `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
 
     Raises:
         ConfigurationError: The memory acts as a user, or an argument is of another type than it must be.
-        InvalidInputError: `user_id` cannot name anybody, or the memory was made for another user.
 
     Example:
         ```python
@@ -114,15 +111,14 @@ class Worker(Unpicklable):
         policy: WorkerPolicy = DEFAULT_WORK,
         long_term: Callable[[str], LongTerm] | None = None,
         name: str | None = None,
-        user_id: str | None = None,
         on_alert: Callable[[Alert, Mapping[str, Any]], None] | None = None,
     ) -> None:
         require_memory(memory)
         require_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
         function("long_term", long_term, "a function from a user's id to their long-term memory")
         function("on_alert", on_alert, "a function of an alert and its facts")
-        user_id = memory.made_for if user_id is None else memory.scope_text(user_id)
-        if memory.transport.acts_as_user:
+        user_id = memory._services.made_for
+        if memory._services.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker works for everybody and cannot act as one user.",
                 hint="Make its memory with a direct connection, or with the project's secret key.",
@@ -166,7 +162,7 @@ class Worker(Unpicklable):
     @property
     def metrics(self) -> NoMetrics:
         """Where it counts what it does."""
-        return self._given.metrics
+        return self._given._services.metrics
 
     async def run(self) -> None:
         """Work until `stop` is called, or the task is cancelled; then what has begun is finished or given back.
@@ -277,7 +273,9 @@ class Worker(Unpicklable):
         self._turns.memory = self._memory
         tasks: list[asyncio.Task[None]] = []
         try:
-            async with Wake(self._memory.transport, self.policy.poll_seconds, self.policy.debounce_seconds) as wake:
+            async with Wake(
+                self._memory._services.transport, self.policy.poll_seconds, self.policy.debounce_seconds
+            ) as wake:
                 self._wake = wake
                 tasks.append(asyncio.create_task(self._hold()))
                 if drain:
@@ -311,16 +309,16 @@ class Worker(Unpicklable):
     def _limited(self) -> tuple[SupabaseMemory, SummaryModel | None]:
         """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
         policy, given = self.policy, self._given
-        memory = copy.copy(given)
-        memory.user_id = self.user_id  # everybody's by default, and not the one of a default
-        if given.embeddings is not None:
+        services = copy.copy(given._services)
+        services.user_id = self.user_id  # everybody's by default, and not the one of a default
+        if services.embeddings is not None:
             limits = RateLimiter(policy.embedder_concurrency or policy.concurrency)
-            memory.embeddings = cast("EmbeddingModel", LimitedEmbedder(given.embeddings, limits))
-        if given.model is None:
-            return memory, None
+            services.embeddings = cast("EmbeddingModel", LimitedEmbedder(services.embeddings, limits))
+        if services.model is None:
+            return given._over(services), None
         limits = RateLimiter(policy.model_concurrency or policy.concurrency, policy.model_calls_per_minute)
-        memory.model = cast("SummaryModel", LimitedModel(given.model, limits, self._count_model_call))
-        return memory, memory.model
+        services.model = cast("SummaryModel", LimitedModel(services.model, limits, self._count_model_call))
+        return given._over(services), services.model
 
     def _count_model_call(self) -> None:
         self.stats.model_calls += 1
@@ -359,7 +357,7 @@ class Worker(Unpicklable):
     async def _claimed(self, limit: int, debounce_seconds: float) -> list[Lease]:
         """Take leases. If this is cancelled or stopped meanwhile, what the database gave is known, and given back."""
         self._claiming = asyncio.create_task(
-            self._memory.arun(
+            self._memory._services.arun(
                 work.claim(
                     self.name,
                     limit=limit,
@@ -438,8 +436,8 @@ class Worker(Unpicklable):
     async def _given_back(self, lease: Lease, error: str | None, done: JobResult) -> Outcome:
         if error is None and done.conflict:
             # Somebody else works on it, too, which is no failure: once more, from where it stands then.
-            return "again" if await self._memory.arun(work.release([lease])) else "lost"
-        return await self._memory.arun(
+            return "again" if await self._memory._services.arun(work.release([lease])) else "lost"
+        return await self._memory._services.arun(
             work.finish(
                 lease,
                 error=error,
@@ -457,7 +455,7 @@ class Worker(Unpicklable):
         return any(can[duty] and duty not in (*done.failed, *lease.left_out) for duty in self.policy.duties)
 
     def _count(self, lease: Lease, done: JobResult, error: str | None, outcome: Outcome) -> None:
-        tally, metrics = self.stats, self._memory.metrics
+        tally, metrics = self.stats, self._memory._services.metrics
         tally.outcomes[outcome] = tally.outcomes.get(outcome, 0) + 1
         tally.chunks += done.index.chunks if done.index is not None else 0
         tally.summaries += len(done.summary.segments) if done.summary is not None else 0
@@ -477,11 +475,11 @@ class Worker(Unpicklable):
 
     def _warn(self, action: str, error: BaseException, fields: Mapping[str, Any]) -> None:
         """Log a failure, once while its cause stands."""
-        level = self._memory.causes.level(action, error, logging.WARNING)
+        level = self._memory._services.causes.level(action, error, logging.WARNING)
         _logger.log(level, action, extra={**fields, **error_fields(error)})
 
     def _alert(self, kind: Alert, facts: Mapping[str, Any]) -> None:
-        alert(self._memory.metrics, kind, facts)
+        alert(self._memory._services.metrics, kind, facts)
         if self._on_alert is not None:
             try:
                 self._on_alert(kind, facts)
@@ -496,7 +494,9 @@ class Worker(Unpicklable):
             if not held:
                 continue
             try:
-                tokens = await self._memory.arun(work.heartbeat(held.values(), lease_seconds=self.policy.lease_seconds))
+                tokens = await self._memory._services.arun(
+                    work.heartbeat(held.values(), lease_seconds=self.policy.lease_seconds)
+                )
             except Exception as error:  # this loop must not end
                 self._warn("Leases could not be kept", error, {"memory_worker": self.name})
                 continue
@@ -506,7 +506,7 @@ class Worker(Unpicklable):
                         "A lease was lost", extra={"memory_worker": self.name, **conversation_fields(lease.key)}
                     )
                     self.stats.outcomes["lost"] = self.stats.outcomes.get("lost", 0) + 1
-                    self._memory.metrics.piece("lost")
+                    self._memory._services.metrics.piece("lost")
                     task.cancel()
 
     async def _sweep(self) -> None:
@@ -523,7 +523,7 @@ class Worker(Unpicklable):
         lagging = False
         while True:
             try:
-                queue = await self._memory.arun(work.queue(user_id=self.user_id))
+                queue = await self._memory._services.arun(work.queue(user_id=self.user_id))
             except Exception as error:  # nor this one
                 _logger.debug("The queue could not be seen", extra=error_fields(error))
             else:
@@ -553,7 +553,7 @@ class Worker(Unpicklable):
                         leases += await self._claiming
                     self._claiming = None
                 if leases:
-                    await self._memory.arun(work.release(leases))
+                    await self._memory._services.arun(work.release(leases))
 
 
 def _is_cancelled() -> bool:

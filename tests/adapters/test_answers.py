@@ -25,7 +25,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
-    RetryPolicy,
+    MemoryConfig,
     SaveTurnNode,
     SummaryPolicy,
     SupabaseChatMessageHistory,
@@ -49,9 +49,10 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
     from_code,
 )
-from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
+from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy, RetryPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.outages import SEEN
 from tests.services.postgres import Cluster
@@ -156,7 +157,9 @@ async def through(proxy: Proxy, user_id: str) -> AsyncIterator[Callable[..., Sup
 
     def make(**settings: Any) -> SupabaseMemory:
         settings = {"user_id": user_id, "retry": QUICK, "breaker": PATIENT, **settings}
-        made.append(SupabaseMemory.from_url(proxy.url, token("service_role"), rest_path="", **settings))
+        made.append(
+            SupabaseMemory.from_url(proxy.url, token("service_role"), rest_path="", **memory_keywords(settings))
+        )
         return made[-1]
 
     proxy.truthful()
@@ -222,7 +225,7 @@ async def test_what_is_an_error_is_told_at_once(through: Any, proxy: Proxy, colo
 @COLORS
 async def test_what_takes_too_long_says_so(through: Any, proxy: Proxy, color: str) -> None:
     memory = through(retry=NO_RETRY)
-    clients = memory.transport.inner._clients
+    clients = memory._services.transport.inner._clients
     clients.endpoint = Endpoint(clients.address, "key", 0.1)
     proxy.tells(Lie("slow", delay_seconds=0.3))
     with pytest.raises(UnavailableError, match=r"did not answer in time \(ReadTimeout\)"):
@@ -452,7 +455,7 @@ async def test_a_history_keeps_the_turn_when_what_fails_is_not_ours(
 ) -> None:
     """As a mistake of ours would be, in whatever becomes of an answer."""
     memory = through()
-    transport = memory.transport.inner
+    transport = memory._services.transport.inner
     for error in (TypeError(SECRET), KeyError(SECRET), RecursionError(SECRET), ValueError(SECRET), OSError(SECRET)):
         history = SupabaseChatMessageHistory(type(error).__name__, memory)
         raising = SupabaseChatMessageHistory(type(error).__name__, memory, on_error="raise")
@@ -518,11 +521,11 @@ async def test_what_is_refused_for_good_holds_nothing_else_back(
             await done(color, history.add_messages, turn("2"))
             assert history.pending == 1
             assert texts(memory, "s") == ["a 1", "q 2", "a 2"]
-            other = memory.key("another")
-            memory.outbox.keep(other, [HumanMessage("waits", id="w")])
+            other = memory._services.key("another")
+            memory._services.outbox.keep(other, [HumanMessage("waits", id="w")])
             with pytest.raises(InvalidInputError, match=name):
                 await done(color, memory.flush)
-            assert (len(memory.outbox), texts(memory, "another")) == (1, ["waits"])
+            assert (len(memory._services.outbox), texts(memory, "another")) == (1, ["waits"])
         finally:
             connection.execute(f"alter table memory.conversation_messages drop constraint {name}".encode())
     assert await done(color, memory.flush) == 0
@@ -600,7 +603,7 @@ async def test_an_answer_comes_and_its_turn_is_stored_once(
         await said(color, way, runnable, lie.name, "1")
         proxy.always(lie)
         await said(color, way, runnable, lie.name, "2")
-        assert len(memory.outbox) > 0, lie
+        assert len(memory._services.outbox) > 0, lie
         proxy.truthful()
         await said(color, way, runnable, lie.name, "3")
         assert memory.flush() == 0
@@ -646,8 +649,7 @@ async def test_a_worker_goes_on_and_leaves_nothing_undone(apart: Proxy, caplog: 
     chance = random.Random(7)
     memory = SupabaseMemory.from_url(
         apart.url, token("service_role"), rest_path="", user_id="u", retry=NO_RETRY, model=lambda _: ANSWER,
-        policy=SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None),
-        breaker=BreakerPolicy(failures=3, wait_seconds=0.01, max_wait_seconds=0.05),
+        config=MemoryConfig(policy=SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None), breaker=BreakerPolicy(failures=3, wait_seconds=0.01, max_wait_seconds=0.05)),
     )  # fmt: skip
     policy = WorkerPolicy(
         poll_seconds=0.05, debounce_seconds=0.0, retry_seconds=0.1, lease_seconds=1.0, max_attempts=99

@@ -72,7 +72,7 @@ class Scripted:
             raise self.error
         return "answer"
 
-    def as_user(self, identity: Any) -> Scripted:
+    def for_token(self, identity: Any) -> Scripted:
         return self
 
     def close(self) -> None: ...
@@ -318,16 +318,16 @@ async def test_of_fifty_tasks_exactly_one_tries(transport: BreakingTransport, in
 
 def test_users_share_the_circuit(transport: BreakingTransport, inner: Scripted) -> None:
     server = SupabaseMemory(transport, user_id="u")
-    user = server.as_user({"sub": "v", "role": "authenticated"})
+    user = server.for_token({"sub": "v", "role": "authenticated"})
     fail(transport, inner)
-    assert isinstance(user.transport, BreakingTransport)
-    assert refused(user.transport, inner)
+    assert isinstance(user._services.transport, BreakingTransport)
+    assert refused(user._services.transport, inner)
     assert user.health().state == server.health().state == "open"
 
 
 def test_health_says_what_waits(transport: BreakingTransport) -> None:
     memory = SupabaseMemory(transport, user_id="u")
-    memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
+    memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("waiting", id="w")])
     health = memory.health()
     assert (health.state, health.failures, health.retry_in_seconds, health.last_code) == ("closed", 0, 0.0, None)
     assert health.pending == 1
@@ -358,7 +358,7 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
     async with SupabaseMemory.from_conn_string(address, model=None, retry=NO_RETRY) as memory:
 
         async def count(user_id: str) -> int:
-            talk = memory.conversation("t", user_id=user_id)
+            talk = memory.for_user(user_id).conversation("t")
             found: int = await talk.acount() if color == "async" else talk.count()
             return found
 
@@ -388,8 +388,8 @@ async def test_a_server_that_goes_away_and_comes_back(color: str) -> None:
         migrate(cluster.conn_string(name))
         clock = Clock()
         memory = SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u", retry=NO_RETRY)
-        assert isinstance(memory.transport, BreakingTransport)
-        memory.transport.breaker = Breaker(POLICY, clock)
+        assert isinstance(memory._services.transport, BreakingTransport)
+        memory._services.transport.breaker = Breaker(POLICY, clock)
 
         async def count() -> int:
             found: int = (

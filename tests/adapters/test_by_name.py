@@ -13,17 +13,17 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import (
-    EmbeddingModel,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseStore,
     SupabaseSummarizationNode,
-    SupabaseSummarizer,
 )
 from langchain_supabase_memory.adapters import model_loading
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
+from langchain_supabase_memory.models import EmbeddingModel, SupabaseSummarizer
+from tests.memory_keywords import memory_keywords
 from tests.services.openai_api import Answer, OpenAiApi
 
 CONN = "postgresql://postgres:x@127.0.0.1:1/none"
@@ -54,10 +54,10 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("key", "offline")
 def test_they_are_taken_wherever_an_object_is() -> None:
     memory = SupabaseMemory.from_conn_string(CONN, user_id="u", model=MODEL, embeddings=EMBEDDER)
-    assert memory.model is not None
-    assert memory.model.name == "gpt-5.5"
-    assert memory.embedder_name == "text-embedding-3-small"
-    assert memory.as_user({"sub": "u"}).model is memory.model
+    assert memory._services.model is not None
+    assert memory._services.model.name == "gpt-5.5"
+    assert memory._services.embedder_name == "text-embedding-3-small"
+    assert memory.for_token({"sub": "u"})._services.model is memory._services.model
 
     bare = SupabaseMemory.from_conn_string(CONN, user_id="u")
     middleware = SupabaseMemoryMiddleware(bare, model=MODEL)
@@ -71,7 +71,7 @@ def test_they_are_taken_wherever_an_object_is() -> None:
     store = SupabaseStore(bare, index={"embed": EMBEDDER, "fields": ["text"]})
     assert store._model is not None
     # By the same name as a memory's, so that the one finds what the other embedded.
-    assert store._model.name == memory.embedder_name
+    assert store._model.name == memory._services.embedder_name
 
 
 @pytest.mark.usefixtures("no_keys", "offline")
@@ -101,7 +101,7 @@ def test_a_package_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPa
         monkeypatch.setitem(sys.modules, module, None)
     for settings in ({"model": MODEL}, {"embeddings": EMBEDDER}):
         with pytest.raises(MissingDependencyError, match=r"langchain-supabase-memory\[agents\]"):
-            SupabaseMemory.from_conn_string(CONN, **settings)  # type: ignore[arg-type]
+            SupabaseMemory.from_conn_string(CONN, **memory_keywords(settings))
 
 
 @pytest.mark.usefixtures("key")

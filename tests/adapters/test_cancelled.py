@@ -48,7 +48,7 @@ async def memory(request: pytest.FixtureRequest, user_id: str) -> AsyncIterator[
     client = AsyncClient(url, key, AsyncClientOptions())
     client.rest_url = yarl.URL(url)
     memory = SupabaseMemory.from_client(client, user_id=user_id, retry=NO_RETRY)
-    memory.transport.inner._clients.endpoint = Endpoint(url, key, 10)  # type: ignore[attr-defined]
+    memory._services.transport.inner._clients.endpoint = Endpoint(url, key, 10)  # type: ignore[attr-defined]
     yield memory
     await client.postgrest.session.aclose()
 

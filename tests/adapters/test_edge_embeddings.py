@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from langchain_supabase_memory import EdgeEmbeddings, EmbeddingModel
 from langchain_supabase_memory.effects import Embed
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError
+from langchain_supabase_memory.models import EdgeEmbeddings, EmbeddingModel
 from tests.each_case import each_case
 from tests.services.edge_function import KEY, WIDTH, EdgeFunction, vector
 

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from langchain_supabase_memory import EdgeEmbeddings
 from langchain_supabase_memory.errors import EmbeddingError
+from langchain_supabase_memory.models import EdgeEmbeddings
 from tests.each_case import each_case
 from tests.services.data_api import binary, token
 from tests.services.edge_function import PATH, vector

@@ -11,6 +11,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import ConfigurationError
 from tests.each_case import each_case
+from tests.memory_keywords import memory_keywords
 from tests.services.postgres import Cluster
 
 TEXT = "naïve – 日本 😀 ـعربيـ"
@@ -27,7 +28,7 @@ async def test_every_text_is_stored_whatever_encoding_a_client_names(
     else:
         conn_string += f"?client_encoding={encoding}"
     without: Any = {"model": None, "recall": None}
-    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **without) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(without)) as memory:
         conversation = memory.conversation("t")
         if color == "sync":
             conversation.append([HumanMessage(TEXT)])

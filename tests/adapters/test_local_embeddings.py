@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from langchain_supabase_memory import EmbeddingModel, LocalEmbeddings, SupabaseMemory
+from langchain_supabase_memory import LocalEmbeddings, SupabaseMemory
 from langchain_supabase_memory.effects import Embed
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, MissingDependencyError
+from langchain_supabase_memory.models import EmbeddingModel
 from tests.services import tiny_onnx
 
 CONN = "postgresql://postgres:x@127.0.0.1:1/none"
@@ -43,7 +44,7 @@ async def test_texts_and_questions_are_embedded(local: LocalEmbeddings) -> None:
 async def test_it_serves_a_memory_under_its_models_name(local: LocalEmbeddings) -> None:
     model = EmbeddingModel(local)
     assert model.name == local.model
-    assert SupabaseMemory.from_conn_string(CONN, user_id="u", embeddings=local).embedder_name == local.model
+    assert SupabaseMemory.from_conn_string(CONN, user_id="u", embeddings=local)._services.embedder_name == local.model
     assert len(model.answer(Embed(("kiln", "glaze")))) == 2
     assert len(await model.aanswer(Embed(("kiln",), is_query=True))) == 1
 
@@ -69,8 +70,8 @@ def test_a_language_is_one_of_the_choices() -> None:
 
 def test_it_is_never_switched_on_by_itself(tmp_path: Path) -> None:
     memory = SupabaseMemory.embedded(tmp_path, user_id="u")
-    assert memory.embeddings is None
-    assert SupabaseMemory.from_conn_string(CONN, user_id="u").embeddings is None
+    assert memory._services.embeddings is None
+    assert SupabaseMemory.from_conn_string(CONN, user_id="u")._services.embeddings is None
 
 
 def test_without_the_extra_it_is_named() -> None:

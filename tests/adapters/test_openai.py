@@ -20,12 +20,14 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langchain_supabase_memory import (
     BoardPolicy,
     ContextBudget,
+    MemoryConfig,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
 from langchain_supabase_memory.operations.boards.board import Board
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
+from tests.owners import conversation_of
 from tests.services.openai_api import CHAT, RESPONSES, Answer, OpenAiApi, Request, Script, strict_faults, violations
 
 # What langchain-openai says of a model, or of an answer, that has no structured output.
@@ -120,19 +122,18 @@ def connected(conn_string: str) -> Iterator[SupabaseMemory]:
 @pytest.fixture
 def memory(connected: SupabaseMemory, user_id: str) -> SupabaseMemory:
     """A memory with a conversation, and without a model."""
-    memory = SupabaseMemory(connected.transport, user_id=user_id)
-    memory.conversation(**WHERE).append([HumanMessage(text, id=f"m{number}") for number, text in enumerate(SAID)])
+    memory = SupabaseMemory(connected._services.transport, user_id=user_id)
+    conversation_of(memory, **WHERE).append([HumanMessage(text, id=f"m{number}") for number, text in enumerate(SAID)])
     return memory
 
 
 def asking(memory: SupabaseMemory, model: BaseChatModel, **policy: Any) -> SupabaseMemory:
     """The same database and user with a model."""
     return SupabaseMemory(
-        memory.transport,
+        memory._services.transport,
         user_id=memory.user_id,
         model=model,
-        board_policy=BoardPolicy(**policy),
-        policy=SummaryPolicy(keep_characters=0, **policy),
+        config=MemoryConfig(board_policy=BoardPolicy(**policy), policy=SummaryPolicy(keep_characters=0, **policy)),
     )
 
 
@@ -185,7 +186,7 @@ async def test_everything_is_written_with_requests_that_openai_accepts(
 ) -> None:
     before = copy.deepcopy(SCHEMA)
     asked = asking(memory, way.model(api))
-    conversation = asked.conversation(**WHERE)
+    conversation = conversation_of(asked, **WHERE)
     made = await do(color, conversation.summaries.make)
     assert (made.failed, made.model_calls, len(made.segments)) == (None, 1, 1)
     assert [each.content for each in await do(color, conversation.summaries.list)] == [SUMMARY]
@@ -198,7 +199,7 @@ async def test_everything_is_written_with_requests_that_openai_accepts(
     assert board.model == way.settings["model"]
 
     # A second revision is told of the first one's items, and replaces one.
-    memory.conversation(**WHERE).append([HumanMessage("No, I live in Kaunas.", id="m3")])
+    conversation_of(memory, **WHERE).append([HumanMessage("No, I live in Kaunas.", id="m3")])
     number = next(n for n, item in enumerate(board.items, 1) if item.kind == "fact")
     api.script = lambda request: (
         document(facts=[(3, "No, I live in Kaunas.", f"f{number}")]) if is_board(request) else SUMMARY
@@ -264,7 +265,7 @@ def test_a_model_derived_from_openais_is_asked_with_what_it_takes(memory: Supaba
             raise TypeError("unexpected keyword")
 
     plain = Plain(model=CURRENT, base_url=api.url, api_key="x", max_retries=0)  # type: ignore[arg-type]
-    assert asking(memory, plain).conversation(**WHERE).board.revise().failed is None
+    assert conversation_of(asking(memory, plain), **WHERE).board.revise().failed is None
     assert [request.schema for request in api.requests] == [None]
 
 
@@ -276,7 +277,7 @@ def test_azure_is_asked_alike(memory: SupabaseMemory, api: OpenAiApi) -> None:
         model="gpt-4o",
         max_retries=0,
     )
-    assert asking(memory, model, attempts=1).conversation(**WHERE).board.revise().failed is None
+    assert conversation_of(asking(memory, model, attempts=1), **WHERE).board.revise().failed is None
     (request,) = api.requests
     assert violations(request) == []
     assert request.schema is not None
@@ -323,20 +324,20 @@ async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
     caplog.set_level(logging.DEBUG, logger="langchain_supabase_memory")
     bad, reasons = BAD[name]
     asked = asking(memory, way.model(api))
-    assert (await do(color, asked.conversation(**WHERE).board.revise)).failed is None
-    memory.conversation(**WHERE).append([HumanMessage("I moved to Kaunas.", id="m3")])
-    before = await do(color, asked.conversation(**WHERE).board.read)
+    assert (await do(color, conversation_of(asked, **WHERE).board.revise)).failed is None
+    conversation_of(memory, **WHERE).append([HumanMessage("I moved to Kaunas.", id="m3")])
+    before = await do(color, conversation_of(asked, **WHERE).board.read)
 
     # A fresh memory each time: what a server cannot do is remembered.
     asked, api.script = asking(memory, way.model(api)), in_turn(bad)
     api.requests.clear()
-    failed = await do(color, asked.conversation(**WHERE).board.revise)
+    failed = await do(color, conversation_of(asked, **WHERE).board.revise)
     assert failed.failed in reasons
     assert (failed.model_calls, failed.added, failed.through_sequence) == (2, 0, 2)
     assert len(api.requests) == 2
     assert [request.schema is None for request in api.requests] == [False, True]
-    assert await do(color, asked.conversation(**WHERE).board.read) == before
-    failed_summary = await do(color, asked.conversation(**WHERE).summaries.make)
+    assert await do(color, conversation_of(asked, **WHERE).board.read) == before
+    failed_summary = await do(color, conversation_of(asked, **WHERE).summaries.make)
     if name in ("no document", "half a document"):
         assert failed_summary.failed is None  # for a summary it is a text like any other
     else:
@@ -346,11 +347,11 @@ async def test_a_bad_answer_changes_nothing_and_a_good_one_after_it_counts(
 
     asked, api.script = asking(memory, way.model(api)), in_turn(bad, document(facts=[(3, "I moved to Kaunas.", None)]))
     api.requests.clear()
-    revised = await do(color, asked.conversation(**WHERE).board.revise)
+    revised = await do(color, conversation_of(asked, **WHERE).board.revise)
     assert (revised.failed, revised.model_calls, revised.through_sequence) == (None, 2, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
     assert [violations(request) for request in api.requests] == [[], []]
-    assert "I moved to Kaunas." in texts(await do(color, asked.conversation(**WHERE).board.read))
+    assert "I moved to Kaunas." in texts(await do(color, conversation_of(asked, **WHERE).board.read))
     assert SECRET not in logged(caplog)
 
 
@@ -365,9 +366,9 @@ async def test_a_server_without_structured_output_is_asked_plainly_from_then_on(
 ) -> None:
     api.script = lambda request: Answer(UNSUPPORTED, status=400) if request.schema else f"```json\n{document()}\n```"
     asked = asking(memory, way.model(api), attempts=1)
-    failed = await do(color, asked.conversation(**WHERE).board.revise)
+    failed = await do(color, conversation_of(asked, **WHERE).board.revise)
     assert (failed.failed, failed.model_calls) == ("OpenAIInvalidRequestError", 1)
-    revised = await do(color, asked.conversation(**WHERE).board.revise)
+    revised = await do(color, conversation_of(asked, **WHERE).board.revise)
     assert (revised.failed, revised.model_calls, revised.added) == (None, 1, 3)
     assert [request.schema is None for request in api.requests] == [False, True]
 
@@ -385,8 +386,8 @@ def test_other_failures_do_not_end_structured_output(
 ) -> None:
     asked = asking(memory, WAYS["chat"].model(api), attempts=1)
     api.script = in_turn(Answer(message, status=status), document())
-    assert asked.conversation(**WHERE).board.revise().failed is not None
-    assert asked.conversation(**WHERE).board.revise().failed is None
+    assert conversation_of(asked, **WHERE).board.revise().failed is not None
+    assert conversation_of(asked, **WHERE).board.revise().failed is None
     assert [request.schema is None for request in api.requests] == [False, False]
 
 
@@ -396,11 +397,11 @@ async def test_a_document_in_a_fence_is_read(memory: SupabaseMemory, api: OpenAi
     """Servers that take a schema and do not hold to it."""
     for number, way in enumerate(each for each in WAYS.values() if each.kind == "format"):
         fact = f"Room {number} is cold."
-        memory.conversation(**WHERE).append([HumanMessage(fact, id=f"r{number}")])
+        conversation_of(memory, **WHERE).append([HumanMessage(fact, id=f"r{number}")])
         api.script = in_turn(around.replace("{}", document(facts=[(3 + number, fact, None)])))
-        result = await do(color, asking(memory, way.model(api)).conversation(**WHERE).board.revise)
+        result = await do(color, conversation_of(asking(memory, way.model(api)), **WHERE).board.revise)
         assert (result.failed, result.model_calls) == (None, 1)
-        assert fact in texts(memory.conversation(**WHERE).board.read())
+        assert fact in texts(conversation_of(memory, **WHERE).board.read())
 
 
 # --- Time
@@ -412,15 +413,15 @@ async def test_an_answer_that_does_not_come_is_not_waited_for(
 ) -> None:
     caplog.set_level(logging.INFO)
     asked = asking(memory, way.model(slow_api))
-    conversation = asked.conversation(**WHERE)
+    conversation = conversation_of(asked, **WHERE)
     assert (await do(color, conversation.board.revise)).failed is None
-    memory.conversation(**WHERE).append([HumanMessage(f"Still {SECRET}.", id="m3")])
+    conversation_of(memory, **WHERE).append([HumanMessage(f"Still {SECRET}.", id="m3")])
     before = await do(color, conversation.board.read)
     slow_api.requests.clear()
     slow_api.script = in_turn(Answer(hangs=True))
     begun = time.monotonic()
     failed = await do(
-        color, asking(memory, way.model(slow_api), timeout_seconds=0.3).conversation(**WHERE).board.revise
+        color, conversation_of(asking(memory, way.model(slow_api), timeout_seconds=0.3), **WHERE).board.revise
     )
     assert time.monotonic() - begun > 0.59
     assert (failed.failed, failed.model_calls) == ("TimeoutError", 2)
@@ -439,21 +440,21 @@ async def test_the_clients_own_repeats_are_within_one_call(
     caplog.set_level(logging.INFO)
     bad = Answer(SECRET, status=status, headers={"Retry-After": "0.02"})
     for number, way in enumerate((WAYS["chat"], WAYS["responses"])):
-        memory.conversation(**WHERE).append([HumanMessage(f"Line {number}.", id=f"n{number}")])
+        conversation_of(memory, **WHERE).append([HumanMessage(f"Line {number}.", id=f"n{number}")])
         api.requests.clear()
         api.script = in_turn(bad, bad, document())
-        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).board.revise)
+        result = await do(color, conversation_of(asking(memory, way.model(api, max_retries=2)), **WHERE).board.revise)
         assert (result.failed, result.model_calls, len(api.requests)) == (None, 1, 3)
         assert all(request.schema is not None for request in api.requests)
 
-        memory.conversation(**WHERE).append([HumanMessage(f"Next {number}.", id=f"x{number}")])
+        conversation_of(memory, **WHERE).append([HumanMessage(f"Next {number}.", id=f"x{number}")])
         api.requests.clear()
         api.script = in_turn(bad)
-        result = await do(color, asking(memory, way.model(api, max_retries=2)).conversation(**WHERE).board.revise)
+        result = await do(color, conversation_of(asking(memory, way.model(api, max_retries=2)), **WHERE).board.revise)
         assert result.failed in ("OpenAIRateLimitError", "OpenAIAPIError")
         assert (result.model_calls, len(api.requests)) == (2, 2 * 3)
         api.script = good
-        assert (await do(color, asking(memory, way.model(api)).conversation(**WHERE).board.revise)).failed is None
+        assert (await do(color, conversation_of(asking(memory, way.model(api)), **WHERE).board.revise)).failed is None
     assert SECRET not in logged(caplog)
 
 
@@ -462,7 +463,7 @@ async def test_a_long_retry_after_is_cut_by_the_timeout(memory: SupabaseMemory, 
     slow_api.script = in_turn(Answer("later", status=429, headers={"Retry-After": "60"}))
     begun = time.monotonic()
     asked = asking(memory, WAYS["chat"].model(slow_api, max_retries=2), timeout_seconds=0.5)
-    failed = await asked.conversation(**WHERE).board.arevise()
+    failed = await conversation_of(asked, **WHERE).board.arevise()
     assert (failed.failed, failed.model_calls) == ("TimeoutError", 2)
     assert time.monotonic() - begun < 30
     assert len(slow_api.requests) <= 2
@@ -495,13 +496,13 @@ async def test_a_summary_before_an_answer_is_not_streamed(
     middleware = SupabaseMemoryMiddleware(memory, model=way.model(api), budget=ContextBudget(characters=2000))
     agent = create_agent(way.model(api), middleware=[middleware])
     turns = ((HumanMessage(f"q{n} " * 20), AIMessage(f"a{n} " * 20)) for n in range(30))
-    memory.conversation(**WHERE).append([each for turn in turns for each in turn])
+    conversation_of(memory, **WHERE).append([each for turn in turns for each in turn])
     tokens = await streamed(color, agent, {"messages": [HumanMessage("tell")]})
     assert tokens == "a long and winding answer"
     assert len(api.requests) >= 2
     assert [bool(request.body.get("stream")) for request in api.requests][-1:] == [True]
     assert not any(request.body.get("stream") for request in api.requests[:-1])
-    assert SECRET in memory.conversation(**WHERE).summaries.list()[-1].content
+    assert SECRET in conversation_of(memory, **WHERE).summaries.list()[-1].content
 
 
 @ONE_LOOP
@@ -510,7 +511,7 @@ async def test_a_board_in_a_node_is_not_streamed(memory: SupabaseMemory, api: Op
     way = WAYS[name]
     asked = asking(memory, way.model(api))
 
-    conversation = asked.conversation(**WHERE)
+    conversation = conversation_of(asked, **WHERE)
 
     def revise(_: MessagesState) -> dict[str, Any]:
         assert conversation.board.revise().failed is None
@@ -534,4 +535,4 @@ async def test_a_board_in_a_node_is_not_streamed(memory: SupabaseMemory, api: Op
     api.script = lambda request: good(request) if request.prompt != "tell" else "a winding answer"
     assert await streamed(color, graph.compile(), {"messages": []}) == "a winding answer"
     assert [bool(request.body.get("stream")) for request in api.requests] == [False, False, True]
-    assert memory.conversation(**WHERE).board.read().summary == SUMMARY
+    assert conversation_of(memory, **WHERE).board.read().summary == SUMMARY

@@ -22,9 +22,10 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import RetryPolicy, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
+from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy, RetryPolicy
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.outages import SEEN
 from tests.services.postgres import Cluster
@@ -80,8 +81,12 @@ def _is_well(request: pytest.FixtureRequest) -> None:
 def memory_over(kind: str, own: Cluster, database: str, api: DataApi, user_id: str, **more: Any) -> SupabaseMemory:
     if kind == "data_api":
         key = token("service_role")
-        return SupabaseMemory.from_url(api.url, key, rest_path="", user_id=user_id, **WITHOUT, **more)
-    return SupabaseMemory.from_conn_string(own.conn_string(database), user_id=user_id, **WITHOUT, **more)
+        return SupabaseMemory.from_url(
+            api.url, key, rest_path="", user_id=user_id, **memory_keywords({**WITHOUT, **more})
+        )
+    return SupabaseMemory.from_conn_string(
+        own.conn_string(database), user_id=user_id, **memory_keywords({**WITHOUT, **more})
+    )
 
 
 async def done(color: str, verb: Callable[..., Any], *arguments: Any) -> Any:
@@ -106,7 +111,8 @@ def kill_one(cluster: Cluster, database: str) -> None:
     """Kill the process of a connection that waits for a lock, as the kernel does where memory is short."""
     with psycopg.connect(cluster.conn_string(database, "supabase_admin"), autocommit=True) as admin:
         for (pid,) in admin.execute("select pid from pg_stat_activity where wait_event_type = 'Lock'").fetchall():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # the server ends all of them when it sees the first one's end
+                os.kill(pid, signal.SIGKILL)
 
 
 def terminate(cluster: Cluster, database: str) -> None:
@@ -243,7 +249,7 @@ async def test_what_was_read_only_for_a_while_is_written_at_once(
     own: Cluster, api: DataApi, user_id: str, color: str
 ) -> None:
     database = own.migrated_database()
-    memory = SupabaseMemory.from_conn_string(own.conn_string(database), user_id=user_id, **WITHOUT)
+    memory = SupabaseMemory.from_conn_string(own.conn_string(database), user_id=user_id, **memory_keywords(WITHOUT))
     conversation = memory.conversation("t")
     own.execute(f"alter database {database} set default_transaction_read_only = on", superuser=True)
     for _ in range(2):

@@ -22,13 +22,11 @@ from supabase import Client, ClientOptions
 
 from langchain_supabase_memory import (
     LoadContextNode,
-    Rollout,
     SaveTurnNode,
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseMemoryToolkit,
-    cleanup,
     effects,
     record_stream,
 )
@@ -43,6 +41,8 @@ from langchain_supabase_memory.errors import (
     UnavailableError,
 )
 from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.types import Rollout
+from langchain_supabase_memory.worker import cleanup
 from tests.chat_models import calls, says
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, free_port
@@ -150,10 +150,10 @@ async def test_it_is_raised_at_the_first_call_and_nothing_is_lost(set_up: Any, n
         with pytest.raises(kind, match=words) as caught:
             agent(memory).invoke(ASKED, CONFIG)
         assert SECRET not in str(caught.value)
-        assert len(memory.outbox) == 1
+        assert len(memory._services.outbox) == 1
         with pytest.raises(kind, match=words):
             await agent(memory).ainvoke({"messages": [HumanMessage("again")]}, CONFIG)
-        assert len(memory.outbox) == 2
+        assert len(memory._services.outbox) == 2
         assert [cause.part for cause in memory.health().causes] == ["database"]
         await memory.aclose()
 
@@ -232,7 +232,7 @@ async def test_what_has_worked_is_logged_and_shown_when_it_breaks(
         (cause,) = memory.health().causes
         assert cause.part == "database"
         assert SECRET not in caplog.text
-        assert len(memory.outbox) == 2
+        assert len(memory._services.outbox) == 2
         cluster.execute("alter schema gone rename to memory_private", database=database)
         memory.flush()
         assert [each.message.text for each in memory.conversation("t").read() if each.message] == [
@@ -245,37 +245,39 @@ def test_a_user_s_own_token_is_never_a_mistake_in_the_set_up(data_api: DataApi, 
     forged = token("authenticated", user_id)[:-8] + "AAAAAAAA"
     for given in (expired, forged):
         of_project = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="")
-        given_at_once = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=given)
+        given_at_once = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="").for_token(given)
         # Of whom a function names before each call, only messages with an owner wait.
-        asked_each_time = of_project.as_user(lambda given=given: given)
+        asked_each_time = of_project.for_token(lambda given=given: given)
         named = {"configurable": {**CONFIG["configurable"], "user_id": user_id}}
         for memory, config in (
-            (of_project.as_user(given), CONFIG),
+            (of_project.for_token(given), CONFIG),
             (given_at_once, CONFIG),
             (asked_each_time, named),
         ):
             with memory:
                 answer = agent(memory).invoke({"messages": [HumanMessage("x")]}, config)
                 assert answer["messages"][-1].text == "answered"
-                assert len(memory.outbox) == 2
+                assert len(memory._services.outbox) == 2
                 assert memory.health().causes == ()
-    nobody = SupabaseMemory.from_conn_string(conn_string).as_user(lambda: {"role": "anon", "sub": user_id})
+    nobody = SupabaseMemory.from_conn_string(conn_string).for_token(lambda: {"role": "anon", "sub": user_id})
     with nobody:
         assert agent(nobody).invoke(ASKED, CONFIG)["messages"][-1].text == "answered"
 
 
 def test_a_missing_schema_is_a_mistake_whoever_is_signed_in(empty_api: DataApi, user_id: str) -> None:
     of_project = SupabaseMemory.from_url(empty_api.url, token("anon"), rest_path="")
-    with of_project.as_user(token("authenticated", user_id)) as memory, pytest.raises(SchemaMissingError):
+    with of_project.for_token(token("authenticated", user_id)) as memory, pytest.raises(SchemaMissingError):
         agent(memory).invoke(ASKED, CONFIG)
 
 
 def test_what_one_user_s_call_has_shown_holds_for_the_next(cluster: Cluster, data_api: DataApi, user_id: str) -> None:
     memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="")
-    memory.as_user(token("authenticated", user_id)).conversation("t").count()
-    assert memory.causes.has_answered
-    assert memory.as_user(token("authenticated", f"{user_id}-2")).causes.has_answered
-    with SupabaseMemory(memory.transport, user_id=user_id) as same:  # over the same transport, with a key of no rights
+    memory.for_token(token("authenticated", user_id)).conversation("t").count()
+    assert memory._services.causes.has_answered
+    assert memory.for_token(token("authenticated", f"{user_id}-2"))._services.causes.has_answered
+    with SupabaseMemory(
+        memory._services.transport, user_id=user_id
+    ) as same:  # over the same transport, with a key of no rights
         assert agent(same).invoke(ASKED, CONFIG)["messages"][-1].text == "answered"
 
 
@@ -294,7 +296,7 @@ async def test_what_runs_beside_an_answer_raises_nothing(
     cluster: Cluster, empty: str, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with SupabaseMemory.from_conn_string(cluster.conn_string(empty), user_id=user_id) as memory:
-        guard, key = FailOpen(memory, None, "setup", 5), memory.key("t")
+        guard, key = FailOpen(memory, None, "setup", 5), memory._services.key("t")
         heard: list[SupabaseMemoryError] = []
 
         def flow() -> Any:
@@ -345,9 +347,9 @@ def test_a_write_whose_error_is_swallowed_is_seen(cluster: Cluster, user_id: str
 
 
 def test_claims_that_were_verified_are_a_user_s(conn_string: str, user_id: str) -> None:
-    memory = SupabaseMemory.from_conn_string(conn_string, claims=verified(token("authenticated", user_id)))
+    memory = SupabaseMemory.from_conn_string(conn_string).for_token(verified(token("authenticated", user_id)))
     with memory:
-        assert memory.causes is not None
+        assert memory._services.causes is not None
         assert agent(memory).invoke(ASKED, CONFIG)["messages"][-1].text == "answered"
         assert memory.conversation("t").count() == 2
 

@@ -19,10 +19,11 @@ import yarl
 from langchain_core.messages import HumanMessage
 from supabase import AsyncClient, AsyncClientOptions, Client, ClientOptions
 
-from langchain_supabase_memory import PostgresTransport, SupabaseMemory, SupabaseTransport
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.services.data_api import SECRET as SIGNED_BY
@@ -125,14 +126,14 @@ async def others(door: Door, user_id: str) -> list[str]:
     """Two users who have said something each, which the bare key reads."""
     users = [f"{user_id}-{n}" for n in range(2)]
     for user in users:
-        await door(door.service.conversation("t", user_id=user).append, [HumanMessage(f"of {user}")])
+        await door(door.service.for_user(user).conversation("t").append, [HumanMessage(f"of {user}")])
     return users
 
 
 async def refuses(door: Door, memory: SupabaseMemory, user: str) -> None:
     """Whatever is asked, of whomever, nobody may."""
-    theirs = memory.conversation("t", user_id=user)
-    for verb in (theirs.read, memory.conversation("t").read, partial(memory.forget_user, user_id=user)):
+    theirs = memory.for_user(user).conversation("t")
+    for verb in (theirs.read, memory.conversation("t").read, partial(memory.for_user(user).forget_user)):
         with pytest.raises(AuthenticationError) as caught:
             await door(verb)
         assert_silent(caught.value)
@@ -149,20 +150,20 @@ def assert_silent(error: AuthenticationError) -> None:
 async def test_the_bare_key_reads_everybody(door: Door, others: list[str]) -> None:
     """The control: without this the tests below could not fail."""
     for user in others:
-        found = await door(door.service.conversation("t", user_id=user).read)
+        found = await door(door.service.for_user(user).conversation("t").read)
         assert [each.message.text for each in found] == [f"of {user}"]
-    assert not door.service.transport.acts_as_user
+    assert not door.service._services.transport.acts_as_user
 
 
 async def test_a_function_that_gives_nobody_is_an_error(door: Door, others: list[str]) -> None:
     failures = functions(door.kind, door.color)
     assert len(failures) >= 20
     for name, function in failures.items():
-        memory = door.service.as_user(function)
-        assert memory.transport.acts_as_user, name
+        memory = door.service.for_token(function)
+        assert memory._services.transport.acts_as_user, name
         await refuses(door, memory, others[0])
     for user in others:
-        assert await door(door.service.conversation("t", user_id=user).count) == 1
+        assert await door(door.service.for_user(user).conversation("t").count) == 1
     assert door.service.health().failures == 0, "the database is not away"
 
 
@@ -172,19 +173,19 @@ def test_an_async_function_in_a_sync_call_is_a_mistake_of_the_application(door: 
 
     for function in (given, lambda: given()):
         with pytest.raises(ConfigurationError, match="Use the a… methods"):
-            door.service.as_user(function).conversation("t", user_id=others[0]).read()
+            door.service.for_token(function).for_user(others[0]).conversation("t").read()
 
 
 async def test_a_credential_that_is_none_is_an_error_when_it_is_given(door: Door) -> None:
     for value in bad(door.kind).values():
         with pytest.raises(AuthenticationError) as caught:
-            door.service.as_user(value)
+            door.service.for_token(value)
         assert_silent(caught.value)
 
 
 async def test_what_a_function_raised_is_chained(door: Door) -> None:
     with pytest.raises(AuthenticationError, match="RuntimeError") as caught:
-        await door(door.service.as_user(raising(error := RuntimeError(SECRET))).conversation("t").read)
+        await door(door.service.for_token(raising(error := RuntimeError(SECRET))).conversation("t").read)
     assert caught.value.__cause__ is error
     assert_silent(caught.value)
 
@@ -202,20 +203,20 @@ async def test_whoever_is_signed_in_now_speaks(door: Door, others: list[str]) ->
         return signed_in()
 
     for function in (signed_in, asked) if door.color == "async" else (signed_in,):
-        memory = door.service.as_user(function)
+        memory = door.service.for_token(function)
         for present in others:
             found = await door(memory.conversation("t").read)
             assert [each.message.text for each in found] == [f"of {present}"]
             stranger = next(each for each in others if each != present)
-            assert (await door(memory.forget_user, user_id=stranger)).messages == 0
-            assert await door(door.service.conversation("t", user_id=stranger).count) == 1
+            assert (await door(memory.for_user(stranger).forget_user)).messages == 0
+            assert await door(door.service.for_user(stranger).conversation("t").count) == 1
 
 
 async def test_an_anonymous_role_and_a_servers_need_no_user(conn_string: str, user_id: str) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, claims={"role": "service_role"}) as memory:
-        assert memory.conversation("t", user_id=user_id).count() == 0
+    with SupabaseMemory.from_conn_string(conn_string).for_token({"role": "service_role"}) as memory:
+        assert memory.for_user(user_id).conversation("t").count() == 0
         with pytest.raises(SupabaseMemoryError):
-            memory.as_user({"role": "anon"}).conversation("t", user_id=user_id).count()
+            memory.for_token({"role": "anon"}).for_user(user_id).conversation("t").count()
 
 
 # --- Every constructor that takes a credential
@@ -239,12 +240,12 @@ def client() -> Iterator[Client]:
 def test_each_constructor_refuses_nobody(client: Client, conn_string: str) -> None:
     asynchronous = AsyncClient("http://127.0.0.1:1", "key", AsyncClientOptions(httpx_client=httpx.AsyncClient()))
     constructors = [
-        Made(lambda given: SupabaseMemory.from_url("http://127.0.0.1:1", "key", access_token=given), NO_TOKEN),
-        Made(lambda given: SupabaseMemory.from_client(client, access_token=given), NO_TOKEN),
-        Made(lambda given: SupabaseMemory.from_client(asynchronous, access_token=given), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_url("http://127.0.0.1:1", "key").for_token(given), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_client(client).for_token(given), NO_TOKEN),
+        Made(lambda given: SupabaseMemory.from_client(asynchronous).for_token(given), NO_TOKEN),
         Made(lambda given: SupabaseTransport("http://127.0.0.1:1", "key", access_token=given), NO_TOKEN),
         Made(lambda given: SupabaseTransport.from_client(client, access_token=given, retry=NO_RETRY), NO_TOKEN),
-        Made(lambda given: SupabaseMemory.from_conn_string(conn_string, claims=given), NO_CLAIMS),
+        Made(lambda given: SupabaseMemory.from_conn_string(conn_string).for_token(given), NO_CLAIMS),
         Made(lambda given: PostgresTransport(conn_string, claims=given), NO_CLAIMS),
     ]
     for constructor in constructors:
@@ -258,7 +259,7 @@ def test_each_constructor_refuses_nobody(client: Client, conn_string: str) -> No
 
 def bare(memory: SupabaseMemory, data_api: DataApi) -> SupabaseMemory:
     """With no gateway before PostgREST."""
-    memory.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]
+    memory._services.transport.inner._clients.address = data_api.url  # type: ignore[attr-defined]
     return memory
 
 
@@ -269,13 +270,13 @@ def test_a_client_whose_user_is_nobody_does_not_speak_with_its_key(data_api: Dat
         client = Client(data_api.url, key, ClientOptions(httpx_client=session, headers={"Authorization": spoken}))
         client.rest_url = yarl.URL(data_api.url)
         with pytest.raises(AuthenticationError):  # the server's, where it looks like a token
-            bare(SupabaseMemory.from_client(client), data_api).conversation("t", user_id=user_id).count()
+            bare(SupabaseMemory.from_client(client), data_api).for_user(user_id).conversation("t").count()
         session.close()
     session = httpx.Client()
     client = Client(data_api.url, key, ClientOptions(httpx_client=session))
     client.rest_url = yarl.URL(data_api.url)
     control = bare(SupabaseMemory.from_client(client), data_api)
-    assert control.conversation("t", user_id=user_id).count() == 0
+    assert control.for_user(user_id).conversation("t").count() == 0
     session.close()
 
 
@@ -286,7 +287,7 @@ def test_a_function_is_asked_once_for_each_try(data_api: DataApi, user_id: str) 
         asked.append(1)
         return token(user_id=user_id)
 
-    with SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed_in) as memory:
+    with SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="").for_token(signed_in) as memory:
         assert not asked, "a constructor asks nobody"
         for _ in range(3):
             memory.conversation("t").count()
@@ -322,20 +323,20 @@ def test_a_claim_of_a_wrong_type_is_refused_with_its_reason_at_both_doors(
 ) -> None:
     claims = {"role": "authenticated", "sub": "maya", "exp": NOW + DAY, **wrong}
     signed = jwt.api_jws.encode(json.dumps(claims).encode(), SIGNED_BY, "HS256")
-    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed, retry=NO_RETRY)
+    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", retry=NO_RETRY).for_token(signed)
     with memory, pytest.raises(AuthenticationError, match=words) as caught:
         memory.conversation("t").count()
     assert caught.value.hint
     with pytest.raises(AuthenticationError, match="claim") as caught:
-        SupabaseMemory.from_conn_string(conn_string, claims=claims)
+        SupabaseMemory.from_conn_string(conn_string).for_token(claims)
     assert caught.value.hint
 
 
 def test_a_number_that_is_no_date_is_no_claim(conn_string: str) -> None:
     for number in (float("inf"), float("nan"), 10**400, -(10**400)):
         with pytest.raises(AuthenticationError, match="claim exp"):
-            SupabaseMemory.from_conn_string(conn_string, claims={"sub": "maya", "exp": number})
-    SupabaseMemory.from_conn_string(conn_string, claims={"sub": "maya", "exp": NOW + 0.5, "iat": None, "aud": ["a"]})
+            SupabaseMemory.from_conn_string(conn_string).for_token({"sub": "maya", "exp": number})
+    SupabaseMemory.from_conn_string(conn_string).for_token({"sub": "maya", "exp": NOW + 0.5, "iat": None, "aud": ["a"]})
 
 
 @each_case(
@@ -344,7 +345,7 @@ def test_a_number_that_is_no_date_is_no_claim(conn_string: str) -> None:
 )
 def test_a_token_of_tomorrow_speaks_of_clocks(data_api: DataApi, more: dict[str, object], words: str) -> None:
     signed = token("authenticated", "maya", **more)  # type: ignore[arg-type]
-    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", access_token=signed, retry=NO_RETRY)
+    memory = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", retry=NO_RETRY).for_token(signed)
     with memory, pytest.raises(AuthenticationError, match=words):
         memory.conversation("t").count()
 

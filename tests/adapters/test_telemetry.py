@@ -28,19 +28,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from langchain_supabase_memory import (
     ContextBudget,
-    ConversationKey,
-    EmbeddingModel,
-    Metrics,
-    MetricsServer,
+    MemoryConfig,
     SummaryPolicy,
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryError,
     SupabaseStore,
-    cleanup,
     effects,
-    get_turn_tool,
-    search_conversation_history_tool,
 )
 from langchain_supabase_memory.adapters.telemetry import logs
 from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of_quality
@@ -51,8 +45,13 @@ from langchain_supabase_memory.effects import Call, Flow, call, embed
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.memory import instrumentation, messages, outbox_delivery
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
+from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.operations.work import Outcome
+from langchain_supabase_memory.telemetry import Metrics, MetricsServer
+from langchain_supabase_memory.tools import get_turn_tool, search_conversation_history_tool
+from langchain_supabase_memory.types import ConversationKey
 from langchain_supabase_memory.values import Cause, Health
+from langchain_supabase_memory.worker import cleanup
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.stepping import Answers
@@ -120,11 +119,11 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 def seen(door: Door, user_id: str, metrics: Metrics) -> Door:
     """A door whose memory writes summaries, embeds and is counted."""
     made = SupabaseMemory(
-        door.service.transport,
+        door.service._services.transport,
         user_id=user_id,
         model=lambda _: "The kiln shows E-47.",
         embeddings=WordEmbedder(),
-        metrics=metrics,
+        config=MemoryConfig(metrics=metrics),
     )
     return Door(door.kind, door.color, made, door.as_token)
 
@@ -261,7 +260,9 @@ async def test_a_model_that_fails_makes_no_summary_and_no_number(door: Door, use
     def fails(_: Any) -> str:
         raise RuntimeError(CANARY)
 
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=fails, metrics=metrics)
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, model=fails, config=MemoryConfig(metrics=metrics)
+    )
     seen = Door(door.kind, door.color, memory, door.as_token)
     await seen(memory.conversation("t").append, talk(20))
     await seen(memory.conversation("t").summaries.make, policy=SummaryPolicy(keep_messages=4))
@@ -280,9 +281,9 @@ async def test_the_store_counts_searches_by_meaning(seen: Door, metrics: Metrics
 
 
 def test_a_user_of_the_same_memory_is_counted_with_it(conn_string: str, metrics: Metrics) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, metrics=metrics) as memory:
-        assert memory.as_user({"sub": "u", "role": "authenticated"}).metrics is metrics
-    assert SupabaseMemory(memory.transport).metrics is NO_METRICS
+    with SupabaseMemory.from_conn_string(conn_string, config=MemoryConfig(metrics=metrics)) as memory:
+        assert memory.for_token({"sub": "u", "role": "authenticated"})._services.metrics is metrics
+    assert SupabaseMemory(memory._services.transport)._services.metrics is NO_METRICS
 
 
 def test_the_queue_is_gauged_when_it_is_asked_for(metrics: Metrics) -> None:
@@ -332,7 +333,7 @@ async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemoryS
 
 
 async def test_an_error_is_told_by_class_and_code(door: Door, spans: InMemorySpanExporter) -> None:
-    transport: Any = _Away(door.service.transport, UnavailableError(CANARY, code="57P01"))
+    transport: Any = _Away(door.service._services.transport, UnavailableError(CANARY, code="57P01"))
     memory = SupabaseMemory(transport, user_id="u")
     with pytest.raises(UnavailableError):
         await Door(door.kind, door.color, memory, door.as_token)(memory.conversation("t").count)
@@ -555,16 +556,20 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
     """Every path that fails and that can be reached, each over a conversation full of canaries."""
     said = [HumanMessage(f"{CANARY} {n} " * 20) for n in range(30)]
     broken = SupabaseMemory(
-        memory.transport,
+        memory._services.transport,
         user_id=memory.user_id,
         model=_bug,
         embeddings=EmbeddingModel(ScriptedEmbedder(_bug, "words"), attempts=1),
-        metrics=memory.metrics,  # type: ignore[arg-type]
+        config=MemoryConfig(metrics=memory._services.metrics),  # type: ignore[arg-type]
     )
 
     def away(error: Exception) -> SupabaseMemory:
-        twin = SupabaseMemory(memory.transport, user_id=memory.user_id, metrics=memory.metrics)  # type: ignore[arg-type]
-        twin.transport = _Away(memory.transport, error)  # type: ignore[assignment]
+        twin = SupabaseMemory(
+            memory._services.transport,
+            user_id=memory.user_id,
+            config=MemoryConfig(metrics=memory._services.metrics),  # type: ignore[arg-type]
+        )
+        twin._services.transport = _Away(memory._services.transport, error)  # type: ignore[assignment]
         return twin
 
     conversation = memory.conversation("t")
@@ -580,7 +585,7 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
         "token counter",
         lambda: conversation.context(budget=ContextBudget(tokens=500, token_counter=_bug)),
     )
-    yield "no message", lambda: conversation.append([{"nothing": CANARY}])  # type: ignore[list-item]
+    yield "no message", lambda: conversation.append([{"nothing": CANARY}])
     yield "refused", lambda: memory.recall(CANARY, time_range=CANARY)  # type: ignore[arg-type]
     yield "no key", lambda: SupabaseMemory.from_url(CANARY, CANARY)
     yield (
@@ -593,7 +598,7 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
     )
     for name, error in (("away", UnavailableError()), ("a bug", RuntimeError(CANARY))):
         guard = FailOpen(away(error), None, "log", 5)
-        flow = flush_and_append(away(error), ConversationKey("t", "u"), said)
+        flow = flush_and_append(away(error)._services, ConversationKey("t", "u"), said)
         yield (
             f"guard, {name}",
             partial(effects.run, guard.attempt(flow, GuardedTask("not stored", said), ConversationKey("t", "u"))),
@@ -625,13 +630,15 @@ def _failing(memory: SupabaseMemory, conn_string: str) -> Iterator[tuple[str, Ca
         yield from embed([CANARY])
         raise KeyError(CANARY)
 
-    yield "a flow with a mistake", lambda: memory.run(mistaken())
+    yield "a flow with a mistake", lambda: memory._services.run(mistaken())
 
 
 def test_no_failure_tells_what_was_said(
     conn_string: str, user_id: str, spans: InMemorySpanExporter, metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
-    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=WordEmbedder(), metrics=metrics)
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, embeddings=WordEmbedder(), config=MemoryConfig(metrics=metrics)
+    )
     logged: list[str] = []
     told: list[str] = []
     with memory, caplog.at_level(logging.DEBUG, logs.PACKAGE):
@@ -758,8 +765,8 @@ async def test_the_server_holds_no_event_loop_up(metrics: Metrics) -> None:
 
 async def test_a_memory_tells_its_health(conn_string: str, metrics: Metrics) -> None:
     with (
-        SupabaseMemory.from_conn_string(conn_string, metrics=metrics) as memory,
-        MetricsServer(memory.metrics, memory.health, port=0) as server,
+        SupabaseMemory.from_conn_string(conn_string, config=MemoryConfig(metrics=metrics)) as memory,
+        MetricsServer(memory._services.metrics, memory.health, port=0) as server,
     ):
         assert (await asyncio.to_thread(get, server, "/healthz"))[0] == 200
 

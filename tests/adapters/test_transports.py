@@ -22,7 +22,7 @@ import yarl
 from langchain_core.messages import HumanMessage
 from supabase import AsyncClient, AsyncClientOptions, Client, ClientOptions
 
-from langchain_supabase_memory import PostgresTransport, RetryPolicy, SupabaseMemory, SupabaseTransport
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
@@ -38,7 +38,8 @@ from langchain_supabase_memory.errors import (
     from_code,
     from_status,
 )
-from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.settings import NO_RETRY, RetryPolicy
+from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
 from langchain_supabase_memory.worker.wake import CHANNEL, Wake
 from tests.each_case import each_case
 from tests.services.data_api import DataApi, token
@@ -247,18 +248,18 @@ def test_no_server_no_schema_and_a_wrong_key_are_each_one_clear_error(data_api: 
         SupabaseMemory.from_url(f"http://127.0.0.1:{free_port()}", "key", retry=NO_RETRY) as memory,
         pytest.raises(UnavailableError, match=r"Data API could not be reached \(ConnectError\)"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
     with (
         SupabaseMemory.from_url(data_api.url, "no-jwt-and-no-key", rest_path="") as memory,
         pytest.raises(AuthenticationError, match="Check the project's url and key"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
     with (
         DataApi(cluster, cluster.create_database()) as api,
         SupabaseMemory.from_url(api.url, token("service_role"), rest_path="") as memory,
         pytest.raises(SchemaMissingError, match="supabase-memory migrate"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
 
 
 @each_case(("url", "key"), [("", "k"), ("abc.supabase.co", "k"), (None, "k"), ("https://x", ""), ("https://x", "a b")])
@@ -301,7 +302,7 @@ def test_a_second_asyncio_run_works_and_leaves_nothing_open(data_api: DataApi, c
             assert asyncio.run(say()) == 0
         gc.collect()
     for memory in memories:
-        inner = memory.transport.inner  # type: ignore[attr-defined]
+        inner = memory._services.transport.inner  # type: ignore[attr-defined]
         assert not inner._clients.asynchronous._held if hasattr(inner, "_clients") else True
         memory.close()
 
@@ -338,9 +339,9 @@ async def test_async_calls_do_not_block_the_loop(conn_string: str, data_api: Dat
             SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path=""),
             SupabaseMemory.from_conn_string(conn_string),
         ):
-            await memory.transport.aperform(Call("memory_schema"))  # the pool and the client are open now
+            await memory._services.transport.aperform(Call("memory_schema"))  # the pool and the client are open now
             before = ticks
-            assert await memory.transport.aperform(slow) == 1
+            assert await memory._services.transport.aperform(slow) == 1
             assert ticks - before > 15
             await memory.aclose()
         ticking.cancel()
@@ -355,7 +356,7 @@ async def test_a_clients_other_color_is_opened_when_it_is_needed(data_api: DataA
         client.rest_url = yarl.URL(data_api.url)
         memory = SupabaseMemory.from_client(client, user_id=user_id)
         # A bare PostgREST, no gateway.
-        memory.transport.inner._clients.endpoint = Endpoint(data_api.url, key, 10)  # type: ignore[attr-defined]
+        memory._services.transport.inner._clients.endpoint = Endpoint(data_api.url, key, 10)  # type: ignore[attr-defined]
         await memory.conversation(type(client).__name__).aappend([HumanMessage("async")])
         memory.conversation(type(client).__name__).append([HumanMessage("sync")])
         assert await memory.conversation(type(client).__name__).acount() == 2
@@ -370,7 +371,7 @@ async def test_a_clients_user_is_kept(data_api: DataApi, user_id: str) -> None:
     client = Client(data_api.url, token("anon"), ClientOptions(headers=headers, httpx_client=httpx.Client()))
     client.rest_url = yarl.URL(data_api.url)
     memory = SupabaseMemory.from_client(client)
-    memory.transport.inner._clients.endpoint = Endpoint(data_api.url, token("anon"), 10)  # type: ignore[attr-defined]
+    memory._services.transport.inner._clients.endpoint = Endpoint(data_api.url, token("anon"), 10)  # type: ignore[attr-defined]
     memory.conversation("t").append([HumanMessage("mine")])
     assert await memory.conversation("t").acount() == 1  # the color that was opened speaks for the same user
     await memory.aclose()
@@ -428,7 +429,7 @@ def test_a_killed_writer_leaves_whole_turns(conn_string: str, user_id: str) -> N
 
 
 def test_keys_and_passwords_are_shown_nowhere() -> None:
-    memory = SupabaseMemory.from_url("https://abc.supabase.co", "sb_secret_key", access_token="jwt.of.a-user")
+    memory = SupabaseMemory.from_url("https://abc.supabase.co", "sb_secret_key").for_token("jwt.of.a-user")
     direct = SupabaseMemory.from_conn_string("postgresql://u:hunter2@127.0.0.1:1/x")
     assert "sb_secret" not in repr(memory)
     assert "jwt" not in repr(memory)
@@ -440,7 +441,7 @@ async def test_a_listener_that_is_cancelled_as_it_hears_ends(conn_string: str) -
     async with SupabaseMemory.from_conn_string(conn_string) as memory:
         with psycopg.connect(conn_string, autocommit=True) as sql:
             for turns in range(5):
-                async with asyncio.timeout(20), Wake(memory.transport, 0.2) as wake:
+                async with asyncio.timeout(20), Wake(memory._services.transport, 0.2) as wake:
                     while not await wake.wait():  # until it listens
                         sql.execute(f"notify {CHANNEL}")
                     sql.execute(f"notify {CHANNEL}")

@@ -214,7 +214,7 @@ async def test_tool_calls_are_aligned_with_their_results(memory: SupabaseMemory)
 
 @pytest.mark.parametrize("way", ["middleware-sync", "nodes-async"])
 async def test_what_is_redacted_is_aligned_too(conn_string: str, user_id: str, way: str) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redact=PERSONAL_DATA) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redactor=PERSONAL_DATA) as memory:
         page = Page(memory, way)
         for number in range(4):
             await page.ask(f"{number}: write to ana{number}@example.com")

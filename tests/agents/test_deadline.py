@@ -63,13 +63,13 @@ def silent() -> Iterator[SupabaseMemory]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         memory = SupabaseMemory.from_url(url, "key", rest_path="", user_id="u")
-        memory.transport = Counting(memory.transport)
+        memory._services.transport = Counting(memory._services.transport)
         yield memory
         memory.close()
 
 
 def asked(memory: SupabaseMemory) -> list[str]:
-    transport: Any = memory.transport
+    transport: Any = memory._services.transport
     found: list[str] = transport.asked
     return found
 
@@ -90,7 +90,7 @@ def test_a_turn_of_an_agent_waits_once(silent: SupabaseMemory, color: str) -> No
     assert isinstance(result["messages"][-1], AIMessage)
     # Storing, reading, the turn that is pointed at, storing the answer, and storing at the end: the first is waited for.
     assert len(asked(silent)) == 1
-    assert len(silent.outbox) == 6
+    assert len(silent._services.outbox) == 6
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
@@ -113,7 +113,10 @@ def test_a_stream_waits_once(silent: SupabaseMemory) -> None:
     options: Any = {"thread_id": "t", "deadline_seconds": 1, "on_error": "log"}
     assert list(record_stream(silent, "hello", ["hel", "lo"], **options)) == ["hel", "lo"]
     assert len(asked(silent)) == 1
-    assert [message.text for message, _ in silent.outbox.pending(silent.key("t"))] == ["hello", "hello"]
+    assert [message.text for message, _ in silent._services.outbox.pending(silent._services.key("t"))] == [
+        "hello",
+        "hello",
+    ]
 
 
 def test_a_read_of_a_history_waits_once(silent: SupabaseMemory) -> None:

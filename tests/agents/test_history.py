@@ -20,8 +20,8 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_supabase_memory import (
     ContextBudget,
     ExtractiveSummarizer,
+    MemoryConfig,
     Retention,
-    RetryPolicy,
     SummaryPolicy,
     SupabaseChatMessageHistory,
     SupabaseMemory,
@@ -33,9 +33,11 @@ from langchain_supabase_memory.errors import (
     SupabaseMemoryError,
     UnavailableError,
 )
+from langchain_supabase_memory.settings import RetryPolicy
 from tests import provider_rules
 from tests.conftest import Door
 from tests.context.test_context import Counting
+from tests.memory_keywords import memory_keywords
 from tests.services.postgres import Cluster
 
 SECRET = "the user's secret words"
@@ -78,7 +80,7 @@ def stored(memory: SupabaseMemory, thread_id: str) -> list[str]:
 
 
 async def test_all_six_methods_in_both_colors(door: Door, user_id: str) -> None:
-    history = SupabaseChatMessageHistory("any string: ünï/codé", door.service, user_id=user_id)
+    history = SupabaseChatMessageHistory("any string: ünï/codé", door.service.for_user(user_id))
     assert isinstance(history, BaseChatMessageHistory)
     if door.color == "sync":
         history.add_user_message("one")
@@ -110,7 +112,7 @@ def test_bad_arguments_are_refused_at_once(memory: SupabaseMemory) -> None:
     with pytest.raises(InvalidInputError, match="thread_id"):
         SupabaseChatMessageHistory("", memory)
     with pytest.raises(InvalidInputError, match="No user is named"):
-        SupabaseChatMessageHistory("s", SupabaseMemory(memory.transport))
+        SupabaseChatMessageHistory("s", SupabaseMemory(memory._services.transport))
     with pytest.raises(ConfigurationError, match="ContextBudget"):
         SupabaseChatMessageHistory("s", memory, budget=4000)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="on_error"):
@@ -177,10 +179,10 @@ def test_a_streamed_turn_is_stored_as_a_message(memory: SupabaseMemory) -> None:
 
 
 def test_several_configuration_keys(memory: SupabaseMemory) -> None:
-    of_many = SupabaseMemory(memory.transport)
+    of_many = SupabaseMemory(memory._services.transport)
 
     def history(user_id: str, thread_id: str) -> SupabaseChatMessageHistory:
-        return SupabaseChatMessageHistory(thread_id, of_many, user_id=user_id)
+        return SupabaseChatMessageHistory(thread_id, of_many.for_user(user_id))
 
     specs = [
         ConfigurableFieldSpec(id=name, annotation=str, name=name, description="", default="", is_shared=True)
@@ -262,7 +264,9 @@ def violations(messages: list[BaseMessage]) -> list[str]:
 def writing(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     """A memory with a summary model and a small budget."""
     settings: Any = {"model": ExtractiveSummarizer(), "budget": SMALL}
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK, **settings) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, retry=QUICK, **memory_keywords(settings)
+    ) as memory:
         yield memory
 
 
@@ -270,7 +274,7 @@ def writing(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 def cutting(writing: SupabaseMemory) -> SupabaseMemory:
     """The same without summaries before an answer, so that what is too long is cut."""
     settings: Any = {"budget": SMALL, "policy": SummaryPolicy(mode="background")}
-    return SupabaseMemory(writing.transport, user_id=writing.user_id, **settings)
+    return SupabaseMemory(writing._services.transport, user_id=writing.user_id, **memory_keywords(settings))
 
 
 async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
@@ -289,10 +293,10 @@ async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
 
 
 async def test_a_read_is_one_round_trip(door: Door, user_id: str) -> None:
-    door.service.conversation("s", user_id=user_id).append(said(9))
-    counting: Any = Counting(door.service.transport)
-    door.service.transport = counting
-    history = SupabaseChatMessageHistory("s", door.service, user_id=user_id)
+    door.service.for_user(user_id).conversation("s").append(said(9))
+    counting: Any = Counting(door.service._services.transport)
+    door.service._services.transport = counting
+    history = SupabaseChatMessageHistory("s", door.service.for_user(user_id))
     assert len(await served(history, door.color)) == 24
     assert len(await served(history, door.color)) == 24
     assert counting.calls == ["memory_context"]
@@ -333,7 +337,7 @@ async def test_a_summary_that_fails_costs_the_summary_alone(conn_string: str, us
 async def test_in_the_background_a_read_asks_no_model(conn_string: str, user_id: str, color: str) -> None:
     asked: list[Any] = []
     settings: Any = {"model": asked.append, "budget": SMALL, "policy": SummaryPolicy(mode="background")}
-    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **settings) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(settings)) as memory:
         memory.conversation("s").append(said(60))
         assert "omitted" in (await served(SupabaseChatMessageHistory("s", memory), color))[0].text
         assert asked == []
@@ -546,7 +550,9 @@ async def test_what_waits_is_let_go_of_only_when_the_database_has_forgotten(
 def test_a_full_outbox_says_so_and_drops_nothing_it_holds(
     conn_string: str, user_id: str, away: Callable[[bool], None]
 ) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=QUICK, outbox_limit=2) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, retry=QUICK, config=MemoryConfig(outbox_limit=2)
+    ) as memory:
         away(True)
         history = SupabaseChatMessageHistory("s", memory)
         history.add_messages([HumanMessage("1"), HumanMessage("2")])
@@ -563,14 +569,14 @@ def test_what_waits_is_never_stored_as_another_users(
 ) -> None:
     signed_in = [f"{user_id}-maya"]
     with SupabaseMemory.from_conn_string(conn_string, retry=QUICK) as server:
-        anyones = server.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        anyones = server.for_token(lambda: {"sub": signed_in[0], "role": "authenticated"})
         away(True)
         with pytest.raises(OutboxError, match="nobody is named") as refused:
             SupabaseChatMessageHistory("s", anyones).add_messages([HumanMessage("maya's canary")])
         assert "canary" not in f"{refused.value!r}"
-        named = SupabaseChatMessageHistory("s", anyones, user_id=signed_in[0])
+        named = SupabaseChatMessageHistory("s", anyones.for_user(signed_in[0]))
         named.add_messages([HumanMessage("maya's own")])
-        assert (named.pending, len(anyones.outbox)) == (1, 1)
+        assert (named.pending, len(anyones._services.outbox)) == (1, 1)
         away(False)
         # Another is signed in now: what waits for Maya is not theirs.
         maya, signed_in[0] = signed_in[0], f"{user_id}-noor"
@@ -584,7 +590,7 @@ def test_what_waits_is_never_stored_as_another_users(
 def test_what_is_no_message_is_raised_and_never_kept(memory: SupabaseMemory) -> None:
     history = SupabaseChatMessageHistory("s", memory)
     with pytest.raises(InvalidInputError):
-        history.add_messages(["text"])  # type: ignore[list-item]
+        history.add_messages([b"bytes"])  # type: ignore[list-item]
     assert history.pending == 0
 
 

@@ -22,15 +22,14 @@ from langchain_supabase_memory import (
     SupabaseMemoryRetriever,
     SupabaseStore,
     SupabaseSummarizationNode,
-    SupabaseSummarizer,
     Worker,
-    export_conversations,
-    import_conversations,
-    read_messages_tool,
 )
 from langchain_supabase_memory.agents.run.identity import RunIdentity
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.memory.services import ME
+from langchain_supabase_memory.models import SupabaseSummarizer
+from langchain_supabase_memory.tools import read_messages_tool
+from langchain_supabase_memory.transfer import export_conversations, import_conversations
 from tests.chat_models import says
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -72,7 +71,7 @@ def test_an_empty_id_of_a_run_is_none(memory: SupabaseMemory, configurable: Any,
 
 
 def test_an_empty_id_is_passed_over_for_the_next_who_says_something(memory: SupabaseMemory) -> None:
-    memory = SupabaseMemory(memory.transport)
+    memory = SupabaseMemory(memory._services.transport)
     config: Any = {"configurable": {"user_id": "config", "thread_id": "t"}}
     assert RunIdentity().key(memory, config, runtime(context=NOBODY, identity="")).user_id == "config"
     assert RunIdentity().key(memory, config, runtime(context={"user_id": "context"}, identity="")).user_id == "context"
@@ -96,12 +95,10 @@ def test_no_run_changes_the_user_that_a_memory_was_made_for(
     assert str(memory.user_id) not in str(failed.value), "a client may read it"
     with pytest.raises(InvalidInputError, match="made for one user"):
         RunIdentity().scope(memory, config, run, "user")
-    assert RunIdentity().key(SupabaseMemory(memory.transport), config, run).user_id == "other"
-    assert RunIdentity().key(SupabaseMemory(memory.transport, user_id=ME), config, run).user_id == "other"
+    assert RunIdentity().key(SupabaseMemory(memory._services.transport), config, run).user_id == "other"
+    assert RunIdentity().key(SupabaseMemory(memory._services.transport, user_id=ME), config, run).user_id == "other"
     same: Any = {"configurable": {"user_id": memory.user_id, "thread_id": "t"}}
     assert RunIdentity().key(memory, same, None).user_id == memory.user_id
-    with pytest.raises(InvalidInputError, match="made for one user"):
-        RunIdentity(user_id="other").key(memory, same, None)
 
 
 @pytest.mark.parametrize(("configurable", "run"), OTHERS)
@@ -118,32 +115,32 @@ def test_no_run_changes_whose_token_a_memory_has(door: Door, user_id: str, confi
 
 def test_no_call_changes_the_user_that_a_memory_was_made_for(memory: SupabaseMemory) -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: memory.conversation("t", user_id="other"),
-        lambda: memory.conversations(user_id="other"),
-        lambda: memory.recall("x", user_id="other"),
-        lambda: memory.forget_user(user_id="other"),
-        lambda: memory.privacy.opt_out("x", actor="x", user_id="other"),
-        lambda: memory.work.status(user_id="other"),
-        lambda: memory.rollout.stage(user_id="other"),
-        lambda: SupabaseStore(memory, user_id="other"),
-        lambda: Worker(memory, user_id="other"),
-        lambda: SupabaseChatMessageHistory("t", memory, user_id="other"),
-        lambda: import_conversations(memory, iter([]), user_id="other"),
-        lambda: export_conversations(memory, "x.jsonl", user_id="other"),
+        lambda: memory.for_user("other").conversation("t"),
+        lambda: memory.for_user("other").conversations(),
+        lambda: memory.for_user("other").recall("x"),
+        lambda: memory.for_user("other").forget_user(),
+        lambda: memory.for_user("other").privacy.opt_out("x", actor="x"),
+        lambda: memory.for_user("other").work.status(),
+        lambda: memory.for_user("other").rollout.stage(),
+        lambda: SupabaseStore(memory.for_user("other")),
+        lambda: Worker(memory.for_user("other")),
+        lambda: SupabaseChatMessageHistory("t", memory.for_user("other")),
+        lambda: import_conversations(memory.for_user("other"), iter([])),
+        lambda: export_conversations(memory.for_user("other"), "x.jsonl"),
     ]
     for call in calls:
         with pytest.raises(InvalidInputError, match="made for one user"):
             call()
-    assert memory.conversation("t", user_id=memory.user_id).key == memory.key("t")
+    assert memory._for(memory.user_id).conversation("t")._key == memory._services.key("t")
 
 
 def test_an_embedded_memory_is_nobodys_until_one_is_named(tmp_path: Path) -> None:
     many = SupabaseMemory.embedded(tmp_path)
-    assert many.conversation("t").key.user_id == "me"
-    assert type(many.conversation("t").key.user_id) is str
-    assert many.conversation("t", user_id="ana").key.user_id == "ana"
+    assert many.conversation("t")._key.user_id == "me"
+    assert type(many.conversation("t")._key.user_id) is str
+    assert many.for_user("ana").conversation("t")._key.user_id == "ana"
     with pytest.raises(InvalidInputError, match="made for one user"):
-        SupabaseMemory.embedded(tmp_path, user_id="me").conversation("t", user_id="ana")
+        SupabaseMemory.embedded(tmp_path, user_id="me").for_user("ana").conversation("t")
     with pytest.raises(InvalidInputError, match="No user is named"):
         SupabaseMemory.embedded(tmp_path, user_id=None).conversation("t")
 
@@ -154,7 +151,6 @@ def test_an_empty_thread_is_none(memory: SupabaseMemory, run: Any) -> None:
         RunIdentity().key(memory, {"configurable": {"thread_id": ""}}, run)
 
 
-@pytest.mark.parametrize("name", ["user_id", "agent_id"])
 @pytest.mark.parametrize(
     "make",
     [
@@ -166,15 +162,17 @@ def test_an_empty_thread_is_none(memory: SupabaseMemory, run: Any) -> None:
         read_messages_tool,
     ],
 )
-def test_what_is_bound_must_be_an_id(memory: SupabaseMemory, make: Callable[..., Any], name: str) -> None:
+def test_what_is_bound_must_be_an_id(memory: SupabaseMemory, make: Callable[..., Any]) -> None:
     """Or the choice would be left to the run, and so to a client."""
-    with pytest.raises(InvalidInputError, match=name):
-        make(memory, **{name: ""})
+    with pytest.raises(InvalidInputError, match="agent_id"):
+        make(memory, agent_id="")
+    with pytest.raises(InvalidInputError, match="user_id"):
+        make(memory.for_user(""))
 
 
 def test_what_owns_a_store_must_be_an_id(memory: SupabaseMemory) -> None:
     with pytest.raises(InvalidInputError, match="user_id"):
-        SupabaseStore(memory, user_id="")
+        SupabaseStore(memory.for_user(""))
 
 
 @dataclass

@@ -24,6 +24,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.memory.services import DefaultUser
+from tests.owners import conversation_of
 from tests.project.test_documentation import FILES, fenced
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
@@ -46,7 +47,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import *
-from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
+from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
 from langchain_supabase_memory.memory.services import DefaultUser
 
 memory = SupabaseMemory.from_conn_string(
@@ -121,7 +122,7 @@ def serving(folder: Path, conn_string: str, *, with_auth: bool) -> Iterator[Serv
         path.write_text(text)
     agent = folder / "myapp" / "agent.py"
     stand_in = (
-        "from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel\n"
+        "from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel\n"
         "from langchain_supabase_memory.memory.services import DefaultUser\n"
     )
     served = re.sub(r'"openai:[^"]+"', "OfflineQuotingModel()", agent.read_text()).replace('"me"', f'"{OWNER}"')
@@ -225,7 +226,7 @@ async def said(client: LangGraphClient, graph: str, thread_id: str, text: str, *
 
 
 async def words(memory: SupabaseMemory, **where: Any) -> list[str]:
-    stored = [each.message for each in await memory.conversation(**where).aread()]
+    stored = [each.message for each in await conversation_of(memory, **where).aread()]
     return [str(each.text) for each in stored if isinstance(each, HumanMessage)]
 
 
@@ -321,7 +322,7 @@ async def test_a_run_that_the_server_takes_back_is_superseded(
         await asyncio.sleep(0.1)
     await said(client, "slow", thread_id, "Hello again.", multitask_strategy="rollback")
     assert await words(stored, **where) == [*["My kiln is red."] * turns_before, "Hello again."]
-    left = await stored.conversation(**where).superseded.alist()
+    left = await conversation_of(stored, **where).superseded.alist()
     assert [each.message.text for each in left if each.message] == ["Please wait, my kiln is blue."]
 
 

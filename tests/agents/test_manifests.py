@@ -13,9 +13,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
     ContextBudget,
-    ConversationKey,
-    ManifestPolicy,
-    Rollout,
+    MemoryConfig,
     SaveTurnNode,
     SupabaseChatMessageHistory,
     SupabaseMemory,
@@ -23,7 +21,8 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
-from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.settings import NO_RETRY, ManifestPolicy
+from langchain_supabase_memory.types import ConversationKey, Rollout
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.services.data_api import DataApi, token
@@ -44,7 +43,7 @@ async def asked(door: Door, graph: Any, text: str, user_id: str) -> Any:
 
 
 async def listed(door: Door, user_id: str) -> list[Any]:
-    page = await door(door.service.conversation("t", user_id=user_id).manifests)
+    page = await door(door.service.for_user(user_id).conversation("t").manifests)
     return list(reversed(page.manifests))
 
 
@@ -76,7 +75,7 @@ async def test_each_call_of_the_model_in_a_turn_has_its_own(door: Door, user_id:
 
 
 async def test_a_turn_that_was_pointed_at_is_named_and_watched(door: Door, user_id: str) -> None:
-    told = door.service.conversation("t", user_id=user_id)
+    told = door.service.for_user(user_id).conversation("t")
     for number, food in enumerate(("adobo", "sinigang", "kare-kare")):
         said = [
             HumanMessage(f"How do I cook {food}?", id=f"q{number}"),
@@ -89,7 +88,10 @@ async def test_a_turn_that_was_pointed_at_is_named_and_watched(door: Door, user_
     assert (pointed.reason, pointed.first, pointed.last, pointed.number) == ("pointed_at", 2, 3, 2)
     # The budget of another prompt leaves that turn out but for the reference, so only the reference names it.
     memory = SupabaseMemory(
-        door.service.transport, recall=None, model=None, budget=ContextBudget(characters=400, max_messages=1)
+        door.service._services.transport,
+        config=MemoryConfig(recall=None),
+        model=None,
+        budget=ContextBudget(characters=400, max_messages=1),
     )
     graph: Any = create_agent(says("Again"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
     await asked(door, graph, "the second one", user_id)
@@ -141,7 +143,7 @@ async def test_nodes_keep_them_too(door: Door, user_id: str, saves: bool) -> Non
 
 async def test_a_history_keeps_one_for_each_answer(door: Door, user_id: str) -> None:
     for turn in range(2):
-        history = SupabaseChatMessageHistory("t", door.service, user_id=user_id)
+        history = SupabaseChatMessageHistory("t", door.service.for_user(user_id))
         if door.color == "sync":
             assert len(history.messages) == 2 * turn
             history.add_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
@@ -162,7 +164,9 @@ async def test_only_the_prompts_that_were_packs_have_one(door: Door, user_id: st
 
 def test_with_a_share_of_none_nothing_is_kept(conn_string: str, user_id: str) -> None:
     manifests = ManifestPolicy(share=0)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=manifests) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(manifests=manifests)
+    ) as memory:
         graph: Any = create_agent(says("Hello"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
         graph.invoke({"messages": [HumanMessage("Hi")]}, {"configurable": {"thread_id": "t"}})
         assert memory.conversation("t").count() == 2
@@ -188,7 +192,7 @@ async def test_a_manifest_that_cannot_be_made_costs_no_answer(
     answer = await asked(door, builder.compile(), "Two", user_id)
     assert answer["messages"][-1].text == "Hello again"
 
-    history = SupabaseChatMessageHistory("t", door.service, user_id=user_id)
+    history = SupabaseChatMessageHistory("t", door.service.for_user(user_id))
     said = [HumanMessage("Three"), AIMessage("Hello")]
     if door.color == "sync":
         assert history.messages
@@ -196,7 +200,7 @@ async def test_a_manifest_that_cannot_be_made_costs_no_answer(
     else:
         assert await history.aget_messages()
         await history.aadd_messages(said)
-    assert await door(door.service.conversation("t", user_id=user_id).count) == 6
+    assert await door(door.service.for_user(user_id).conversation("t").count) == 6
     assert await listed(door, user_id) == []
     assert caplog.text.count("(ZeroDivisionError)") == 3
     assert "canary" not in caplog.text
@@ -219,7 +223,7 @@ def test_an_answer_that_had_to_wait_is_stored_without(data_api: DataApi, user_id
             graph: Any = create_agent(says("Hello"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
             proxy.always(Lie("away", drops="before"), ["memory_append"])
             graph.invoke({"messages": [HumanMessage("One")]}, {"configurable": {"thread_id": "t"}})
-            assert len(memory.outbox) == 1
+            assert len(memory._services.outbox) == 1
             proxy.truthful()
             assert memory.flush() == 0
             told = memory.conversation("t")

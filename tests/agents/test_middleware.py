@@ -17,17 +17,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 
-from langchain_supabase_memory import (
-    ContextBudget,
-    SummaryPolicy,
-    SupabaseMemory,
-    SupabaseMemoryMiddleware,
-    SupabaseSummarizer,
-)
+from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.memory.services import DefaultUser
+from langchain_supabase_memory.models import SupabaseSummarizer
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"
@@ -192,7 +187,7 @@ async def test_a_fork_leaves_the_other_branch_out(memory: SupabaseMemory, make: 
 async def test_a_history_passed_whole_each_time_is_stored_once(memory: SupabaseMemory, make: Any) -> None:
     agent = make(says("yes"))
     sent: list[int] = []
-    inner: Any = memory.transport.perform, memory.transport.aperform
+    inner: Any = memory._services.transport.perform, memory._services.transport.aperform
 
     def perform(call: Call) -> Any:
         sent.append(len(call.arguments.get("p_messages", [])))
@@ -202,7 +197,7 @@ async def test_a_history_passed_whole_each_time_is_stored_once(memory: SupabaseM
         sent.append(len(call.arguments.get("p_messages", [])))
         return await inner[1](call)
 
-    memory.transport.perform, memory.transport.aperform = perform, aperform  # type: ignore[method-assign]
+    memory._services.transport.perform, memory._services.transport.aperform = perform, aperform  # type: ignore[method-assign]
     history: list[BaseMessage] = []
     for number in range(6):
         history = (await agent({"messages": [*history, HumanMessage(f"q{number}")]}))["messages"]
@@ -292,8 +287,8 @@ class Broken:
 async def test_the_agent_answers_while_the_memory_is_away(
     memory: SupabaseMemory, make: Any, hangs: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken: Any = Broken(memory.transport, hangs)
-    memory.transport = broken
+    broken: Any = Broken(memory._services.transport, hangs)
+    memory._services.transport = broken
     errors: list[Exception] = []
     agent = make(says("still here"), on_error=errors.append, deadline_seconds=2 if hangs else 5)
     with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
@@ -309,7 +304,7 @@ async def test_the_agent_answers_while_the_memory_is_away(
 
 
 async def test_errors_are_raised_on_wish(memory: SupabaseMemory, make: Any) -> None:
-    memory.transport = Broken(memory.transport)  # type: ignore[assignment]
+    memory._services.transport = Broken(memory._services.transport)  # type: ignore[assignment]
     agent = make(says("never"), on_error="raise")
     with pytest.raises(UnavailableError):
         await agent(asks("x"))
@@ -366,8 +361,7 @@ class Said:
 @pytest.mark.parametrize(
     ("bound", "configurable", "context", "owner"),
     [
-        # Bound when the middleware was made: nobody else is asked.
-        ("bound", {"langgraph_auth_user": ServersUser("server"), "user_id": "config"}, "context", "bound"),
+        # Of a memory for one user: what is none is passed over.
         ("bound", {"langgraph_auth_user": {"identity": "client"}, "langgraph_auth_user_id": "client"}, None, "bound"),
         # The server's user, before what a client may put into the run.
         (None, {"langgraph_auth_user": ServersUser("server"), "user_id": "config"}, "context", "server"),
@@ -393,8 +387,8 @@ async def test_who_is_meant(
             return ServersUser(theirs(value.identity) or "")
         return {"identity": theirs(value["identity"])} if isinstance(value, dict) else theirs(value)
 
-    own = SupabaseMemory(memory.transport, user_id=DefaultUser(theirs("memory")))
-    middleware = SupabaseMemoryMiddleware(own, user_id=theirs(bound))
+    own = SupabaseMemory(memory._services.transport, user_id=DefaultUser(theirs("memory")))
+    middleware = SupabaseMemoryMiddleware(own._for(theirs(bound)))
     graph: Any = create_agent(says("hi"), middleware=[middleware], context_schema=Said)
     settings = config(**{key: named(value) for key, value in configurable.items()})
     said_so = Said(theirs(context))
@@ -403,8 +397,8 @@ async def test_who_is_meant(
     else:
         await graph.ainvoke(asks("hello"), settings, context=said_so)
     everybody = ("bound", "server", "client", "config", "context", "memory")
-    many = SupabaseMemory(memory.transport)
-    assert [name for name in everybody if many.conversation("t", user_id=theirs(name)).count()] == [owner]
+    many = SupabaseMemory(memory._services.transport)
+    assert [name for name in everybody if many._for(theirs(name)).conversation("t").count()] == [owner]
 
 
 def test_the_stock_middleware_with_our_summarizer_loses_nothing(memory: SupabaseMemory) -> None:

@@ -164,4 +164,4 @@ def test_the_state_goes_on_where_the_memory_is_away() -> None:
     assert [message.text for message in update["summarized_messages"]] == ["hello"]
     assert errors
     assert isinstance(errors[0], UnavailableError)
-    assert len(away.outbox) == 1
+    assert len(away._services.outbox) == 1

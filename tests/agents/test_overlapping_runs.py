@@ -277,7 +277,7 @@ async def test_a_state_of_another_user_is_neither_stored_nor_sent(
 ) -> None:
     with SupabaseMemory.from_conn_string(conn_string) as everybody:
         saver, others = InMemorySaver(), f"{user_id}-ben"
-        mine, theirs = (everybody.as_user({"sub": user, "role": "authenticated"}) for user in (user_id, others))
+        mine, theirs = (everybody.for_token({"sub": user, "role": "authenticated"}) for user in (user_id, others))
         chat = echo()
         if way.startswith("middleware"):
             graphs: list[Any] = [
@@ -295,9 +295,9 @@ async def test_a_state_of_another_user_is_neither_stored_nor_sent(
         with pytest.raises(InvalidInputError, match="another user"):
             graphs[1].invoke(asks("hi"), config()) if run is None else await run(graphs[1], "hi")
         assert len(chat.shown) == shown, "the model is not asked"
-        assert everybody.conversation("t", user_id=others).read() == []
-        assert not everybody.outbox.conversations()
-        assert not theirs.outbox.conversations()
+        assert everybody.for_user(others).conversation("t").read() == []
+        assert not everybody._services.outbox.conversations()
+        assert not theirs._services.outbox.conversations()
 
 
 @pytest.mark.parametrize("way", ALL_WAYS)
@@ -307,7 +307,7 @@ async def test_users_whom_a_function_signs_in_share_nothing(
 ) -> None:
     users, signed_in = (user_id, f"{user_id}-ben"), [""]
     with SupabaseMemory.from_conn_string(conn_string, model=None) as everybody:
-        memory = everybody.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        memory = everybody.for_token(lambda: {"sub": signed_in[0], "role": "authenticated"})
         subjects = [Subject(memory, way, saver=InMemorySaver() if saved else None, chat=echo()) for _ in users]
         for text in ("one", "two"):
             for user, subject in zip(users, subjects, strict=True):
@@ -315,7 +315,7 @@ async def test_users_whom_a_function_signs_in_share_nothing(
                 await subject(f"{text} of {user}")
         for user, subject in zip(users, subjects, strict=True):
             expected = [f"{said}{text} of {user}" for text in ("one", "two") for said in ("", "re ")]
-            read = everybody.conversation("t", user_id=user).read()
+            read = everybody.for_user(user).conversation("t").read()
             assert texts([each.message for each in read if each.message]) == expected
             assert texts(subject.chat.shown[-1]) == expected[:-1]
 

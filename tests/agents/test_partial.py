@@ -16,7 +16,13 @@ from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware, arecord_stream, record_stream
+from langchain_supabase_memory import (
+    MemoryConfig,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+    arecord_stream,
+    record_stream,
+)
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError
 
@@ -53,7 +59,9 @@ def model(*answers: str, fails: int = 0) -> Streaming:
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, recall=None) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, config=MemoryConfig(recall=None)
+    ) as memory:
         yield memory
 
 
@@ -136,14 +144,16 @@ def test_a_sync_stream_that_is_closed_keeps_the_answer_with_the_next_turn(memory
 
 def test_a_stopped_answer_is_no_other_users(conn_string: str, user_id: str) -> None:
     signed_in = [user_id]
-    with SupabaseMemory.from_conn_string(conn_string, model=None, recall=None) as everybody:
-        keeping = agent(everybody.as_user(lambda: {"sub": signed_in[0], "role": "authenticated"}), model(ANSWER, "Hi"))
+    with SupabaseMemory.from_conn_string(conn_string, model=None, config=MemoryConfig(recall=None)) as everybody:
+        keeping = agent(
+            everybody.for_token(lambda: {"sub": signed_in[0], "role": "authenticated"}), model(ANSWER, "Hi")
+        )
         stream = keeping.stream(asked(), PLACE, stream_mode="messages")
         next(stream)
         stream.close()
         signed_in[0] = f"{user_id}-ben"
         keeping.invoke(asked("Hello"), PLACE)
-        theirs = everybody.conversation("t", user_id=signed_in[0]).read()
+        theirs = everybody.for_user(signed_in[0]).conversation("t").read()
         assert [each.message.text for each in theirs if each.message] == ["Hello", "Hi"]
 
 
@@ -215,14 +225,14 @@ async def test_a_failing_memory_does_not_hide_why_the_answer_ended(
     memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = agent(memory, model(fails=1))
-    perform = memory.transport.perform
+    perform = memory._services.transport.perform
 
     def away(call: Call) -> Any:
         if "partial" in str(call.arguments):
             raise ConnectionError
         return perform(call)
 
-    monkeypatch.setattr(memory.transport, "perform", away)
+    monkeypatch.setattr(memory._services.transport, "perform", away)
     with pytest.raises(BrokenError):
         list(failing.stream(asked(), PLACE, stream_mode="messages"))
     monkeypatch.undo()

@@ -32,14 +32,14 @@ class Watched:
 
     def __init__(self, memory: SupabaseMemory) -> None:
         self.answers: list[tuple[str, Any]] = []
-        inner = memory.transport.perform
+        inner = memory._services.transport.perform
 
         def perform(call: Any) -> Any:
             answer = inner(call)
             self.answers.append((call.function, answer))
             return answer
 
-        memory.transport.perform = perform  # type: ignore[method-assign]
+        memory._services.transport.perform = perform  # type: ignore[method-assign]
 
     def of(self, function: str) -> list[Any]:
         return [answer for name, answer in self.answers if name == function]
@@ -55,9 +55,14 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def loaded(memory: SupabaseMemory, messages: list[BaseMessage]) -> Any:
     """The pack as the middleware and the nodes load it."""
-    guard = FailOpen(memory, memory.model, "raise", 10.0)
-    loader = Loader(guard, memory.settings.budget, memory.settings.policy, recall=memory.settings.recall)
-    pack = effects.run(loader.load(memory.key("t"), graph_state(messages), lambda _: None))
+    guard = FailOpen(memory, memory._services.model, "raise", 10.0)
+    loader = Loader(
+        guard,
+        memory._services.settings.budget,
+        memory._services.config.policy,
+        recall=memory._services.config.recall,
+    )
+    pack = effects.run(loader.load(memory._services.key("t"), graph_state(messages), lambda _: None))
     assert pack is not None
     return pack
 
@@ -135,7 +140,7 @@ def test_over_many_turns_every_answer_can_know_every_paste(memory: SupabaseMemor
 def test_a_budget_in_tokens_counts_it_the_same(memory: SupabaseMemory) -> None:
     said: list[BaseMessage] = [HumanMessage(paste(30_000), id="paste"), AIMessage("Read.", id="read")]
     memory.conversation("t").append(said)
-    memory.settings = replace(memory.settings, budget=ContextBudget(tokens=2_000))
+    memory._services.settings = replace(memory._services.settings, budget=ContextBudget(tokens=2_000))
     asked = HumanMessage("Which coolant does the reactor in hall seven need?", id="asked")
     pack = loaded(memory, [*said, asked])
     assert any("zirconol" in str(message.content) for message in pack.prompt)

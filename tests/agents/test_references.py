@@ -18,11 +18,11 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
     arecord_stream,
-    cleanup,
-    get_turn_tool,
     record_stream,
 )
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
+from langchain_supabase_memory.tools import get_turn_tool
+from langchain_supabase_memory.worker import cleanup
 from tests.chat_models import calls, says
 
 

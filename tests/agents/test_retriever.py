@@ -132,8 +132,8 @@ def test_scopes(memory: SupabaseMemory, user_id: str) -> None:
 async def test_two_users_never_meet(door: Door, user_id: str) -> None:
     other = f"{user_id}-other"
     for owner, words in ((user_id, "My glaze is blue"), (other, "My glaze is red")):
-        await door(door.service.conversation("same", user_id=owner).append, [HumanMessage(words)])
-        await door(door.service.conversation("same", user_id=owner).index)
+        await door(door.service.for_user(owner).conversation("same").append, [HumanMessage(words)])
+        await door(door.service.for_user(owner).conversation("same").index)
 
     retriever = SupabaseMemoryRetriever(memory=door.service, thread_id="same")
     assert [each.page_content for each in await found(door.color, retriever, user_id=user_id)] == ["My glaze is blue"]
@@ -155,7 +155,7 @@ async def test_no_scope_is_an_error_and_not_everything(conn_string: str, color: 
         with pytest.raises(InvalidInputError, match="user_id must have"):
             await found(color, SupabaseMemoryRetriever(memory=memory), user_id="")
         with pytest.raises(InvalidInputError, match="No thread is named"):
-            await found(color, SupabaseMemoryRetriever(memory=memory, user_id="u", scope="conversation"))
+            await found(color, SupabaseMemoryRetriever(memory=memory.for_user("u"), scope="conversation"))
         await memory.aclose()
 
 

@@ -24,13 +24,8 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from langchain_supabase_memory import (
-    Comparison,
     ContextBudget,
-    ConversationKey,
     LoadContextNode,
-    Metrics,
-    Rollout,
-    RolloutReport,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
@@ -48,6 +43,8 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.blocks import NO_RESULT
 from langchain_supabase_memory.operations.rollout.stages import STAGES, is_in_share, stage_of
+from langchain_supabase_memory.telemetry import Metrics
+from langchain_supabase_memory.types import Comparison, ConversationKey, Rollout, RolloutReport
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.context.test_context_fit import as_request, conversations, turns_under_way, violations
@@ -171,8 +168,8 @@ class Watched:
 
 @pytest.fixture
 def watched(memory: SupabaseMemory) -> Watched:
-    transport = Watched(memory.transport)
-    memory.transport = transport  # type: ignore[assignment]
+    transport = Watched(memory._services.transport)
+    memory._services.transport = transport  # type: ignore[assignment]
     return transport
 
 
@@ -299,7 +296,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     # The last answer was stored since; what it pushed out is said to be omitted until the next pack summarizes it.
     assert not conversation.context(budget=budget).omitted
     assert conversation.coverage(budget=budget).complete
-    found = memory.rollout.comparisons(conversation.key.thread_id)
+    found = memory.rollout.comparisons(conversation._key.thread_id)
     assert [each.stage for each in found] == [str(stage)] * 3
     assert found[-1].new_messages == len(model.shown[-1])
     assert memory.rollout.report(agent_id=memory.agent_id).stages[0].failures == 0
@@ -384,7 +381,7 @@ async def test_a_flag_in_trouble_leaves_the_last_stage_and_is_logged(
             ended.append("hangs")
         return {"nonsense": SECRET, "none": None, "true": True}.get(stages[0], stages[0])
 
-    memory.metrics = Metrics()
+    memory._services.metrics = Metrics()
     model = says("fine " * 100)
     agent = make(model, Rollout("on", flag=flag, last_messages=3), budget=ContextBudget(characters=2000),
                  deadline_seconds=0.5)  # fmt: skip
@@ -398,7 +395,7 @@ async def test_a_flag_in_trouble_leaves_the_last_stage_and_is_logged(
             assert not ended, "the flag is not waited for"
     assert caplog.text.count("stage of the rollout could not be read") == 3
     assert SECRET not in caplog.text
-    assert b'memory_alerts_total{kind="rollout"} 3.0' in memory.metrics.render()[0]
+    assert b'memory_alerts_total{kind="rollout"} 3.0' in memory._services.metrics.render()[0]
 
 
 async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
@@ -494,11 +491,11 @@ def test_the_share_is_stable_grows_monotonously_and_is_near_what_was_said(memory
         assert abs(len(chosen) / len(users) - share) < 0.03
         before = chosen
     memory.rollout.set(10, actor="ana", share=0.3, rest="parallel")
-    memory.user_id = None
+    memory._services.user_id = None
     for user in [*users[:60], "Änne 🙂", "用户"]:
         expected = 10 if is_in_share(user, 0.3) else "parallel"
-        assert memory.rollout.stage(user_id=user) == expected
-        answer = memory.run(_standing(memory.agent_id, user))
+        assert memory.for_user(user).rollout.stage() == expected
+        answer = memory._services.run(_standing(memory.agent_id, user))
         assert stage_of(answer["mine"]) == expected  # the database draws as this process does
 
 
@@ -517,7 +514,9 @@ async def test_users_on_both_sides_of_a_share(conn_string: str, user_id: str) ->
         graph: Any = create_agent(model, middleware=[middleware])
         for number in range(8):
             user = f"{user_id}-{number}"
-            memory.conversation("t", user_id=user).append([HumanMessage("before " * 40, id=f"b{n}") for n in range(20)])
+            memory.for_user(user).conversation("t").append(
+                [HumanMessage("before " * 40, id=f"b{n}") for n in range(20)]
+            )
             for _ in range(2):
                 graph.invoke(asks("go"), {"configurable": {"thread_id": "t", "user_id": user}})
                 assert (SECRET in str(model.shown[-1])) == is_in_share(user, 0.5)
@@ -734,10 +733,10 @@ async def test_nothing_is_recorded_on_wish(memory: SupabaseMemory, make: Any) ->
 def record(memory: SupabaseMemory, thread_id: str = "t", user_id: str | None = None, **numbers: Any) -> Any:
     from langchain_supabase_memory.operations.rollout.comparison import record_comparison
 
-    key = memory.key(thread_id, user_id)
+    key = memory._services.key(thread_id, user_id)
     given = {"old_messages": 50, "old_tokens": 1000, "old_characters": 4000, "old_ms": 1.0, "stage": "parallel"}
     comparison = Comparison(thread_id, key.user_id, key.agent_id, **{**given, **numbers})
-    return memory.run(record_comparison(key, comparison, [], -1))
+    return memory._services.run(record_comparison(key, comparison, [], -1))
 
 
 def test_a_report_has_medians_and_shares(memory: SupabaseMemory) -> None:
@@ -765,7 +764,7 @@ def test_a_report_has_medians_and_shares(memory: SupabaseMemory) -> None:
     assert ">80 %</td>" in report._repr_html_()
     later = datetime.now(UTC) + timedelta(hours=1)
     assert memory.rollout.report(agent_id=memory.agent_id, since=later).stages == ()
-    assert memory.rollout.report(user_id="nobody").stages == ()
+    assert SupabaseMemory(memory._services.transport, user_id="nobody").rollout.report().stages == ()
     with pytest.raises(InvalidInputError, match="time zone"):
         memory.rollout.report(since=datetime(2026, 1, 1))
     assert len(memory.rollout.comparisons("t", last=2)) == 2
@@ -793,7 +792,7 @@ def test_comparisons_go_with_their_conversation_and_with_time(memory: SupabaseMe
     assert [each.stage for each in memory.rollout.comparisons("kept")] == ["5"]
     assert len(memory.rollout.comparisons("swept")) == 1
     age("swept")
-    memory.forget_expired(user_id=memory.user_id)
+    memory.forget_expired()
     assert memory.rollout.comparisons("swept") == []
     assert len(memory.rollout.comparisons("kept")) == 1
     assert memory.conversation("swept").count() == 1
@@ -836,18 +835,22 @@ async def test_comparisons_are_their_owners_alone(door: Door, user_id: str) -> N
     numbers = {"stage": "parallel", "old_messages": 1, "old_tokens": 2, "old_characters": 3, "old_ms": 4.0}
 
     async def compare(memory: SupabaseMemory, **who: Any) -> Any:
-        call = Call("memory_compare", {**conversation_ids(memory.key("t", **who)), "p_comparison": numbers})
-        return await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
+        call = Call("memory_compare", {**conversation_ids(memory._services.key("t", **who)), "p_comparison": numbers})
+        return (
+            await memory._services.transport.aperform(call)
+            if door.color == "async"
+            else memory._services.transport.perform(call)
+        )
 
     await door(owner.conversation("t").append, [HumanMessage("secret")])
     assert (await compare(owner))["recorded"]
     assert not (await compare(stranger, user_id=user_id))["recorded"]
     assert len(await door(owner.rollout.comparisons, "t")) == 1
-    assert await door(stranger.rollout.comparisons, "t", user_id=user_id) == []
+    assert await door(stranger.for_user(user_id).rollout.comparisons, "t") == []
     assert (await door(stranger.rollout.report)).stages == ()
-    assert (await door(stranger.rollout.report, user_id=user_id)).stages == ()
+    assert (await door(stranger.for_user(user_id).rollout.report)).stages == ()
     assert (await door(owner.rollout.report)).stages[0].comparisons == 1
-    assert (await door(door.service.rollout.report, user_id=user_id)).stages[0].comparisons == 1
+    assert (await door(door.service.for_user(user_id).rollout.report)).stages[0].comparisons == 1
     anonymous = door.as_token(token("anon", user_id))
     with pytest.raises(PermissionDeniedError):
         await door(anonymous.rollout.report)

@@ -13,7 +13,13 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langchain_supabase_memory import SaveTurnNode, SupabaseMemory, SupabaseMemoryMiddleware, SupabaseSummarizationNode
+from langchain_supabase_memory import (
+    MemoryConfig,
+    SaveTurnNode,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+    SupabaseSummarizationNode,
+)
 from langchain_supabase_memory.agents.run import pack_cache
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
@@ -25,8 +31,8 @@ BEFORE, AFTER = "memory_append_context", "memory_append"
 @pytest.fixture
 def calling(door: Door) -> list[str]:
     """What is called."""
-    counting: Any = Counting(door.service.transport)
-    door.service.transport = counting
+    counting: Any = Counting(door.service._services.transport)
+    door.service._services.transport = counting
     called: list[str] = counting.calls
     return called
 
@@ -168,9 +174,11 @@ def test_another_embedder_costs_the_meaning_and_not_the_message(conn_string: str
         first.conversation("t").append([HumanMessage("Tea is green"), AIMessage("Yes")])
         first.conversation("t").index()
     other = DeterministicFakeEmbedding(size=16)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=other, recall="agent") as memory:
-        counting: Any = Counting(memory.transport)
-        memory.transport = counting
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, embeddings=other, config=MemoryConfig(recall="agent")
+    ) as memory:
+        counting: Any = Counting(memory._services.transport)
+        memory._services.transport = counting
         graph: Any = create_agent(says("Green"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
         given, settings = {"messages": [HumanMessage("What is tea?")]}, {"configurable": {"thread_id": "other"}}
         if color == "sync":
@@ -181,4 +189,4 @@ def test_another_embedder_costs_the_meaning_and_not_the_message(conn_string: str
         assert counting.calls == [BEFORE, "memory_append", "memory_context", "memory_context", AFTER]
         stored = memory.conversation("other").read()
         assert [row.message.text for row in stored if row.message] == ["What is tea?", "Green"]
-        memory.transport = counting.inner
+        memory._services.transport = counting.inner

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import RemoveMessage
 
-from langchain_supabase_memory import SupabaseMemory, export_conversations
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.transfer import export_conversations
 from tests.operations.test_branches import Story, Subject, config, texts
 from tests.run_process import Setup, overlapping
 from tests.services.savers import either, saver

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, ConversationKey, SupabaseMemory, effects
+from langchain_supabase_memory import ContextBudget, SupabaseMemory, effects
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
 from langchain_supabase_memory.agents.run.fail_open import Attempt, FailOpen, GuardedTask
 from langchain_supabase_memory.agents.run.graph_state import Rules, graph_state, store_new
@@ -16,6 +16,7 @@ from langchain_supabase_memory.agents.run.load import INDEXING, SUMMARIZING, Loa
 from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.effects import Effects, SyncAsync
+from langchain_supabase_memory.types import ConversationKey
 from langchain_supabase_memory.values import SummaryResult
 from tests.each_case import each_case
 
@@ -80,7 +81,10 @@ def test_a_step_shows_nothing_of_what_it_holds(memory: SupabaseMemory) -> None:
 
 def test_a_pack_that_lacks_nothing_is_read_once(memory: SupabaseMemory) -> None:
     loader = Loader(
-        FailOpen(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+        FailOpen(memory, memory._services.model, "log", 5),
+        memory._services.settings.budget,
+        memory._services.config.policy,
+        references=False,
     )
     events: list[Any] = []
     run = loader.load(KEY, graph_state([HumanMessage("And now?")]), events.append)
@@ -93,9 +97,12 @@ def test_a_pack_that_lacks_nothing_is_read_once(memory: SupabaseMemory) -> None:
 
 @pytest.mark.parametrize("asks", [False, True], ids=["writer", "model"])
 def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, asks: bool) -> None:
-    model = SummaryModel(lambda _: "a summary") if asks else memory.model
+    model = SummaryModel(lambda _: "a summary") if asks else memory._services.model
     loader = Loader(
-        FailOpen(memory, model, "log", 5), memory.settings.budget, memory.settings.policy, recall="conversation"
+        FailOpen(memory, model, "log", 5),
+        memory._services.settings.budget,
+        memory._services.config.policy,
+        recall="conversation",
     )
     events: list[Any] = []
     run = loader.load(KEY, graph_state([HumanMessage("And now?")]), events.append)
@@ -105,7 +112,7 @@ def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, a
     summarize = attempted(run.send(a_pack(due=True, due_through=3, index_due=True)))
     assert [event["type"] for event in events] == [SUMMARIZING]
     # A model's own time comes on top of it; a writer's is this machine's.
-    assert summarize.seconds == 5 + (memory.settings.policy.timeout_seconds if asks else 0)
+    assert summarize.seconds == 5 + (memory._services.config.policy.timeout_seconds if asks else 0)
     index = attempted(run.send(SummaryResult(3)))
     assert [event["type"] for event in events] == [SUMMARIZING, INDEXING]
     assert index.seconds == 5
@@ -116,7 +123,10 @@ def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, a
 
 def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) -> None:
     loader = Loader(
-        FailOpen(memory, memory.model, "log", 5), memory.settings.budget, memory.settings.policy, references=False
+        FailOpen(memory, memory._services.model, "log", 5),
+        memory._services.settings.budget,
+        memory._services.config.policy,
+        references=False,
     )
     run = loader.load(KEY, graph_state([HumanMessage("And now?")]), lambda _: None)
     next(run)

@@ -17,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langchain_supabase_memory import (
     ContextBudget,
     LoadContextNode,
+    MemoryConfig,
     SaveTurnNode,
     SummaryPolicy,
     SupabaseMemory,
@@ -194,7 +195,11 @@ async def test_a_summary_that_is_written_within_a_run_is_in_no_stream(
 ) -> None:
     policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, budget=ContextBudget(characters=600), policy=policy, model=WRITERS[writer]()
+        conn_string,
+        user_id=user_id,
+        budget=ContextBudget(characters=600),
+        config=MemoryConfig(policy=policy),
+        model=WRITERS[writer](),
     ) as memory:
         talk(memory)
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
@@ -208,7 +213,11 @@ async def test_a_summary_that_is_written_within_a_run_is_in_no_stream(
 async def test_events_have_no_tokens_of_a_summary(conn_string: str, user_id: str, writer: str) -> None:
     policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, budget=ContextBudget(characters=600), policy=policy, model=WRITERS[writer]()
+        conn_string,
+        user_id=user_id,
+        budget=ContextBudget(characters=600),
+        config=MemoryConfig(policy=policy),
+        model=WRITERS[writer](),
     ) as memory:
         talk(memory)
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
@@ -247,7 +256,11 @@ async def test_a_handler_of_the_application_counts_calls_and_gets_no_tokens(
     writer = Streaming(script=lambda _: OURS, streaming=True)
     policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, budget=ContextBudget(characters=600), policy=policy, model=writer
+        conn_string,
+        user_id=user_id,
+        budget=ContextBudget(characters=600),
+        config=MemoryConfig(policy=policy),
+        model=writer,
     ) as memory:
         talk(memory)
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
@@ -276,8 +289,7 @@ async def test_models_of_recall_are_in_no_stream(conn_string: str, user_id: str,
         user_id=user_id,
         budget=ContextBudget(characters=600),
         model=None,
-        expand=says(OURS),
-        reranker=rerank,
+        config=MemoryConfig(expander=says(OURS), reranker=rerank),
     ) as memory:
         talk(memory, 12)
         memory.conversation("t").index()

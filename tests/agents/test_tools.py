@@ -21,20 +21,23 @@ from langgraph.prebuilt import ToolNode
 
 from langchain_supabase_memory import (
     ContextBudget,
+    MemoryConfig,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseMemoryToolkit,
+)
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.agents.tools.output_limit import Passage, fit_passages
+from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
+from langchain_supabase_memory.settings import NO_RETRY, ChunkPolicy
+from langchain_supabase_memory.tools import (
     get_conversation_summary_tool,
     get_turn_tool,
     read_messages_tool,
     recall_context_tool,
     search_conversation_history_tool,
 )
-from langchain_supabase_memory.adapters.embedder import EmbeddingModel
-from langchain_supabase_memory.agents.tools.output_limit import Passage, fit_passages
-from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, InvalidInputError
-from langchain_supabase_memory.settings import NO_RETRY, ChunkPolicy
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.context.test_context_board import new, write
@@ -102,7 +105,7 @@ def test_a_toolkit_has_them_all_with_typed_schemas(memory: SupabaseMemory) -> No
 
 def test_what_can_not_be_bound_is_refused(memory: SupabaseMemory) -> None:
     with pytest.raises(InvalidInputError, match="user_id"):
-        get_turn_tool(memory, user_id="")
+        get_turn_tool(memory.for_user(""))
     with pytest.raises(InvalidInputError, match="time zone"):
         get_conversation_summary_tool(memory, time_zone="Nowhere/None")
     with pytest.raises(ConfigurationError, match="characters"):
@@ -244,7 +247,9 @@ def test_indexing_ends_when_its_time_is_over(memory: SupabaseMemory, monkeypatch
 
 def test_in_the_background_nothing_is_indexed(conn_string: str, user_id: str) -> None:
     chunking = ChunkPolicy(mode="background")
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, chunking=chunking) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(chunking=chunking)
+    ) as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         search = search_conversation_history_tool(memory, thread_id="t")
         assert "Nothing that was said fits." in search.invoke("kiln")
@@ -259,13 +264,13 @@ async def test_two_users_with_threads_of_the_same_name_never_meet(door: Door, us
     other = f"{user_id}-other"
     for owner, color in ((user_id, "blue"), (other, "red")):
         said = [HumanMessage(f"The kiln of Anna is {color}"), AIMessage(f"Anna's kiln is {color}, she said")]
-        await door(door.service.conversation("same", user_id=owner).append, said)
+        await door(door.service.for_user(owner).conversation("same").append, said)
         secret = [HumanMessage(f"A secret kiln of Bea is {color}")]
-        await door(door.service.conversation(f"only {color}", user_id=owner).append, secret)
-        await door(door.service.conversation("same", user_id=owner).index)
+        await door(door.service.for_user(owner).conversation(f"only {color}").append, secret)
+        await door(door.service.for_user(owner).conversation("same").index)
 
     mine = tools(door.as_token(token("authenticated", user_id)), thread_id="same", scope="user")
-    served = tools(door.service, thread_id="same", user_id=user_id, scope="agent")
+    served = tools(door.service.for_user(user_id), thread_id="same", scope="agent")
     for bound in (mine, served):
         for name, arguments in ARGUMENTS.items():
             forged = {"user_id": other, "thread_id": "only red", "agent_id": "x", "runtime": {"context": other}}
@@ -292,7 +297,7 @@ async def test_identity_comes_from_the_run_and_no_argument_changes_it(
     other = f"{user_id}-other"
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         for owner, words in ((user_id, "mine is the blue kiln"), (other, "theirs is the red kiln")):
-            memory.conversation("t", user_id=owner).append([HumanMessage(words)])
+            memory.for_user(owner).conversation("t").append([HumanMessage(words)])
         model = says(calls("search_conversation_history", query="kiln", user_id=other, runtime={"x": 1}), "done")
         agent: Any = create_agent(model, [search_conversation_history_tool(memory)], context_schema=Person)
         asked = {"messages": [HumanMessage("?")]}
@@ -310,7 +315,7 @@ async def test_identity_comes_from_the_run_and_no_argument_changes_it(
 @COLORS
 async def test_no_scope_is_a_clear_message_and_no_dead_graph(conn_string: str, user_id: str, color: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string) as memory:
-        memory.conversation("t", user_id=user_id).append([HumanMessage("The kiln is secret")])
+        memory.for_user(user_id).conversation("t").append([HumanMessage("The kiln is secret")])
         asked = {"messages": [HumanMessage("?")]}
         for name, arguments in ARGUMENTS.items():
             agent: Any = create_agent(says(calls(name, **arguments), "done"), list(tools(memory).values()))
@@ -319,7 +324,7 @@ async def test_no_scope_is_a_clear_message_and_no_dead_graph(conn_string: str, u
             assert result.status == "error"
             assert result.text.startswith(FENCE)
             assert "No user is named." in result.text
-        named: Any = create_agent(says(calls("get_turn", n=1), "done"), list(tools(memory, user_id=user_id).values()))
+        named: Any = create_agent(says(calls("get_turn", n=1), "done"), list(tools(memory.for_user(user_id)).values()))
         *_, result, answer = await run(color, named, asked)
         assert "No thread is named." in result.text
         assert answer.text == "done"
@@ -405,7 +410,7 @@ async def test_async_tools_never_use_the_sync_door(memory: SupabaseMemory, monke
     def blocks(*_: Any) -> Any:
         raise AssertionError("a sync call would block the loop")
 
-    monkeypatch.setattr(memory.transport, "perform", blocks)
+    monkeypatch.setattr(memory._services.transport, "perform", blocks)
     made = tools(memory, thread_id="t")
     shown = await asyncio.gather(*(made[name].ainvoke(arguments) for name, arguments in ARGUMENTS.items()))
     assert all("failed" not in text for text in shown)
@@ -425,7 +430,10 @@ async def test_a_result_is_bounded_and_says_what_is_left_out(
     long = " ".join(f"My {thing} kiln & the <glaze> are at Anna's." for thing in things)
     chunking = ChunkPolicy(max_tokens=2_000)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, chunking=chunking, model=lambda _: long, policy=SummaryPolicy(max_characters=3000)
+        conn_string,
+        user_id=user_id,
+        config=MemoryConfig(chunking=chunking, policy=SummaryPolicy(max_characters=3000)),
+        model=lambda _: long,
     ) as memory:
         for n in range(12):
             memory.conversation("t").append([HumanMessage(f"{n} {long}"), AIMessage(f"{n} yes {long}")])
@@ -690,8 +698,7 @@ async def test_a_clipped_and_a_summarized_passage_are_expanded_by_an_agent(
         conn_string,
         user_id=user_id,
         model=lambda _: "They spoke of kilns.",
-        policy=SummaryPolicy(mode="background", keep_messages=4),
-        recall=None,
+        config=MemoryConfig(policy=SummaryPolicy(mode="background", keep_messages=4), recall=None),
     ) as memory:
         for n in range(6):
             memory.conversation("t").append([HumanMessage(f"question {n}"), AIMessage(f"answer {n}: cobalt-{n}")])

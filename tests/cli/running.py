@@ -19,6 +19,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from langchain_supabase_memory.cli.application import commands
+from tests.cli.starter import Forked
 
 NOWHERE = {"SUPABASE_DB_URL": "", "SUPABASE_URL": "", "SUPABASE_KEY": ""}
 """What the environment says of a database: nothing."""
@@ -82,11 +83,16 @@ class Terminal:
         for name in ("COLUMNS", "LINES"):
             if name not in (environment or {}):
                 env.pop(name, None)
-        # Its own session, with this as its terminal, so that Ctrl-C is a signal as it is for a person.
-        self.process = subprocess.Popen(
-            [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=folder,
-            start_new_session=True, preexec_fn=_begin,
-        )  # fmt: skip
+        # Its own session, with this as its terminal, so that Ctrl-C is a signal as it is for a person. What starts a
+        # server, or sets Python up in another way, is a process from its beginning on.
+        self.process: Forked | subprocess.Popen[bytes]
+        if {"demo", "--embedded"} & {*arguments} or any(name.startswith(("PYTHON", "L")) for name in environment or {}):
+            self.process = subprocess.Popen(
+                [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=folder,
+                start_new_session=True, preexec_fn=_begin,
+            )  # fmt: skip
+        else:
+            self.process = Forked(arguments, theirs, env, folder)
         os.close(theirs)
 
     def __enter__(self) -> Terminal:

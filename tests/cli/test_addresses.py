@@ -170,7 +170,7 @@ def test_migrate_touches_no_folder_that_holds_something_else(tmp_path: Path) -> 
     beneath = tmp_path / "notes" / "mine.txt" / "postgres"
     assert "cannot be used: " in refused("migrate", "--embedded", str(beneath))
     with pytest.raises(ConfigurationError, match="cannot be used"), SupabaseMemory.embedded(beneath) as memory:
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
 
 
 @pytest.mark.parametrize("version", ["16", "nonsense"])

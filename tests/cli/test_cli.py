@@ -26,11 +26,11 @@ from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli import commands as package
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.application import COMMANDS, commands
-from langchain_supabase_memory.cli.demo import prompt_view, transcript
-from langchain_supabase_memory.cli.demo.model import OfflineQuotingModel
 from langchain_supabase_memory.cli.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.testing import prompt_view, transcript
+from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
 from langchain_supabase_memory.worker import WorkerPolicy
 from tests.cli.running import PROGRAM, piped, refused, run, surroundings
 from tests.services.postgres import Cluster
@@ -503,12 +503,14 @@ def test_an_application_that_is_not_there_says_what_is_missing(
 def test_the_metrics_of_an_application_are_served(conn_string: str, user_id: str, tmp_path: Path, name: str) -> None:
     (tmp_path / "observed.py").write_text(
         "from prometheus_client import CollectorRegistry, Counter\n"
-        "from langchain_supabase_memory import Metrics, SupabaseMemory, Worker\n"
+        "from langchain_supabase_memory import MemoryConfig, SupabaseMemory, Worker\n"
+        "from langchain_supabase_memory.telemetry import Metrics\n"
         "registry = CollectorRegistry()\n"
         "Counter('of_the_application', 'Its own.', registry=registry)\n"
         f"memory = SupabaseMemory.from_conn_string({conn_string!r})\n"
         "worker = Worker(memory)\n"
-        f"def counted(): return SupabaseMemory.from_conn_string({conn_string!r}, metrics=Metrics(registry))\n"
+        "config = MemoryConfig(metrics=Metrics(registry))\n"
+        f"def counted(): return SupabaseMemory.from_conn_string({conn_string!r}, config=config)\n"
     )
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").add_turn("I am Maya.", "Hello Maya.")

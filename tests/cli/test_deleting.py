@@ -31,7 +31,7 @@ def filled(conn_string: str, user_id: str, turns: int = 3) -> None:
 def left(conn_string: str, user_id: str) -> dict[tuple[str, str], int]:
     """How many messages each conversation of a user has."""
     with SupabaseMemory.from_conn_string(conn_string) as memory:
-        rows = memory.work.status(user_id=user_id)
+        rows = memory.for_user(user_id).work.status()
     return {(row.key.agent_id, row.key.thread_id): row.messages for row in rows}
 
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from rich.cells import cell_len
 
-from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory import MemoryConfig, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.cli import formatting
 from tests.cli.running import Terminal, piped, refused, run
 from tests.each_case import each_case
@@ -38,7 +38,9 @@ def owner(conn_string: str) -> str:
 
     owner = str(uuid.uuid4())
     policy = SummaryPolicy(messages=4, keep_messages=1)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=owner, model=fails, policy=policy) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=owner, model=fails, config=MemoryConfig(policy=policy)
+    ) as memory:
         for thread_id in THREADS:
             memory.conversation(thread_id).append([HumanMessage("Hello")])
         for thread_id in (LONG, HEBREW):

@@ -11,10 +11,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from tests.conftest import Door
+from tests.owners import conversation_of
 
 BACKGROUND = SummaryPolicy(mode="background")
 
@@ -49,11 +50,11 @@ class Counting:
 
 async def test_a_context_is_one_round_trip(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, turns(50))
-    counting: Any = Counting(door.service.transport)
-    door.service.transport = counting
+    await door(conversation_of(door.service, **where).append, turns(50))
+    counting: Any = Counting(door.service._services.transport)
+    door.service._services.transport = counting
     budget = ContextBudget(characters=2000)
-    pack = await door(door.service.conversation(**where).context, "and now?", budget=budget)
+    pack = await door(conversation_of(door.service, **where).context, "and now?", budget=budget)
     assert counting.calls == ["memory_context"]
     assert [message.text for message in pack.prompt][-1] == "and now?"
     assert len(pack.text()) <= 2000
@@ -62,7 +63,7 @@ async def test_a_context_is_one_round_trip(door: Door, user_id: str) -> None:
 async def test_history_and_current_message(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     history = turns(2)
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, history)
     current = HumanMessage("the third question")
     unstored = await door(conversation.context, current)
@@ -77,17 +78,17 @@ async def test_history_and_current_message(door: Door, user_id: str) -> None:
 
 
 async def test_nothing_said_yet(door: Door, user_id: str) -> None:
-    pack = await door(door.service.conversation("new", user_id=user_id).context, "hello")
+    pack = await door(door.service.for_user(user_id).conversation("new").context, "hello")
     assert pack.messages == []
     assert [message.text for message in pack.prompt] == ["hello"]
     assert (pack.text(), pack.block(), pack.omitted) == ("", "", [])
-    assert (await door(door.service.conversation("new", user_id=user_id).coverage)).ranges == []
+    assert (await door(door.service.for_user(user_id).conversation("new").coverage)).ranges == []
 
 
 async def test_the_summary_comes_first_and_the_rest_verbatim(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     history = turns(60, words=30)
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, history)
     done = await door(conversation.summaries.make, model=lambda _: "They asked and answered.")
     assert done.failed is None
@@ -103,15 +104,15 @@ async def test_the_summary_comes_first_and_the_rest_verbatim(door: Door, user_id
 
 async def test_omitted_messages_are_named(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, turns(50))
+    await door(conversation_of(door.service, **where).append, turns(50))
     budget = ContextBudget(max_messages=20)
-    pack = await door(door.service.conversation(**where).context, budget=budget, policy=BACKGROUND)
+    pack = await door(conversation_of(door.service, **where).context, budget=budget, policy=BACKGROUND)
     assert "older messages omitted; showing last 20 messages" in pack.note
     assert [message.text.split(" word")[0] for message in pack.messages[1:3]] == ["question 40", "answer 40"]
     assert len(pack.messages) == 21
     assert pack.omitted[-1][:2][1] == 79
     assert pack.omitted[0][0] == 0
-    coverage = await door(door.service.conversation(**where).coverage, budget=budget)
+    coverage = await door(conversation_of(door.service, **where).coverage, budget=budget)
     assert [each.state for each in coverage.ranges] == ["omitted", "omitted", "verbatim"][-len(coverage.ranges) :]
     assert not coverage.complete
 
@@ -163,7 +164,7 @@ def test_the_beginning_stays_the_same_from_turn_to_turn(conn_string: str, user_i
     """So that a provider's prompt cache holds: it moves only when the budget forces it, and then by a segment."""
     policy = SummaryPolicy(min_quality=None)  # the stand-in's summaries are poor, and would keep more verbatim
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=lambda _: "A summary.", policy=policy, recall=recall
+        conn_string, user_id=user_id, model=lambda _: "A summary.", config=MemoryConfig(policy=policy, recall=recall)
     ) as memory:
         before: list[BaseMessage] = []
         moved = recalled = 0
@@ -191,7 +192,10 @@ def test_a_segment_leaves_two_thirds_of_max_messages_verbatim(
         asks = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "kiln"}, "id": "c"}])
         turn[1:1] = [asks, ToolMessage("a bowl", tool_call_id="c", name="look")]
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=lambda _: "A kiln.", policy=SummaryPolicy(min_quality=None), recall=None
+        conn_string,
+        user_id=user_id,
+        model=lambda _: "A kiln.",
+        config=MemoryConfig(policy=SummaryPolicy(min_quality=None), recall=None),
     ) as memory:
         conversation, budget = memory.conversation("t"), ContextBudget(max_messages=most)
         summaries, left = 0, list[int]()
@@ -236,7 +240,7 @@ def test_the_report_adds_up_and_holds_no_content(conn_string: str, user_id: str)
     from rich.console import Console
 
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=lambda _: "canary-5 summary", recall=None
+        conn_string, user_id=user_id, model=lambda _: "canary-5 summary", config=MemoryConfig(recall=None)
     ) as memory:
         memory.conversation("t").append([HumanMessage("canary-5 " + "word " * 60) for _ in range(80)])
         current = HumanMessage("canary-5?")
@@ -263,12 +267,12 @@ def test_the_report_adds_up_and_holds_no_content(conn_string: str, user_id: str)
 def test_messages_that_wait_are_part_of_the_history(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append(turns(1))
-        memory.outbox.keep(memory.key("t"), [HumanMessage("not stored yet", id="w")])
+        memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("not stored yet", id="w")])
         assert memory.conversation("t").context("next").messages[-1].text == "not stored yet"
 
 
 def test_bad_input_says_what_to_do(conn_string: str) -> None:
-    with pytest.raises(ConfigurationError, match="characters or in tokens"):
+    with pytest.raises(ConfigurationError, match="tokens or in characters"):
         ContextBudget(characters=1, tokens=1)
     for number in (0, -1, True, "x"):
         with pytest.raises(ConfigurationError, match="above 0"):
@@ -276,7 +280,7 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
     with pytest.raises(ConfigurationError, match="inline"):
         SummaryPolicy(mode="sometimes")  # type: ignore[arg-type]
     with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        memory.model = None
+        memory._services.model = None
         with pytest.raises(InvalidInputError, match="LangChain messages"):
             memory.conversation("t").context(3)  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError, match="no model to write summaries"):
@@ -287,7 +291,7 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
 
 @pytest.mark.parametrize("door", ["direct-sync"], indirect=True)
 async def test_images_count_in_the_default_budget_and_the_newest_are_shown(door: Door, user_id: str) -> None:
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     for number in range(40):
         shot = HumanMessage([{"type": "text", "text": f"shot {number}"}, image])

@@ -15,7 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import (
+    ContextBudget,
+    MemoryConfig,
+    SummaryPolicy,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+)
 from langchain_supabase_memory.agents.run.load import EVENT, SUMMARIZING
 from langchain_supabase_memory.context.board import MESSAGE_ID, BoardPart, line
 from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY
@@ -32,6 +38,7 @@ from tests.conftest import Door
 from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched
 from tests.each_case import each_case
 from tests.fuzzing import examples
+from tests.owners import conversation_of
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
@@ -41,7 +48,9 @@ MIDDLE = ContextBudget(characters=8_000)
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, recall=None) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, config=MemoryConfig(recall=None)
+    ) as memory:
         yield memory
 
 
@@ -84,7 +93,7 @@ def writing(key: ConversationKey, items: list[dict[str, Any]], notes: str = "") 
 
 
 def write(memory: SupabaseMemory, items: list[dict[str, Any]], notes: str = "", thread_id: str = "t") -> None:
-    memory.run(writing(memory.key(thread_id), items, notes))
+    memory._services.run(writing(memory._services.key(thread_id), items, notes))
 
 
 def shown(messages: list[BaseMessage]) -> str:
@@ -109,11 +118,11 @@ ITEMS = [
 async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     service = door.service
-    await door(service.conversation(**where).append, talk())
+    await door(conversation_of(service, **where).append, talk())
     flow = writing(ConversationKey("t", user_id, "default"), ITEMS, notes="Answer shortly.")
-    await (service.arun(flow) if door.color == "async" else _awaited(service.run(flow)))
+    await (service._services.arun(flow) if door.color == "async" else _awaited(service._services.run(flow)))
     made: list[str] = []
-    inner = service.transport
+    inner = service._services.transport
 
     class Counting:
         acts_as_user = inner.acts_as_user
@@ -130,8 +139,8 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(door: 
         async def aclose(self) -> None:
             await inner.aclose()
 
-    service.transport = Counting()  # type: ignore[assignment]
-    pack = await door(service.conversation(**where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
+    service._services.transport = Counting()  # type: ignore[assignment]
+    pack = await door(conversation_of(service, **where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
     assert made == ["memory_context"]
     assert [each.id for each in pack.prompt[-2:-1]] == [MESSAGE_ID]
     assert pack.prompt[-1].text == "And now?"
@@ -475,21 +484,27 @@ async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(door: Door,
     other = f"{user_id}-other"
     for owner in (user_id, other):
         where = {"thread_id": "t", "user_id": owner}
-        await door(door.service.conversation(**where).append, talk())
+        await door(conversation_of(door.service, **where).append, talk())
         flow = writing(ConversationKey("t", owner, "default"), [new("fact", f"Of {owner}")])
-        await (door.service.arun(flow) if door.color == "async" else _awaited(door.service.run(flow)))
-        await door(door.service.conversation(**where).board.add, "fact", f"Own of {owner}", actor="maya")
+        await (
+            door.service._services.arun(flow) if door.color == "async" else _awaited(door.service._services.run(flow))
+        )
+        await door(conversation_of(door.service, **where).board.add, "fact", f"Own of {owner}", actor="maya")
     bearer = door.as_token(token(user_id=user_id))
     pack = await door(bearer.conversation("t").context, "And?", budget=MIDDLE, policy=BACKGROUND)
     assert [each.text for each in pack.board.items] == [f"Own of {user_id}", f"Of {user_id}"]
     assert pack.work == "due"
     claim = work.claim("w", limit=9, lease_seconds=60, debounce_seconds=0, user_id=user_id)
-    leases = await (door.service.arun(claim) if door.color == "async" else _awaited(door.service.run(claim)))
+    leases = await (
+        door.service._services.arun(claim) if door.color == "async" else _awaited(door.service._services.run(claim))
+    )
     assert (await door(bearer.conversation("t").context, policy=BACKGROUND)).work == "running"
     theirs = door.as_token(token(user_id=other))
     assert (await door(theirs.conversation("t").context, policy=BACKGROUND)).work == "due"
     finish = work.finish(leases[0])
-    await (door.service.arun(finish) if door.color == "async" else _awaited(door.service.run(finish)))
+    await (
+        door.service._services.arun(finish) if door.color == "async" else _awaited(door.service._services.run(finish))
+    )
     assert (await door(bearer.conversation("t").context, policy=BACKGROUND)).work is None
 
 
@@ -513,13 +528,13 @@ async def test_an_event_says_who_summarizes(memory: SupabaseMemory, user_id: str
     memory.conversation("t").append(talk())
     # In the background it waits for a worker, and nothing is done here.
     assert await events("And?", policy=BACKGROUND, model=model) == [{**about, "by": "worker", "state": "due"}]
-    (lease,) = memory.run(work.claim("w", limit=9, lease_seconds=60, debounce_seconds=0, user_id=user_id))
+    (lease,) = memory._services.run(work.claim("w", limit=9, lease_seconds=60, debounce_seconds=0, user_id=user_id))
     assert await events("And?", policy=BACKGROUND, model=model) == [{**about, "by": "worker", "state": "running"}]
     assert not model.shown
     assert memory.conversation("t").summaries.list() == []
     assert await events("And?", policy=SummaryPolicy(), model=model) == [{**about, "by": "self"}]
     assert memory.conversation("t").summaries.list()
-    memory.run(work.release([lease]))
+    memory._services.run(work.release([lease]))
     assert await events("And?", policy=SummaryPolicy(), model=model) == [], "there is nothing to do"
 
 

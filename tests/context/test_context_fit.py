@@ -943,7 +943,7 @@ def test_what_is_asked_keeps_its_images_and_results_of_tools_in_its_turn_do_not(
 async def test_messages_that_wait_to_be_stored_keep_to_the_limit_too(color: str) -> None:
     """They are all that a history shows while the database is away."""
     waiting = [entry.message for entry in shots(6)]
-    made = unread_messages(ConversationKey("t"), ContextBudget(100_000, media=2), waiting)
+    made = unread_messages(ConversationKey("t"), ContextBudget(characters=100_000, media=2), waiting)
     pack = effects.run(made, Answers(nothing)) if color == "sync" else await effects.arun(made, Answers(nothing))
     assert [len(content.media(message.content)) for message in pack.messages[::2]] == [0, 0, 0, 0, 1, 1]
 

@@ -22,6 +22,7 @@ from langchain_supabase_memory import (
     ChunkPolicy,
     ContextBudget,
     LoadContextNode,
+    MemoryConfig,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
@@ -38,6 +39,7 @@ from tests import provider_rules
 from tests.chat_models import calls, says
 from tests.conftest import Door
 from tests.fuzzing import examples
+from tests.owners import conversation_of
 
 SMALL = ContextBudget(characters=2_000)
 
@@ -93,23 +95,23 @@ def recalled(messages: list[BaseMessage]) -> str:
 
 async def test_it_brings_back_what_has_left_the_window(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, talk(facts=FACTS))
+    await door(conversation_of(door.service, **where).append, talk(facts=FACTS))
     question = "What is the code of my locker?"
-    pack = await door(door.service.conversation(**where).context, question, budget=SMALL, query=question)
+    pack = await door(conversation_of(door.service, **where).context, question, budget=SMALL, query=question)
     assert "7391" in recalled(pack.prompt)
     assert "7391" in pack.text()
     assert any(each.from_sequence == 6 for each in pack.recalled)
-    without = await door(door.service.conversation(**where).context, question, budget=SMALL)
+    without = await door(conversation_of(door.service, **where).context, question, budget=SMALL)
     assert "7391" not in without.text()
     assert without.recalled == []
 
 
 async def test_it_is_one_round_trip_once_everything_is_indexed(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, talk(facts=FACTS))
-    await door(door.service.conversation(**where).index)
+    await door(conversation_of(door.service, **where).append, talk(facts=FACTS))
+    await door(conversation_of(door.service, **where).index)
     made: list[str] = []
-    inner = door.service.transport
+    inner = door.service._services.transport
 
     class Counting:
         acts_as_user = inner.acts_as_user
@@ -126,8 +128,8 @@ async def test_it_is_one_round_trip_once_everything_is_indexed(door: Door, user_
         async def aclose(self) -> None:
             await inner.aclose()
 
-    door.service.transport = Counting()  # type: ignore[assignment]
-    pack = await door(door.service.conversation(**where).context, "And my locker?", budget=SMALL, query="my locker")
+    door.service._services.transport = Counting()  # type: ignore[assignment]
+    pack = await door(conversation_of(door.service, **where).context, "And my locker?", budget=SMALL, query="my locker")
     assert made == ["memory_context"]
     assert "7391" in recalled(pack.prompt)
 
@@ -143,7 +145,9 @@ async def test_a_persons_name_speaks_for_nobody_else(door: Door, user_id: str) -
         prompts.append(str(prompt[-1].content))
         return "A summary."
 
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, recall="conversation", model=write)
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, config=MemoryConfig(recall="conversation"), model=write
+    )
     conversation = memory.conversation("t")
     for number, name in enumerate(LYING):
         await door(conversation.append, [HumanMessage(f"The refund {number} of 500 is approved.", name=name)])
@@ -323,7 +327,7 @@ def test_an_embedder_that_fails_costs_the_meaning_and_not_the_answer(
 ) -> None:
     embeddings = HashedWords()
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=embeddings) as memory:
-        memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+        memory._services.embeddings._wait_seconds = 0  # type: ignore[union-attr]
         conversation = memory.conversation("t")
         conversation.append(talk(40, FACTS))
         conversation.index()
@@ -380,8 +384,8 @@ async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemo
     # The question stands right after what was recalled for it.
     places = [each.id for each in chat.shown[1]]
     assert content.is_conversation(chat.shown[1][places.index(MESSAGE_ID) + 1])
-    if memory.embeddings is not None:
-        embedder: Any = memory.embeddings
+    if memory._services.embeddings is not None:
+        embedder: Any = memory._services.embeddings
         assert len(embedder._embeddings.asked) == 1  # not once more for each call of the model
     stored = memory.conversation("t").read(columns=["text"])
     assert sum("conversation_memory" in (each.text or "") for each in stored) == 0
@@ -397,7 +401,7 @@ def test_by_default_it_recalls(memory: SupabaseMemory) -> None:
 
 def test_in_the_background_nothing_is_indexed_before_an_answer(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, chunking=ChunkPolicy(mode="background")
+        conn_string, user_id=user_id, config=MemoryConfig(chunking=ChunkPolicy(mode="background"))
     ) as memory:
         memory.conversation("t").append(talk(40, FACTS))
         assert memory.conversation("t").context("?", budget=SMALL, query="locker code").recalled == []
@@ -531,7 +535,7 @@ def test_the_question_does_not_move_the_beginning(memory: SupabaseMemory) -> Non
     conversation.append(said)
     conversation.index()
     questions = ["kiln", "the kiln of turn 24", "hot and cold", "our idle conversation", "turn 7 of our long talk"]
-    if memory.embeddings is not None:  # words alone find those in which they are
+    if memory._services.embeddings is not None:  # words alone find those in which they are
         questions += ["locker code", "cashews", "boat to Siquijor"]
     for budget in (SMALL, ContextBudget(characters=4_000), ContextBudget(tokens=900), ContextBudget(characters=6_000)):
         packs = [conversation.context("?", budget=budget, query=each, policy=BACKGROUND) for each in questions]

@@ -10,10 +10,12 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_supabase_memory import ContextBudget, Coverage, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.context.fit import BEYOND
+from langchain_supabase_memory.types import Coverage
 from langchain_supabase_memory.values import CoveredRange
 from tests.conftest import Door
+from tests.owners import conversation_of
 
 BUDGET = ContextBudget(characters=1500)
 POLICY = SummaryPolicy(input_characters=400, max_characters=300, attempts=1, mode="background")
@@ -29,7 +31,9 @@ def failing(prompt: Sequence[BaseMessage]) -> str:
 
 @pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=summary, budget=BUDGET, policy=POLICY)
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=summary, budget=BUDGET, config=MemoryConfig(policy=POLICY)
+    )
     with memory:
         yield memory
 
@@ -146,7 +150,7 @@ def test_each_message_is_in_exactly_one_state_whatever_happens(direct: SupabaseM
 
 
 async def test_a_conversation_that_does_not_exist_is_covered(door: Door, user_id: str) -> None:
-    coverage = await door(door.service.conversation("t", user_id=user_id).coverage)
+    coverage = await door(door.service.for_user(user_id).conversation("t").coverage)
     assert coverage == Coverage([])
     assert coverage.complete
 
@@ -154,7 +158,7 @@ async def test_a_conversation_that_does_not_exist_is_covered(door: Door, user_id
 async def test_each_state_is_told(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     messages = [HumanMessage("x" * 90, id=f"m{number}") for number in range(60)]
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, messages)
     await door(conversation.forget_message, "m7")
     policy = SummaryPolicy(keep_messages=10, input_characters=2000)
@@ -185,7 +189,7 @@ async def test_each_state_is_told(door: Door, user_id: str) -> None:
 
 
 async def test_it_makes_no_summary(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=failing, budget=BUDGET)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=failing, budget=BUDGET)
     await door(memory.conversation("t").append, [HumanMessage("x" * 90) for _ in range(60)])
     coverage = await door(memory.conversation("t").coverage)
     assert coverage.ranges[0].state == "omitted"
@@ -193,9 +197,9 @@ async def test_it_makes_no_summary(door: Door, user_id: str) -> None:
 
 
 async def test_what_could_not_be_stored_yet_is_no_part_of_it(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
     await door(memory.conversation("t").append, [HumanMessage("stored")])
-    memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
+    memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("waiting", id="w")])
     assert flat(await door(memory.conversation("t").coverage), 1)[0].state == "verbatim"
 
 

@@ -10,15 +10,10 @@ from xml.etree import ElementTree
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import (
-    ContextBudget,
-    ExtractiveSummarizer,
-    PromptGrowth,
-    SummaryPolicy,
-    SupabaseMemory,
-    prompt_growth,
-)
+from langchain_supabase_memory import ContextBudget, ExtractiveSummarizer, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.markup import table
+from langchain_supabase_memory.telemetry import prompt_growth
+from langchain_supabase_memory.types import PromptGrowth
 from langchain_supabase_memory.values import Coverage, CoveredRange
 from tests.each_case import each_case
 
@@ -61,7 +56,11 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     policy = SummaryPolicy(messages=8, keep_messages=4)
     budget = ContextBudget(characters=1500)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, policy=policy, budget=budget, model=ExtractiveSummarizer(), recall=None
+        conn_string,
+        user_id=user_id,
+        config=MemoryConfig(policy=policy, recall=None),
+        budget=budget,
+        model=ExtractiveSummarizer(),
     ) as memory:
         yield memory
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import ConversationKey, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.effects import Call, Flow, Offload, arun, call, offload, run
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 from langchain_supabase_memory.operations import conversations
+from langchain_supabase_memory.types import ConversationKey
 from tests.stepping import Answers
 
 KEY = ConversationKey("t", "u")
@@ -47,7 +48,7 @@ def test_a_read_of_everything_pages_by_the_last_number() -> None:
 
 def test_nothing_is_called_before_the_input_is_checked() -> None:
     with pytest.raises(ValueError, match="position 0"):
-        next(conversations.append(KEY, ["no message"]))  # type: ignore[list-item]
+        next(conversations.append(KEY, [b"no message"]))  # type: ignore[list-item]
 
 
 def test_a_missing_function_is_told_apart_from_a_missing_schema() -> None:
@@ -88,11 +89,13 @@ async def test_both_drivers_run_one_flow_alike() -> None:
 
 async def test_what_takes_the_processor_long_is_computed_beside_the_event_loop(conn_string: str) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        assert await memory.arun(offload(threading.get_ident, 1000)) != threading.get_ident()
-        assert memory.run(offload(threading.get_ident, 1000)) == threading.get_ident()
-        assert await memory.arun(offload(threading.get_ident, 10)) == threading.get_ident(), "not what is done at once"
+        assert await memory._services.arun(offload(threading.get_ident, 1000)) != threading.get_ident()
+        assert memory._services.run(offload(threading.get_ident, 1000)) == threading.get_ident()
+        assert await memory._services.arun(offload(threading.get_ident, 10)) == threading.get_ident(), (
+            "not what is done at once"
+        )
         with pytest.raises(ZeroDivisionError):
-            await memory.arun(offload(lambda: 1 // 0, 1000))
+            await memory._services.arun(offload(lambda: 1 // 0, 1000))
 
 
 async def test_what_reads_files_once_does_so_beside_the_event_loop(conn_string: str) -> None:
@@ -105,12 +108,18 @@ async def test_what_reads_files_once_does_so_beside_the_event_loop(conn_string: 
         return words()
 
     async with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
-        assert await memory.arun(offload(words, 1, warm_caches=(words,))) != threading.get_ident()
-        assert await memory.arun(offload(threading.get_ident, 1, warm_caches=(words, others))) != threading.get_ident()
+        assert await memory._services.arun(offload(words, 1, warm_caches=(words,))) != threading.get_ident()
+        assert (
+            await memory._services.arun(offload(threading.get_ident, 1, warm_caches=(words, others)))
+            != threading.get_ident()
+        )
         others()
-        assert await memory.arun(offload(threading.get_ident, 1, warm_caches=(words, others))) == threading.get_ident()
+        assert (
+            await memory._services.arun(offload(threading.get_ident, 1, warm_caches=(words, others)))
+            == threading.get_ident()
+        )
         words.cache_clear()
-        assert memory.run(offload(words, 1, warm_caches=(words,))) == threading.get_ident()
+        assert memory._services.run(offload(words, 1, warm_caches=(words,))) == threading.get_ident()
 
 
 def test_a_computation_does_not_show_what_it_holds() -> None:

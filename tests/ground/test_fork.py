@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from langchain_supabase_memory import SupabaseMemory, fork
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory, fork
 from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
 from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
 from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
@@ -181,7 +181,7 @@ while not os.path.exists(sys.argv[2] + ".ready"):
 @pytest.fixture
 def memory() -> SupabaseMemory:
     """One that has opened nothing."""
-    return SupabaseMemory.from_url("http://127.0.0.1:1", "key", user_id="u", metrics=Metrics())
+    return SupabaseMemory.from_url("http://127.0.0.1:1", "key", user_id="u", config=MemoryConfig(metrics=Metrics()))
 
 
 def test_a_lock_that_another_thread_holds_is_free_in_a_child() -> None:
@@ -238,18 +238,18 @@ def test_a_failure_that_a_parent_saw_refuses_nothing_in_a_child() -> None:
 
 
 def test_causes_are_a_processs_own_and_those_of_its_users_are_too(memory: SupabaseMemory) -> None:
-    theirs = memory.causes.for_user()
-    with pytest.raises(UnavailableError), memory.causes.watching("embedder"):
+    theirs = memory._services.causes.for_user()
+    with pytest.raises(UnavailableError), memory._services.causes.watching("embedder"):
         raise UnavailableError("away")
-    assert in_child(lambda: [len(memory.causes.failures), len(theirs.failures)]) == [0, 0]
+    assert in_child(lambda: [len(memory._services.causes.failures), len(theirs.failures)]) == [0, 0]
     assert len(theirs.failures) == 1
 
 
 def test_numbers_begin_at_zero_in_a_child(memory: SupabaseMemory) -> None:
-    memory.metrics.retried()
+    memory._services.metrics.retried()
 
     def shown() -> list[str]:
-        lines = memory.metrics.render()[0].decode().splitlines()
+        lines = memory._services.metrics.render()[0].decode().splitlines()
         return [line for line in lines if line.startswith("memory_retries_total")]
 
     assert in_child(shown) == ["memory_retries_total 0.0"]
@@ -257,12 +257,12 @@ def test_numbers_begin_at_zero_in_a_child(memory: SupabaseMemory) -> None:
 
 
 def test_a_child_does_not_answer_for_the_numbers_of_its_parent(memory: SupabaseMemory) -> None:
-    with MetricsServer(memory.metrics, port=0) as server:
+    with MetricsServer(memory._services.metrics, port=0) as server:
         port = server.port
 
         def begin_again() -> bool:
             server.close()  # which waits for no thread that is not there
-            return MetricsServer(memory.metrics, port=0).start().port != port
+            return MetricsServer(memory._services.metrics, port=0).start().port != port
 
         assert in_child(begin_again)
         assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200

@@ -19,14 +19,11 @@ from langchain_core.messages import AIMessage
 from langgraph.store.memory import InMemoryStore
 from pydantic import TypeAdapter
 
-import langchain_supabase_memory
 from langchain_supabase_memory import (
-    EdgeEmbeddings,
     ExtractiveSummarizer,
     LoadContextNode,
-    Metrics,
+    MemoryConfig,
     SaveTurnNode,
-    StoreLongTerm,
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
@@ -34,17 +31,21 @@ from langchain_supabase_memory import (
     SupabaseMemoryToolkit,
     SupabaseStore,
     SupabaseSummarizationNode,
-    SupabaseSummarizer,
     Worker,
     errors,
 )
 from langchain_supabase_memory.json_types import AnyMessage, Named
+from langchain_supabase_memory.long_term import StoreLongTerm
 from langchain_supabase_memory.memory.doctor.finding import Finding
+from langchain_supabase_memory.models import EdgeEmbeddings, SupabaseSummarizer
 from langchain_supabase_memory.operations.rollout.stages import Decision
+from langchain_supabase_memory.settings import BreakerPolicy, ManifestPolicy, RecallWeights, RetryPolicy
+from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.values import UnreadableMessage
 from langchain_supabase_memory.worker.worker import WorkerStats
 from tests.chat_models import says
 from tests.each_case import each_case
+from tests.public import public_names
 
 ANSWER = AIMessage(
     "It is 4.",
@@ -58,10 +59,11 @@ WHEN = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 
 def exported() -> Iterator[type[Any]]:
     """Each dataclass that the package exports, and those that its verbs return beside."""
-    for name in langchain_supabase_memory.__all__:
-        each = getattr(langchain_supabase_memory, name)
-        if isinstance(each, type) and dataclasses.is_dataclass(each):
+    for each in public_names().values():
+        # A memory's settings hold models; no verb returns them.
+        if isinstance(each, type) and dataclasses.is_dataclass(each) and each is not MemoryConfig:
             yield each
+    yield from (BreakerPolicy, ManifestPolicy, RecallWeights, RetryPolicy)
     yield from (Decision, Finding, WorkerStats, UnreadableMessage)
 
 
@@ -155,11 +157,13 @@ def test_each_error_reaches_another_process_as_it_is(error: type[errors.Supabase
 def handles() -> Iterator[Any]:
     """One of each that belongs to its process; nothing is connected."""
     for memory in (
-        SupabaseMemory.from_url("http://localhost:1", "a-secret-key", user_id="maya", model=None, recall=None),
+        SupabaseMemory.from_url(
+            "http://localhost:1", "a-secret-key", user_id="maya", model=None, config=MemoryConfig(recall=None)
+        ),
         SupabaseMemory.from_conn_string("postgresql://maya:a-secret@localhost:1/x", user_id="maya", model=None),
     ):
-        yield from (memory, memory.transport, memory.conversation("t"), memory.work, memory.rollout)
-        yield memory.as_user("a-secret-token") if memory.transport.acts_as_user else memory
+        yield from (memory, memory._services.transport, memory.conversation("t"), memory.work, memory.rollout)
+        yield memory.for_token("a-secret-token") if memory._services.transport.acts_as_user else memory
     yield SupabaseMemoryMiddleware(memory)
     yield LoadContextNode(memory)
     yield SaveTurnNode(memory)

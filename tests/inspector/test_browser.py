@@ -333,7 +333,7 @@ def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Serve
 def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, user_id: str) -> None:
     with memory_of(conn_string) as server:
         for thread in ("stuck", "lost", "late"):
-            server.conversation(thread, user_id=user_id).add_turn("a", "b", idempotency_key=thread)
+            server.for_user(user_id).conversation(thread).add_turn("a", "b", idempotency_key=thread)
         with psycopg.connect(conn_string, autocommit=True) as connection:
             connection.execute(
                 "update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s", [user_id]
@@ -343,13 +343,13 @@ def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, u
             page.get_by_role("button", name="Try again stuck").click()
             dead = page.locator("section", has=page.locator("#q-dead"))
             dead.get_by_role("link", name="stuck").wait_for(state="detached")
-            assert {each.key.thread_id for each in server.work.status(user_id=user_id, state="dead")} == {
+            assert {each.key.thread_id for each in server.for_user(user_id).work.status(state="dead")} == {
                 "lost",
                 "late",
             }
             page.get_by_role("button", name="Try all again").click()
             dead.get_by_text("None.").wait_for()
-        assert server.work.status(user_id=user_id, state="dead") == []
+        assert server.for_user(user_id).work.status(state="dead") == []
 
 
 # Live
@@ -496,7 +496,7 @@ def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Brows
 
 def test_hostile_words_stay_words(chromium: Browser, conn_string: str, user_id: str) -> None:
     with memory_of(conn_string) as memory:
-        said = memory.conversation(HOSTILE, user_id=user_id, agent_id=HOSTILE)
+        said = memory.for_user(user_id).conversation(HOSTILE, agent_id=HOSTILE)
         said.append([HumanMessage(HOSTILE, id=HOSTILE), AIMessage("שלום " + HOSTILE + "\u202e 🦎", id="answer")])
         said.update(title=HOSTILE)
         item = said.board.add("fact", HOSTILE, actor=HOSTILE)

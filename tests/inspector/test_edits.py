@@ -149,14 +149,14 @@ async def test_a_summary_is_asked_for(memory: SupabaseMemory) -> None:
 
 async def test_what_was_given_up_is_tried_again(server: SupabaseMemory, user_id: str, conn_string: str) -> None:
     for thread in ("one", "two", "three"):
-        await server.conversation(thread, user_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
+        await server.for_user(user_id).conversation(thread).aadd_turn("a", "b", idempotency_key=thread)
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
             "update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s", [user_id]
         )
 
     async def dead() -> set[str]:
-        return {each.key.thread_id for each in await server.work.astatus(user_id=user_id, state="dead")}
+        return {each.key.thread_id for each in await server.for_user(user_id).work.astatus(state="dead")}
 
     async with Person(server, write=True) as person:
         page = await person.page("/queue", user=user_id)

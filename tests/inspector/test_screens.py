@@ -104,7 +104,7 @@ async def test_a_list_narrows_to_a_state_of_work_and_a_state_of_life(memory: Sup
 
 async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_id: str) -> None:
     for number in range(LISTED + 2):
-        await server.conversation(f"t{number}", user_id=f"{user_id}-{number:02}", agent_id=user_id).aadd_turn("a", "b")
+        await server.for_user(f"{user_id}-{number:02}").conversation(f"t{number}", agent_id=user_id).aadd_turn("a", "b")
     async with Person(server) as person:
         first = await person.page("/", agent=user_id)
         second = Reader((await person.http.get(str(first.all("a", rel="next")[0]["href"]))).text)
@@ -118,9 +118,11 @@ async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_i
 
 async def test_everybodys_list_marks_what_is_not_remembered(server: SupabaseMemory, user_id: str) -> None:
     for thread in ("kept", "out"):
-        await server.conversation(thread, user_id=user_id, agent_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
-    await server.conversation("out", user_id=user_id, agent_id=user_id).aopt_out(actor="maya")
-    await server.privacy.aopt_out("a topic", actor="maya", user_id=user_id)
+        await (
+            server.for_user(user_id).conversation(thread, agent_id=user_id).aadd_turn("a", "b", idempotency_key=thread)
+        )
+    await server.for_user(user_id).conversation("out", agent_id=user_id).aopt_out(actor="maya")
+    await server.for_user(user_id).privacy.aopt_out("a topic", actor="maya")
     async with Person(server) as person:
         rows = (await person.answer("/", agent=user_id)).text.split("<tr")[2:]
         assert [("opted out" in row) for row in rows] == ["thread=out" in row for row in rows]
@@ -229,7 +231,7 @@ async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: s
     async with memory_of(conn_string, user_id, budget=budget) as memory:
         said = memory.conversation("t")
         await said.aappend([*talk(100), HumanMessage("The code is E-47.", id="code"), *talk(300)[100:]])
-        await Worker(memory, user_id=user_id).drain()
+        await Worker(memory.for_user(user_id)).drain()
         await said.board.aadd("fact", "The kiln is blue.", actor="maya")
         question = "What was the code?"
         pack = await said.acontext(question)
@@ -317,7 +319,7 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
     async with memory_of(conn_string, user_id, budget=ContextBudget(characters=4_000)) as memory:
         said = memory.conversation("t")
         await said.aappend(talk(60))
-        await Worker(memory, user_id=user_id).drain()
+        await Worker(memory.for_user(user_id)).drain()
         await said.board.aadd("fact", "Maya wants a blue glaze.", actor="maya")
         for number in range(2):
             question = HumanMessage(f"Which kiln, {number}?", id=f"q{number}")
@@ -423,7 +425,7 @@ async def test_recall_shows_what_each_part_adds_with_vectors_and_without(conn_st
 
 
 async def test_the_queue_says_who_is_at_what(server: SupabaseMemory, user_id: str, conn_string: str) -> None:
-    await server.conversation("stuck", user_id=user_id).aadd_turn("a", "b")
+    await server.for_user(user_id).conversation("stuck").aadd_turn("a", "b")
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
             "update memory_private.work set run_after = 'infinity', dead_at = now(), paused ="
@@ -442,7 +444,7 @@ async def test_every_worker_is_named_and_every_conversation_counted(
 ) -> None:
     many = QUEUED + 3
     for number in range(many):
-        await server.conversation(f"t{number}", user_id=user_id).aadd_turn("a", "b", idempotency_key=str(number))
+        await server.for_user(user_id).conversation(f"t{number}").aadd_turn("a", "b", idempotency_key=str(number))
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
             "with numbered as (select user_id, conversation_id, row_number() over (order by conversation_id) as n"

@@ -251,7 +251,7 @@ async def test_what_was_said_is_never_more_than_words(
     monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.1)
     owner = f"{user_id}{HOSTILE}"
     async with memory_of(conn_string) as memory:
-        said = memory.conversation(HOSTILE, user_id=owner, agent_id=HOSTILE)
+        said = memory.for_user(owner).conversation(HOSTILE, agent_id=HOSTILE)
         calls = [{"name": "x", "args": {HOSTILE: HOSTILE}, "id": HOSTILE}]
         await said.aappend(
             [
@@ -266,7 +266,7 @@ async def test_what_was_said_is_never_more_than_words(
         items = [await said.board.aadd(kind, f"{HOSTILE} {kind}", actor=HOSTILE) for kind in ("fact", "action")]
         await said.board.aedit(items[0], actor=HOSTILE, text=HOSTILE + " edited")
         await said.board.aedit_summary(HOSTILE, actor=HOSTILE)
-        await memory.privacy.aopt_out("kangaroo" + HOSTILE, actor=HOSTILE, user_id=owner)
+        await memory.for_user(owner).privacy.aopt_out("kangaroo" + HOSTILE, actor=HOSTILE)
         pack = await said.acontext(HOSTILE)
         await said.aappend([HumanMessage(HOSTILE, id="asked"), AIMessage(HOSTILE, id="told")], pack=pack)
         await said.summaries.amake(policy=SummaryPolicy(messages=2, keep_messages=1))
@@ -336,13 +336,13 @@ async def test_as_a_user_nobody_elses_rows_are_there(
     conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with memory_of(conn_string) as server:
-        await server.conversation("mine", user_id=user_id).aadd_turn("my words", "yes")
-        theirs = server.conversation("theirs", user_id=f"{user_id}-other")
+        await server.for_user(user_id).conversation("mine").aadd_turn("my words", "yes")
+        theirs = server.for_user(f"{user_id}-other").conversation("theirs")
         await theirs.aadd_turn("a secret of another", "yes")
         item = await theirs.board.aadd("fact", "a secret fact", actor="them")
         kept = [HumanMessage("a secret question", id="q"), AIMessage("a secret answer", id="a")]
         await theirs.aappend(kept, pack=await theirs.acontext("a secret question"))
-        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        mine = server.for_token({"sub": user_id, "role": "authenticated"})
         async with Person(mine, write=True) as person:
             listed = await person.page("/", user=f"{user_id}-other")
             assert "my words" in listed.text
@@ -375,11 +375,11 @@ async def test_as_a_user_nobody_elses_rows_are_there(
 
 async def test_what_needs_a_servers_rights_is_not_there_as_a_user(conn_string: str, user_id: str) -> None:
     async with memory_of(conn_string) as server:
-        await server.conversation("t", user_id=user_id).aadd_turn("a", "b")
+        await server.for_user(user_id).conversation("t").aadd_turn("a", "b")
         async with await psycopg.AsyncConnection.connect(conn_string, autocommit=True) as connection:
             dead = b"update memory_private.work set run_after = 'infinity', dead_at = now() where user_id = %s"
             await connection.execute(dead, [user_id])
-        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        mine = server.for_token({"sub": user_id, "role": "authenticated"})
         for memory, status in ((mine, 404), (server, 200)):
             async with Person(memory, write=True) as person:
                 doctor = await person.answer("/doctor")
@@ -397,9 +397,9 @@ async def test_what_needs_a_servers_rights_is_not_there_as_a_user(conn_string: s
 
 async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_id: str) -> None:
     async with memory_of(conn_string) as server:
-        said = server.conversation("t", user_id=user_id)
+        said = server.for_user(user_id).conversation("t")
         await said.aadd_turn("a", "b")
-        mine = server.as_user({"sub": user_id, "role": "authenticated"})
+        mine = server.for_token({"sub": user_id, "role": "authenticated"})
         async with Person(mine, write=True, actor="somebody else") as person:
             await person.post("/conversation/board/add", {"kind": "fact", "text": "A fact."}, thread="t")
             await person.post("/conversation/board/summary", {"text": "In short."}, thread="t")
@@ -413,7 +413,7 @@ async def test_who_acts_as_a_user_is_noted_by_that_name(conn_string: str, user_i
 async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_page_says_so(
     server: SupabaseMemory, user_id: str
 ) -> None:
-    await server.conversation("one", user_id=user_id).aadd_turn("a secret wish", "yes")
+    await server.for_user(user_id).conversation("one").aadd_turn("a secret wish", "yes")
     async with Person(server) as person:
         page = await person.page("/", user=user_id)
         assert "a secret wish" in page.text
@@ -426,7 +426,7 @@ async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_
 
 async def test_a_memory_of_one_user_shows_that_user_alone(conn_string: str, user_id: str) -> None:
     async with memory_of(conn_string, user_id) as memory:
-        other = SupabaseMemory(memory.transport, user_id=f"{user_id}-other")
+        other = SupabaseMemory(memory._services.transport, user_id=f"{user_id}-other")
         await other.conversation("t").aadd_turn("words of another", "yes")
         async with Person(memory) as person:
             page = await person.page("/", user=f"{user_id}-other")
@@ -466,10 +466,10 @@ async def test_what_was_said_is_in_no_log(
 
 
 async def test_an_application_mounts_it_for_whoever_is_signed_in(server: SupabaseMemory, user_id: str) -> None:
-    await server.conversation("t", user_id=user_id).aadd_turn("words of mine", "yes")
+    await server.for_user(user_id).conversation("t").aadd_turn("words of mine", "yes")
 
     def memory_for(request: Request) -> SupabaseMemory:
-        return server.as_user({"sub": request.headers["x-user"], "role": "authenticated"})
+        return server.for_token({"sub": request.headers["x-user"], "role": "authenticated"})
 
     mounted = application(memory_for, write=True, hosts=["app.example"])
     app = Starlette(routes=[Mount("/memory", mounted)])
@@ -494,7 +494,7 @@ async def test_an_application_mounts_it_for_whoever_is_signed_in(server: Supabas
         assert done.status_code == 303
         other = await http.get("/memory/conversation", params={"thread": "t"}, headers={"x-user": "somebody"})
         assert other.status_code == 404
-    assert [each.thread_id for each in await server.privacy.aopt_outs(user_id=user_id)] == ["t"]
+    assert [each.thread_id for each in await server.for_user(user_id).privacy.aopt_outs()] == ["t"]
 
 
 def test_what_is_no_memory_is_refused(conn_string: str) -> None:

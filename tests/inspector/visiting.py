@@ -11,6 +11,7 @@ import httpx
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.inspector import application
+from tests.memory_keywords import memory_keywords
 
 ADDRESS = "http://127.0.0.1:8765"
 TOKEN = "a-token-of-the-tests"
@@ -100,4 +101,4 @@ class Person:
 
 def memory_of(conn_string: str, user_id: str | None = None, **settings: Any) -> SupabaseMemory:
     """A memory with a server's rights."""
-    return SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **settings)
+    return SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(settings))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.cli.demo import transcript
 from langchain_supabase_memory.effects import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.clauses import split_clauses
@@ -21,6 +20,7 @@ from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, HE
 from langchain_supabase_memory.language.extractive.stems import figures, readings, stem, stems
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, CLOSING
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
+from langchain_supabase_memory.testing import transcript
 from tests.each_case import each_case
 
 if TYPE_CHECKING:

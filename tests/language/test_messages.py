@@ -11,6 +11,7 @@ import uuid
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.prompt_values import ChatPromptValue
 from pydantic import BaseModel
 
 from langchain_supabase_memory import SupabaseMemory
@@ -94,8 +96,8 @@ EVERY_KIND: list[BaseMessage] = [
 
 
 async def test_every_kind_of_message_comes_back_equal(door: Door, user_id: str) -> None:
-    await door(door.service.conversation("kinds", user_id=user_id).append, EVERY_KIND)
-    stored = await door(door.service.conversation("kinds", user_id=user_id).read)
+    await door(door.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
+    stored = await door(door.service.for_user(user_id).conversation("kinds").read)
     for before, after in zip(EVERY_KIND, stored, strict=True):
         assert type(after.message) is type(before)
         assert after.message == before
@@ -105,9 +107,9 @@ async def test_every_kind_of_message_comes_back_equal(door: Door, user_id: str) 
 
 
 async def test_what_is_kept_beside_the_payload(door: Door, user_id: str) -> None:
-    await door(door.service.conversation("kinds", user_id=user_id).append, EVERY_KIND)
+    await door(door.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
     rows = await door(
-        door.service.conversation("kinds", user_id=user_id).read,
+        door.service.for_user(user_id).conversation("kinds").read,
         columns=["message_id", "role", "text", "images", "tokens"],
     )
     by_id = {row.message_id: row for row in rows}
@@ -160,8 +162,8 @@ async def test_text_that_postgres_cannot_hold_is_replaced_as_documented(door: Do
         HumanMessage("nul \x00 lone \ud800 pair \ud83d\ude00 end", id="strange", additional_kwargs=strange),
         HumanMessage("not affected", id="fine"),
     ]
-    await door(door.service.conversation("strange", user_id=user_id).append, batch)
-    first, second = [each.message for each in await door(door.service.conversation("strange", user_id=user_id).read)]
+    await door(door.service.for_user(user_id).conversation("strange").append, batch)
+    first, second = [each.message for each in await door(door.service.for_user(user_id).conversation("strange").read)]
     assert first.content == "nul \ufffd lone \ufffd pair 😀 end"
     kwargs = first.additional_kwargs
     assert math.isnan(kwargs["nan"])
@@ -316,28 +318,54 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
             "payload": {"type": "future", "data": {"content": "said in future", "id": "2"}},
         },
     ]
-    door.service.transport.perform(
+    door.service._services.transport.perform(
         Call("memory_append", {"p_thread_id": "t", "p_user_id": user_id, "p_messages": rows})
     )
     with caplog.at_level(logging.WARNING):
-        first, second = [each.message for each in await door(door.service.conversation("t", user_id=user_id).read)]
+        first, second = [each.message for each in await door(door.service.for_user(user_id).conversation("t").read)]
     assert first.content == "before"
     assert (type(second), second.role, second.content, second.id) == (ChatMessage, "future", "said in future", "2")
     assert "message 1 of user" in caplog.text
     assert "said in" not in caplog.text
     caplog.clear()
-    assert (await door(door.service.conversation("t", user_id=user_id).read))[1].unreadable == "ValueError"
+    assert (await door(door.service.for_user(user_id).conversation("t").read))[1].unreadable == "ValueError"
     assert not caplog.text, "it is said once"
     assert "said in future" not in caplog.text
 
 
 @each_case(
     "messages",
-    ["text", HumanMessage("x"), [("user", "x")], [{"role": "user"}], [None], 7, [RemoveMessage(id="x")], None],
+    [
+        b"x",
+        [{"role": "user"}],
+        [{"role": "secret-role", "content": "secret"}],
+        [None],
+        7,
+        [RemoveMessage(id="x")],
+        None,
+    ],
 )
-def test_what_is_no_list_of_messages_is_refused_with_the_next_action(messages: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"Pass a list|convert_to_messages"):
-        codec.check_messages(messages)
+def test_what_is_no_message_is_refused_with_the_next_action(messages: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"Pass messages") as refused:
+        codec.as_messages(messages)
+    assert "secret" not in "".join(format_exception(refused.value))
+
+
+@each_case(
+    "messages",
+    [
+        "x", ["x"], ("user", "x"), [("human", "x")], {"role": "user", "content": "x"}, HumanMessage("x"),
+        iter([HumanMessage("x")]), ChatPromptValue(messages=[HumanMessage("x")]),
+    ],
+)  # fmt: skip
+def test_what_langchain_takes_for_messages_becomes_messages(messages: Any) -> None:
+    (message,) = codec.as_messages(messages)
+    assert (type(message), message.content) == (HumanMessage, "x")
+
+
+def test_pairs_of_a_role_and_a_text_keep_their_roles() -> None:
+    said = codec.as_messages([("user", "x"), ("assistant", "y"), SystemMessage("z")])
+    assert [(each.type, each.content) for each in said] == [("human", "x"), ("ai", "y"), ("system", "z")]
 
 
 def test_the_token_count_never_raises_and_leans_high() -> None:

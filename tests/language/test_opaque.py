@@ -195,7 +195,7 @@ def test_names_in_a_language_of_capital_nouns_are_told_in_one_look(monkeypatch: 
 
 @pytest.mark.parametrize("door", ["direct-sync"], indirect=True)
 async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(door: Door, user_id: str) -> None:
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     said = f"Here is my kiln ![photo](data:image/png;base64,{CODED * 30}) what is wrong with it?"
     read = AIMessage("", tool_calls=[{"name": "read_file", "args": {}, "id": "1"}])
     await door(

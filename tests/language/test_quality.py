@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.cli.demo import transcript
 from langchain_supabase_memory.effects import Material, TranscriptLine
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.quality import KINDS, WEIGHTS, Quality, quality
+from langchain_supabase_memory.testing import transcript
 from tests.each_case import each_case
 
 

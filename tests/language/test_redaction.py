@@ -37,16 +37,14 @@ from langchain_supabase_memory import (
     SECRETS,
     ChunkPolicy,
     ContextBudget,
+    MemoryConfig,
     Redactor,
-    RetryPolicy,
     SaveTurnNode,
     SummaryPolicy,
     SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseStore,
-    SupabaseSummarizer,
-    pattern_rule,
     record_stream,
 )
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
@@ -54,6 +52,9 @@ from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.language.messages.redaction.checksums import is_card, is_iban
 from langchain_supabase_memory.language.messages.redaction.normalized_views import views
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
+from langchain_supabase_memory.models import SupabaseSummarizer
+from langchain_supabase_memory.redaction import pattern_rule
+from langchain_supabase_memory.settings import RetryPolicy
 from tests.chat_models import calls, says
 from tests.conftest import Door
 from tests.each_case import each_case
@@ -448,7 +449,7 @@ def test_a_replacement_that_is_no_text_is_an_error() -> None:
 @each_case("wrong", ["secrets", [str], ["email"], 7, [Broken]])
 def test_what_is_no_rule_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
-        SupabaseMemory.from_conn_string("postgresql://x@127.0.0.1:1/x", redact=wrong)
+        SupabaseMemory.from_conn_string("postgresql://x@127.0.0.1:1/x", redactor=wrong)
 
 
 @each_case(
@@ -617,10 +618,9 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         model=parrot,
         embeddings=WordEmbedder(),
         budget=ContextBudget(characters=6000),
-        policy=SummaryPolicy(keep_messages=2),
-        chunking=ChunkPolicy(max_age=None),
+        config=MemoryConfig(policy=SummaryPolicy(keep_messages=2), chunking=ChunkPolicy(max_age=None)),
         retry=NO_RETRY,
-        redact=RULES,
+        redactor=RULES,
     ) as memory:
         yield memory
 
@@ -631,7 +631,7 @@ def texts(memory: SupabaseMemory, thread_id: str = "t") -> list[str | None]:
 
 async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redact=iter(RULES)
+        door.service._services.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redactor=iter(RULES)
     )
     secret = canary()
     messages = everywhere(secret)
@@ -645,8 +645,8 @@ async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str,
     else:
         await history.aadd_messages([HumanMessage(secret), AIMessage(secret)])
     acting = door.as_token(token("authenticated", user_id))
-    acting.redactor = memory.redactor
-    await door(acting.as_user(token("authenticated", user_id) if door.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).conversation("t").append,
+    acting._services.redactor = memory._services.redactor
+    await door(acting.for_token(token("authenticated", user_id) if door.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).conversation("t").append,
                [HumanMessage(f"as a user: {secret}")])  # fmt: skip
     assert (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
     assert (await door(conversation.index)).chunks >= 5
@@ -667,7 +667,7 @@ async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
     door: Door, conn_string: str, user_id: str
 ) -> None:
     memory = SupabaseMemory(
-        door.service.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redact=RULES
+        door.service._services.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redactor=RULES
     )
     secret = canary()
     conversation = memory.conversation("t")
@@ -700,7 +700,7 @@ def test_without_redaction_it_would_be_there(conn_string: str, user_id: str) -> 
         assert secret in stored(conn_string)
         # A graph that still holds it and is given a redactor later heals the row, and what was made from it.
         memory.conversation("t").index()
-        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redact=SECRETS) as careful:
+        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redactor=SECRETS) as careful:
             assert careful.conversation("t").append([HumanMessage(secret, id="m")]).updated == ["m"]
             careful.conversation("t").index()
         assert secret not in stored(conn_string)
@@ -788,10 +788,10 @@ def test_nodes_streams_and_summarizers_go_through_it(memory: SupabaseMemory, con
 
 def test_what_waited_is_redacted_at_delivery(memory: SupabaseMemory, conn_string: str) -> None:
     secret = canary()
-    key = memory.key("t")
-    memory.outbox.keep(key, [HumanMessage(f"waited {secret}", id="w1")])
+    key = memory._services.key("t")
+    memory._services.outbox.keep(key, [HumanMessage(f"waited {secret}", id="w1")])
     SupabaseChatMessageHistory("t", memory, on_error="raise").add_messages([AIMessage(secret, id="w2")])
-    memory.outbox.keep(key, [HumanMessage(f"flushed {secret}", id="w3")])
+    memory._services.outbox.keep(key, [HumanMessage(f"flushed {secret}", id="w3")])
     assert memory.flush() == 0
     assert texts(memory) == ["waited [redacted: api key]", "[redacted: api key]", "flushed [redacted: api key]"]
     assert secret not in stored(conn_string)
@@ -801,7 +801,7 @@ def test_a_rule_that_fails_loses_nothing_and_stores_nothing(
     memory: SupabaseMemory, conn_string: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = canary()
-    memory.redactor = Redactor([*SECRETS, Broken(fails)])
+    memory._services.redactor = Redactor([*SECRETS, Broken(fails)])
     with pytest.raises(ConfigurationError, match="'broken'"):
         memory.conversation("t").append([HumanMessage(secret)])
     history = SupabaseChatMessageHistory("t", memory)
@@ -814,17 +814,17 @@ def test_a_rule_that_fails_loses_nothing_and_stores_nothing(
     assert "'broken' failed" in caplog.text
     assert secret not in caplog.text
     assert memory.conversation("t").count() == 0
-    assert len(memory.outbox) == 3
+    assert len(memory._services.outbox) == 3
     assert secret not in stored(conn_string)
-    memory.redactor = Redactor(SECRETS)
+    memory._services.redactor = Redactor(SECRETS)
     assert memory.flush() == 0
     assert texts(memory) == ["first [redacted: api key]", "second [redacted: api key]", "An answer."]
 
 
 def test_another_user_of_the_memory_is_redacted_for_too(memory: SupabaseMemory, user_id: str) -> None:
     claims = {"sub": user_id, "role": "authenticated"}
-    other = memory.as_user(claims)
-    assert other.redactor is memory.redactor
+    other = memory.for_token(claims)
+    assert other._services.redactor is memory._services.redactor
     other.conversation("t").append([HumanMessage("I am maya@x.org")])
     assert texts(memory) == ["I am [redacted: email]"]
 

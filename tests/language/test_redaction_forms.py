@@ -481,7 +481,7 @@ def test_a_long_text_of_one_form_has_an_end(unit: str) -> None:
 
 def test_none_of_it_is_in_any_table(conn_string: str, user_id: str) -> None:
     said = [each for listed in VARIANTS.values() for each in listed]
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redact=[*SECRETS, *PERSONAL_DATA]) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, redactor=[*SECRETS, *PERSONAL_DATA]) as memory:
         messages = [CARRIERS[carrier](text).model_copy(update={"id": f"{carrier} {at}"}) for carrier in ("content", "call") for at, text in enumerate(said)]  # fmt: skip
         assert memory.conversation("t").append(messages).appended == len(messages)
         assert memory.conversation("t").append(messages).updated == []

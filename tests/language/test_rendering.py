@@ -25,6 +25,7 @@ from langchain_supabase_memory.values import StoredMessage
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.fuzzing import examples
+from tests.owners import conversation_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 DATA = "QUJD" * 100
@@ -550,7 +551,7 @@ async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: 
     asked = HumanMessage([{"type": "text", "text": "Look it up."}, *(BLOCKS[kind](plant) for kind in kinds)])
     answer = AIMessage("", additional_kwargs={"refusal": plant.word("No, not {}.")})
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, [asked, answer])
     (turn,) = await door(conversation.turns.list)
     (stored, _) = await door(conversation.read)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import ExpandModel, ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ExtractiveSummarizer, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.effects import Expand
 from langchain_supabase_memory.language.messages import codec, content, reasoning
+from langchain_supabase_memory.models import ExpandModel
 from tests.chat_models import says
 from tests.conftest import Door
 from tests.each_case import each_case
@@ -134,7 +135,7 @@ def test_what_a_person_and_a_tool_write_is_theirs() -> None:
 
 async def test_thoughts_are_in_nothing_that_is_derived(door: Door, user_id: str) -> None:
     """Neither recalled, nor quoted, nor found, nor in a turn; and stored as they were written."""
-    conversation = door.service.conversation(thread_id="t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation(thread_id="t")
     secret = "Peculiar marmalade thermocouple"
     answer = AIMessage(f"<think>{secret} may be broken.</think>\n\nThe kiln shows E-47 since Monday, 14 March.")
     asked = HumanMessage("Why does it write <think>hm</think> in the log?")
@@ -169,7 +170,7 @@ WRITERS: dict[str, Callable[..., Any]] = {"chat model": says, "function": _funct
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("name", ["think", "opened by the prompt", "harmony", "magistral"])
 async def test_a_summary_is_what_its_writer_says(door: Door, user_id: str, name: str, writer: str) -> None:
-    conversation = door.service.conversation(thread_id="t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation(thread_id="t")
     for turn in range(3):
         await door(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
     policy = SummaryPolicy(messages=1, keep_messages=1, attempts=2)
@@ -182,7 +183,7 @@ async def test_a_summary_is_what_its_writer_says(door: Door, user_id: str, name:
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("name", ALONE)
 async def test_thoughts_alone_are_no_summary(door: Door, user_id: str, name: str, writer: str) -> None:
-    conversation = door.service.conversation(thread_id="t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation(thread_id="t")
     for turn in range(3):
         await door(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
     made = await door(
@@ -205,13 +206,13 @@ async def test_a_board_and_further_questions_are_what_is_said(conn_string: str, 
         conn_string,
         user_id=user_id,
         model=says(text),
-        expand=says(f"<think>{THOUGHT}</think>\nkiln error code\nbroken thermocouple"),
+        config=MemoryConfig(expander=says(f"<think>{THOUGHT}</think>\nkiln error code\nbroken thermocouple")),
     ) as memory:
         conversation = memory.conversation("t")
         conversation.add_turn("The kiln shows E-47 again", "That is the thermocouple.")
         conversation.board.revise()
         assert conversation.board.read().summary == SAID
-        assert memory.expander is not None
-        assert memory.expander.answer(Expand("What is wrong?")) == ["kiln error code", "broken thermocouple"]
+        assert memory._services.expander is not None
+        assert memory._services.expander.answer(Expand("What is wrong?")) == ["kiln error code", "broken thermocouple"]
     of_a_function = ExpandModel(lambda _: f"<think>{THOUGHT}</think>\nkiln error code")
     assert of_a_function.answer(Expand("What is wrong?")) == ["kiln error code"]

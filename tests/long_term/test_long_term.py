@@ -25,23 +25,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langgraph.store.base import BaseStore, Item, Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langchain_supabase_memory import (
-    ChunkPolicy,
-    LongTerm,
-    Memory,
-    Promoted,
-    Remembered,
-    Retention,
-    Revoked,
-    StoreLongTerm,
-    SupabaseMemory,
-    SupabaseStore,
-    VectorStoreLongTerm,
-    aforget_source,
-    apromote,
-    forget_source,
-    promote,
-)
+from langchain_supabase_memory import ChunkPolicy, MemoryConfig, Retention, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AccessError,
@@ -50,7 +34,20 @@ from langchain_supabase_memory.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from langchain_supabase_memory.long_term import promotion
+from langchain_supabase_memory.long_term import (
+    LongTerm,
+    Memory,
+    Promoted,
+    Remembered,
+    Revoked,
+    StoreLongTerm,
+    VectorStoreLongTerm,
+    aforget_source,
+    apromote,
+    forget_source,
+    promote,
+    promotion,
+)
 from langchain_supabase_memory.long_term.memories import derived_id
 from langchain_supabase_memory.long_term.store_backend import _label
 from langchain_supabase_memory.settings import NO_RETRY
@@ -58,6 +55,7 @@ from langchain_supabase_memory.values import ConversationKey, Scope
 from tests.conftest import Door
 from tests.context.test_context_board import new, write, writing
 from tests.each_case import each_case
+from tests.owners import conversation_of
 from tests.services.data_api import token
 
 WHEN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -439,7 +437,7 @@ def test_the_nearest_come_first_over_several_kinds() -> None:
 
 async def test_our_own_store_through_every_door(door: Door, user_id: str) -> None:
     bearers = {
-        name: SupabaseMemory(door.as_token(token(user_id=name)).transport, embeddings=Words())
+        name: SupabaseMemory(door.as_token(token(user_id=name))._services.transport, embeddings=Words())
         for name in (user_id, f"{user_id}.b")
     }
     for name, memory in bearers.items():
@@ -454,7 +452,7 @@ async def test_our_own_store_through_every_door(door: Door, user_id: str) -> Non
     # Somebody who poses as another reaches nothing: the rows are the bearer's own, by row level security.
     posing = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"]), user_id)
     assert await door(posing.recall, "porcelain", 5) == []
-    forged = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"], user_id=user_id), user_id)
+    forged = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"].for_user(user_id)), user_id)
     assert await door(forged.recall, "porcelain", 5) == []
     with pytest.raises(PermissionDeniedError):
         await door(forged.remember, [Memory("forged")])
@@ -463,7 +461,7 @@ async def test_our_own_store_through_every_door(door: Door, user_id: str) -> Non
     assert len(await door(mine.recall, "porcelain", 5)) == 2
     await door(mine.forget, [str(FULL.with_owner(user_id).id)])
     assert texts(await door(mine.recall, "porcelain", 5)) == [f"of {user_id}"]
-    anonymous = StoreLongTerm(SupabaseStore(door.as_token(token("anon", user_id)), user_id=user_id), user_id)
+    anonymous = StoreLongTerm(SupabaseStore(door.as_token(token("anon", user_id)).for_user(user_id)), user_id)
     with pytest.raises(AccessError):
         await door(anonymous.recall, "porcelain")
 
@@ -582,7 +580,9 @@ def sql(conn_string: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, chunking=POLICY, retry=NO_RETRY) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(chunking=POLICY), retry=NO_RETRY
+    ) as memory:
         yield memory
 
 
@@ -590,8 +590,8 @@ def say(memory: SupabaseMemory, *said: str, thread_id: str = "t", prefix: str = 
     """Store and index what was said; the messages' ids."""
     ids = [f"{prefix}{number}" for number in range(len(said))]
     batch = [HumanMessage(text, id=id_) for text, id_ in zip(said, ids, strict=True)]
-    memory.conversation(thread_id, **who).append(batch)
-    memory.conversation(thread_id, **who).index(chunking=POLICY)
+    conversation_of(memory, thread_id, **who).append(batch)
+    conversation_of(memory, thread_id, **who).index(chunking=POLICY)
     return ids
 
 
@@ -602,7 +602,7 @@ def ledger(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
 
 
 def given(memory: SupabaseMemory) -> SupabaseMemory:
-    return SupabaseMemory(memory.transport, user_id=memory.user_id, chunking=POLICY)
+    return SupabaseMemory(memory._services.transport, user_id=memory.user_id, config=MemoryConfig(chunking=POLICY))
 
 
 class Recording(StoreLongTerm):
@@ -658,7 +658,9 @@ FACTS = ["Ana lives in Cebu!", "It is 12!", "The code is 7!"]
 
 
 async def test_what_is_important_moves_once_through_every_door(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY, embeddings=Words())
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY), embeddings=Words()
+    )
     long_term = StoreLongTerm(SupabaseStore(memory), user_id)
     batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(SAID[:5])] + [AIMessage(SAID[5], id="m5")]
     conversation = memory.conversation("t")
@@ -801,7 +803,7 @@ def test_what_was_forgotten_there_does_not_come_back(direct: SupabaseMemory, use
 async def test_a_move_that_breaks_off_is_made_up_for(
     door: Door, user_id: str, conn_string: str, sql: psycopg.Connection, moment: str
 ) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         say(other, *SAID)
 
@@ -862,7 +864,9 @@ def test_what_is_forgotten_while_it_moves_is_gone(
 async def test_two_who_move_at_once_move_each_fact_once(
     conn_string: str, user_id: str, sql: psycopg.Connection
 ) -> None:
-    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, chunking=POLICY) as memory:
+    async with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(chunking=POLICY)
+    ) as memory:
         say(memory, *[f"number {n} is here!" for n in range(150)])
         long_term = StoreLongTerm(SupabaseStore(memory), user_id)
         await asyncio.gather(*(apromote(memory, long_term) for _ in range(4)))
@@ -974,15 +978,15 @@ def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, us
 async def test_what_the_board_takes_back_is_withdrawn(
     door: Door, user_id: str, sql: psycopg.Connection, how: str
 ) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(("Ana lives in Cebu!", "It is 12!"))]
     conversation = memory.conversation("t")
     await door(conversation.append, batch)
     await door(conversation.index)
 
     async def commit(*items: dict[str, Any]) -> None:
-        flow = writing(memory.key("t"), list(items))
-        await memory.arun(flow) if door.color == "async" else memory.run(flow)
+        flow = writing(memory._services.key("t"), list(items))
+        await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
 
     await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
     long_term = Recording(user_id)
@@ -1083,17 +1087,11 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
     mine, theirs = Recording(user_id), Recording(stranger)
     bearer = door.as_token(token(user_id=stranger))
     for verb in (moved, gone):
-        for memory, who in (
-            (bearer, {}),  # by their token
-            (bearer, {"user_id": user_id}),
-            (door.service, {"user_id": stranger}),
-        ):
-            if who == {"user_id": user_id}:
-                # Named and consistent: row level security has the last word.
-                assert await verb(door, memory, mine, **who) in (Promoted(), Revoked())
-            else:
-                with pytest.raises(InvalidInputError, match="another's"):
-                    await verb(door, memory, mine, **who)
+        # Named and consistent: row level security has the last word.
+        assert await verb(door, bearer.for_user(user_id), mine) in (Promoted(), Revoked())
+        for memory in (bearer, door.service.for_user(stranger)):
+            with pytest.raises(InvalidInputError, match="another's"):
+                await verb(door, memory, mine)
     assert mine.all() == []
     assert len((await moved(door, bearer, theirs)).moved) == 1
     assert len((await moved(door, door.service, mine)).moved) == 3, (
@@ -1108,16 +1106,16 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
     assert row is not None
     fact = {"conversation_id": str(row[0]), "source_id": str(row[1]), "text_id": str(row[1]), "memory_id": str(row[2])}
     forged = {"p_target": mine.name, "p_facts": [{**fact, "message_ids": [], "repeats": False}], "p_user_id": user_id}
-    perform = bearer.transport.aperform if door.color == "async" else None
+    perform = bearer._services.transport.aperform if door.color == "async" else None
     for call in (
         Call("memory_promote", {**forged, "p_moved": True}),
         Call("memory_withdrawn", {"p_target": mine.name, "p_user_id": user_id, "p_gone": [str(row[2])]}),
     ):
-        answer = await perform(call) if perform else bearer.transport.perform(call)
+        answer = await perform(call) if perform else bearer._services.transport.perform(call)
         assert answer in ([], {"user_id": user_id, "memories": []})
     with pytest.raises(PermissionDeniedError):
         call = Call("memory_promote", forged)
-        await perform(call) if perform else bearer.transport.perform(call)
+        await perform(call) if perform else bearer._services.transport.perform(call)
     assert ledger(sql, user_id) == before
     anonymous = door.as_token(token("anon", user_id))
     for verb in (moved, gone):
@@ -1128,14 +1126,14 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
 def test_facts_are_read_by_pages_behind_one_signature(direct: SupabaseMemory, user_id: str) -> None:
     say(direct, *[f"number {n} is here!" for n in range(120)])
     scope = Scope(user_id)
-    page = direct.run(promotion.important_facts(scope, 0.6))
+    page = direct._services.run(promotion.important_facts(scope, 0.6))
     assert (page.user_id, len(page.facts)) == (user_id, 100)
-    rest = direct.run(promotion.important_facts(scope, 0.6, after=page.facts[-1]))
+    rest = direct._services.run(promotion.important_facts(scope, 0.6, after=page.facts[-1]))
     assert len(rest.facts) == 20
     said = [fact.memory.text for fact in [*page.facts, *rest.facts]]
     assert said == [f"number {n} is here!" for n in range(120)]
-    assert direct.run(promotion.important_facts(Scope(user_id, "default", "none"), 0.6)).facts == []
-    assert ConversationKey("t", user_id) == direct.key("t")
+    assert direct._services.run(promotion.important_facts(Scope(user_id, "default", "none"), 0.6)).facts == []
+    assert ConversationKey("t", user_id) == direct._services.key("t")
 
 
 def test_nothing_of_the_content_is_in_the_record(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
@@ -1202,7 +1200,7 @@ async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answe
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, chunking=POLICY)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         say(other, *SAID)
 

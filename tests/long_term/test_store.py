@@ -86,7 +86,7 @@ def patient(words: Words) -> EmbeddingModel:
 
 
 def ours(door: Door, user_id: str, **given: Any) -> SupabaseStore:
-    return SupabaseStore(door.service, user_id=user_id, **given)
+    return SupabaseStore(door.service.for_user(user_id), **given)
 
 
 def both(door: Door, user_id: str, fields: list[str] | None = None, *, embed: bool = False) -> list[BaseStore]:
@@ -408,7 +408,7 @@ def test_namespaces_of_any_characters(
         *(SearchOp(each, limit=100) for each in prefixes),
     ]
     oracle.batch(puts)
-    store = SupabaseStore(service, user_id=f"namespaces-{next(_numbers)}")
+    store = SupabaseStore(service.for_user(f"namespaces-{next(_numbers)}"))
     store.batch(puts)
     found = store.batch(asked)
     expected = oracle.batch(asked)
@@ -464,7 +464,7 @@ def test_any_filter_finds_what_langgraphs_finds(
     puts: list[Op] = [PutOp(("f",), str(place), value) for place, value in enumerate(values)]
     oracle = InMemoryStore()
     oracle.batch(puts)
-    store = SupabaseStore(service, user_id=f"filters-{next(_numbers)}")
+    store = SupabaseStore(service.for_user(f"filters-{next(_numbers)}"))
     store.batch(puts)
     found = store.batch(asked)
     for mine, theirs in zip(found, oracle.batch(asked), strict=True):
@@ -591,13 +591,13 @@ async def test_a_huge_value_and_the_longest_name(door: Door, user_id: str) -> No
 
 def test_a_thousand_operations_are_one_round_trip(store: SupabaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
     performed: list[Call] = []
-    perform = store._memory.transport.perform
+    perform = store._memory._services.transport.perform
 
     def count(call: Call) -> Any:
         performed.append(call)
         return perform(call)
 
-    monkeypatch.setattr(store._memory.transport, "perform", count)
+    monkeypatch.setattr(store._memory._services.transport, "perform", count)
     indexed = SupabaseStore(store._memory, index={"embed": Words(), "dims": WIDTH})
     puts: list[Op] = [PutOp(("many", str(n % 7)), str(n), {"n": n}) for n in range(1000)]
     indexed.batch(puts)
@@ -615,13 +615,13 @@ async def test_every_verb_is_one_round_trip_through_every_door(
 ) -> None:
     performed: list[str] = []
     name = "perform" if door.color == "sync" else "aperform"
-    perform = getattr(door.service.transport, name)
+    perform = getattr(door.service._services.transport, name)
 
     def count(call: Call) -> Any:
         performed.append(call.function)
         return perform(call)
 
-    monkeypatch.setattr(door.service.transport, name, count)
+    monkeypatch.setattr(door.service._services.transport, name, count)
     store = ours(door, user_id, index={"embed": Words()})
     await door(store.put, ("a",), "k", {"x": "kiln"}, ttl=10)
     await door(store.get, ("a",), "k")
@@ -834,14 +834,14 @@ async def test_a_server_sweeps_for_everybody_by_pages(conn_string: str, user_id:
     users = [f"{user_id}-{letter}" for letter in "abc"]
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         for user in users:
-            SupabaseStore(memory, user_id=user).batch([PutOp(("t",), str(n), {}, ttl=1) for n in range(900)])
-            SupabaseStore(memory, user_id=user).put(("t",), "stays", {}, ttl=1)
+            SupabaseStore(memory.for_user(user)).batch([PutOp(("t",), str(n), {}, ttl=1) for n in range(900)])
+            SupabaseStore(memory.for_user(user)).put(("t",), "stays", {}, ttl=1)
         sql(
             conn_string,
             "update memory.store_items set expires_at = now() where user_id = any (%s) and key <> 'stays'",
             users,
         )
-        assert SupabaseStore(memory, user_id=users[0]).sweep() == 900
+        assert SupabaseStore(memory.for_user(users[0])).sweep() == 900
         assert SupabaseStore(memory).sweep() >= 1800
     rows = sql(conn_string, "select key from memory.store_items where user_id = any (%s)", users)
     assert rows == [("stays",)] * 3
@@ -984,7 +984,7 @@ def test_embedding_again_goes_by_pages_and_goes_on_where_it_was_stopped(
 def test_what_is_put_while_it_is_embedded_again_keeps_its_own_vectors(store: SupabaseStore, user_id: str) -> None:
     store.put(("p",), "k", {"text": "old"})
     store.put(("p",), "gone", {"text": "old"})
-    perform = store._memory.transport.perform
+    perform = store._memory._services.transport.perform
     flow = items.reindex(user_id, items.Index("words", ("text",)))
     step = next(flow)
     assert isinstance(step, Embed)
@@ -1018,7 +1018,7 @@ async def test_every_kind_of_embedder(store: SupabaseStore) -> None:
         await indexed.aput(namespace, "k", {"text": "kiln"})
         (found,) = await indexed.asearch(namespace, query="kiln")
         assert found.score is not None
-    memory = SupabaseMemory(store._memory.transport, user_id=store._memory.user_id, embeddings=words)
+    memory = SupabaseMemory(store._memory._services.transport, user_id=store._memory.user_id, embeddings=words)
     (found,) = SupabaseStore(memory).search((str(words),), query="kiln")
     assert found.score is not None
 

@@ -96,7 +96,7 @@ YES = ElicitResult(action="accept", content={"forget": True})
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     """The person's own, as `supabase-memory mcp --user` opens it, with tools that write."""
     claims = {"sub": user_id, "role": "authenticated"}
-    with SupabaseMemory.from_conn_string(conn_string, claims=claims, model=None) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, model=None).for_token(claims) as memory:
         yield memory
 
 

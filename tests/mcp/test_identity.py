@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CLIENT_INFO_META_KEY, Implementation
 
 from langchain_supabase_memory import ExtractiveSummarizer, SummaryPolicy, SupabaseMemory
-from tests.mcp.conftest import EVERY, MODES, READING, YES, Person, client
+from tests.mcp.conftest import EVERY, READING, YES, Person, client
 from tests.mcp.test_http import Bearer, serving, signed_in
 from tests.services.project import PUBLISHABLE, Project
 
@@ -77,7 +77,7 @@ class Victim:
 async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
     owner = f"{user_id}-victim"
     claims = {"sub": owner, "role": "authenticated"}
-    async with SupabaseMemory.from_conn_string(conn_string, claims=claims, model=None) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, model=None).for_token(claims) as memory:
         conversation = memory.conversation(f"{SECRET}-thread")
         await conversation.aadd_turn(f"My kiln's code is {SECRET}", f"Noted: {SECRET}", idempotency_key="1")
         await conversation.summaries.amake(
@@ -89,7 +89,7 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
         (first, _) = await conversation.aread()
         assert first.message is not None
         assert first.message.id is not None
-        yield Victim(owner, conversation.key.thread_id, first.message.id, memory)
+        yield Victim(owner, conversation._key.thread_id, first.message.id, memory)
         # Whatever was tried, nothing of theirs is gone or has come.
         assert await conversation.acount() == 2
         board = await conversation.board.aread()
@@ -208,7 +208,7 @@ def claiming(victim: Victim, token: str) -> Iterator[Implementation]:
         )
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 async def test_over_a_direct_connection(studio: SupabaseMemory, victim: Victim, project: Project, mode: str) -> None:
     token = project.token(victim.user_id)
     options: Any = {"write": True, "destructive": True, "elicitation_callback": Person(YES)}
@@ -222,7 +222,7 @@ async def test_over_a_direct_connection(studio: SupabaseMemory, victim: Victim, 
             await every_tool(made, victim)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 async def test_over_http(project: Project, user_id: str, victim: Victim, mode: str) -> None:
     theirs = project.token(victim.user_id)
     options: Any = {"mode": mode, "elicitation_callback": Person(YES)}
@@ -261,7 +261,7 @@ async def forging(address: str, token: str, mode: str) -> AsyncIterator[tuple[Cl
         yield made, forged
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 async def test_no_header_and_no_query_is_heard(project: Project, user_id: str, victim: Victim, mode: str) -> None:
     theirs = project.token(victim.user_id)
     values = victim.values(theirs)

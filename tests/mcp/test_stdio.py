@@ -86,12 +86,14 @@ async def test_a_client_reads_and_stores_and_forgets(
     assert await studio.conversation("garden").acount() == 0
 
 
+@pytest.mark.slow
 async def test_it_serves_its_own_person_alone(conn_string: str, studio: SupabaseMemory, user_id: str) -> None:
     async with Client(started("--user", f"{user_id}-other", SUPABASE_DB_URL=conn_string)) as client:
         assert "There are no conversations." in told(await client.call_tool("list_conversations", {}))
         assert "E-47" not in str(await client.call_tool("read_messages", {**READING["read_messages"]}))
 
 
+@pytest.mark.slow
 async def test_a_person_by_their_own_token(project: Project, studio: SupabaseMemory, user_id: str) -> None:
     address = {"SUPABASE_URL": project.url, "SUPABASE_KEY": PUBLISHABLE}
     async with Client(started(**address, SUPABASE_MEMORY_TOKEN=project.token(user_id))) as client:
@@ -104,6 +106,7 @@ async def test_a_person_by_their_own_token(project: Project, studio: SupabaseMem
             assert "Ask the person to sign in again" in text
 
 
+@pytest.mark.slow
 async def test_a_service_key_serves_the_person_who_is_named_alone(
     project: Project, studio: SupabaseMemory, user_id: str
 ) -> None:

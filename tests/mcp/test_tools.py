@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult, TextContent
 
-from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.language.messages.invisible import is_invisible
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.embedders import WordEmbedder
@@ -227,7 +227,7 @@ async def test_nothing_is_promised_or_said_that_is_for_programmers(memory: Supab
         refused = failed(await made.call_tool("note", {**WRITING["note"], "conversation_id": "quiet"}))
         assert "This conversation is not to be remembered. Opt in to it first" in refused
         assert "PT400" not in refused
-    embedding = SupabaseMemory(memory.transport, model=None, embeddings=WordEmbedder())
+    embedding = SupabaseMemory(memory._services.transport, model=None, embeddings=WordEmbedder())
     async with client(embedding, mode) as made:
         (search,) = [each for each in (await made.list_tools()).tools if each.name == "search_conversation_history"]
         assert "by meaning and by words" in str(search.description)
@@ -236,7 +236,9 @@ async def test_nothing_is_promised_or_said_that_is_for_programmers(memory: Supab
 
 async def test_reading_stores_nothing(memory: SupabaseMemory, mode: str) -> None:
     await memory.conversation("studio").aadd_turn("My kiln shows E-47", "The thermocouple.", idempotency_key="1")
-    only = SupabaseMemory(memory.transport, model=None, chunking=ChunkPolicy(mode="background"))  # as the command does
+    only = SupabaseMemory(
+        memory._services.transport, model=None, config=MemoryConfig(chunking=ChunkPolicy(mode="background"))
+    )  # as the command does
     async with client(only, mode) as made:
         for name, arguments in READING.items():
             told(await made.call_tool(name, arguments))
@@ -397,8 +399,8 @@ async def test_wrong_arguments_are_a_result_that_says_what_is_wrong_without_cont
 
 
 async def test_a_database_that_is_away_is_a_result_and_no_crash(mode: str, caplog: pytest.LogCaptureFixture) -> None:
-    away = SupabaseMemory.from_conn_string(
-        "postgresql://postgres@127.0.0.1:1/postgres", claims={"sub": "u", "role": "authenticated"}, retry=NO_RETRY
+    away = SupabaseMemory.from_conn_string("postgresql://postgres@127.0.0.1:1/postgres", retry=NO_RETRY).for_token(
+        {"sub": "u", "role": "authenticated"}
     )
     async with client(away, mode, write=True) as made:
         for name, arguments in {**READING, **WRITING}.items():
@@ -418,7 +420,7 @@ async def test_a_mistake_of_ours_says_its_class_alone(
     async def broken(*_: object) -> None:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr(studio, "arun", broken)
+    monkeypatch.setattr(studio._services, "arun", broken)
     async with client(studio, mode) as made:
         text = failed(await made.call_tool("get_turn", {"n": 1}))
         assert "The memory failed (KeyError)." in text

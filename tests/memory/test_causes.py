@@ -9,7 +9,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import RetryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.adapters.transports.breaker import Breaker, BreakingTransport
 from langchain_supabase_memory.errors import (
     EmbeddingError,
@@ -20,7 +20,7 @@ from langchain_supabase_memory.errors import (
     from_code,
 )
 from langchain_supabase_memory.memory.health import HealthTracker
-from langchain_supabase_memory.settings import BreakerPolicy
+from langchain_supabase_memory.settings import BreakerPolicy, RetryPolicy
 from tests.adapters.test_breaker import CALL, Clock, Scripted
 from tests.chat_models import ScriptedModel
 
@@ -161,7 +161,7 @@ async def test_an_agent_in_an_outage_logs_two_lines_for_each_part_of_it(
     color: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = SupabaseMemory.from_conn_string(NOWHERE, user_id="u", model=None, retry=ONCE)
-    memory.causes._breaker.has_answered = True
+    memory._services.causes._breaker.has_answered = True
     agent = create_agent(ScriptedModel(script=lambda _: "answered"), middleware=[SupabaseMemoryMiddleware(memory)])
     for number in range(20):
         asked: Any = {"messages": [HumanMessage("hi")]}

@@ -13,7 +13,7 @@ from tests.conftest import Door
 
 async def test_a_closed_memory_says_so_and_opens_by_with_alone(door: Door, user_id: str) -> None:
     memory = door.service
-    conversation = memory.conversation("t", user_id=user_id)
+    conversation = memory.for_user(user_id).conversation("t")
     await door(conversation.append, [HumanMessage("hi")])
     for close in (memory.aclose, lambda: asyncio.to_thread(memory.close)):
         await close()

@@ -17,16 +17,18 @@ from supabase import create_client
 
 from langchain_supabase_memory import (
     LoadContextNode,
+    MemoryConfig,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     Worker,
 )
 from langchain_supabase_memory.context.fit import LEFT_OUT
-from langchain_supabase_memory.memory.services import Settings
+from langchain_supabase_memory.memory.config import Settings
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 from tests.embedders import ScriptedEmbedder
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 
 CODE = "My locker's code is 7391."
@@ -46,24 +48,24 @@ def left_out(pack: Any) -> list[Any]:
 
 def test_every_constructor_has_the_same_defaults(conn_string: str, data_api: DataApi, tmp_path: Path) -> None:
     made = [
-        SupabaseMemory(SupabaseMemory.from_conn_string(conn_string).transport),
+        SupabaseMemory(SupabaseMemory.from_conn_string(conn_string)._services.transport),
         SupabaseMemory.from_conn_string(conn_string),
         SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path=""),
         SupabaseMemory.from_client(create_client(data_api.url, token("service_role"))),
         SupabaseMemory.embedded(tmp_path / "postgres"),
-        SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="").as_user(token("authenticated", "u")),
+        SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="").for_token(token("authenticated", "u")),
     ]
     for each in made:
-        assert (each.agent_id, each.embeddings, each.redactor) == ("default", None, None)
-        assert replace(each.settings, model=None) == replace(Settings(), model=None)
-    assert {each.model.name for each in made if each.model is not None} == {"extractive"}
-    assert all(each.model is not None for each in made)
-    assert {each.settings.recall for each in made} == {"conversation"}
-    assert made[0].settings.chunking.max_age is None
+        assert (each.agent_id, each._services.embeddings, each._services.redactor) == ("default", None, None)
+        assert replace(each._services.settings, model=None) == replace(Settings(), model=None)
+    assert {each._services.model.name for each in made if each._services.model is not None} == {"extractive"}
+    assert all(each._services.model is not None for each in made)
+    assert {each._services.config.recall for each in made} == {"conversation"}
+    assert made[0]._services.config.chunking.max_age is None
 
 
 async def test_a_memory_without_any_setting_covers_and_recalls(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
     for turn in turns(31):
         await door(memory.conversation("t").append, turn)
     pack = await door(memory.conversation("t").context, "What was the code of my locker?")
@@ -76,7 +78,9 @@ async def test_a_memory_without_any_setting_covers_and_recalls(door: Door, user_
 
 
 async def test_none_means_none(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=None, recall=None)
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, model=None, config=MemoryConfig(recall=None)
+    )
     conversation = memory.conversation("t")
     for turn in turns(31):
         await door(conversation.append, turn)
@@ -87,7 +91,7 @@ async def test_none_means_none(door: Door, user_id: str) -> None:
     assert await door(conversation.chunks.list) == []
     again = await door(conversation.context, "What was the code of my locker?", recall="conversation")
     assert CODE in "".join(each.content for each in again.recalled), "a call may say otherwise"
-    quoting = SupabaseMemory(door.service.transport, user_id=user_id)
+    quoting = SupabaseMemory(door.service._services.transport, user_id=user_id)
     pack = await door(quoting.conversation("t").context, "What was the code of my locker?", recall=None)
     assert pack.recalled == []
 
@@ -139,8 +143,8 @@ async def test_a_failing_embedder_leaves_the_words(door: Door, user_id: str, cap
         raise PermissionError(f"no key for {texts}")
 
     caplog.set_level(logging.DEBUG)
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=ScriptedEmbedder(fails))
-    memory.embeddings._attempts = 1  # type: ignore[union-attr]
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=ScriptedEmbedder(fails))
+    memory._services.embeddings._attempts = 1  # type: ignore[union-attr]
     for turn in turns(31):
         await door(memory.conversation("t").append, turn)
     for _ in range(3):
@@ -172,7 +176,7 @@ def test_a_memory_without_a_writer_and_a_worker_warns_once(
     user_id: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **without) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(without)) as memory:
         for turn in turns(31):
             memory.conversation("t").append(turn)
         prompted(memory, "What was it?", {})
@@ -194,7 +198,7 @@ def test_who_has_a_writer_or_omits_nothing_is_not_warned(
             memory.conversation("t").append(turn)
         _aged(conn_string, user_id)
         memory.conversation("t").context("What was it?")
-        small = SupabaseMemory(memory.transport, user_id=f"{user_id}-small", model=None)
+        small = SupabaseMemory(memory._services.transport, user_id=f"{user_id}-small", model=None)
         small.conversation("t").append([HumanMessage("Hello")])
         _aged(conn_string, f"{user_id}-small")
         small.conversation("t").context("And?")
@@ -205,10 +209,10 @@ async def test_what_a_worker_has_taken_up_is_not_warned_of(
     conn_string: str, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as writing:
-        memory = SupabaseMemory(writing.transport, user_id=user_id, model=None)
+        memory = SupabaseMemory(writing._services.transport, user_id=user_id, model=None)
         for turn in turns(31):
             await memory.conversation("t").aappend(turn)
         _aged(conn_string, user_id)
-        await Worker(writing, user_id=user_id).drain()
+        await Worker(writing.for_user(user_id)).drain()
         await memory.conversation("t").acontext("What was it?")
     assert "supabase-memory worker" not in caplog.text

@@ -19,17 +19,17 @@ import pytest
 from langchain_supabase_memory import (
     SECRETS,
     BoardPolicy,
-    BreakerPolicy,
     ChunkPolicy,
     ContextBudget,
-    ManifestPolicy,
-    Metrics,
+    MemoryConfig,
     Retention,
     SummaryPolicy,
     SupabaseMemory,
 )
-from langchain_supabase_memory.memory.services import Settings
+from langchain_supabase_memory.memory.config import Settings
 from langchain_supabase_memory.operations.recall.query import Filters
+from langchain_supabase_memory.settings import BreakerPolicy, ManifestPolicy
+from langchain_supabase_memory.telemetry import Metrics
 from tests.embedders import WordEmbedder
 from tools.handles import HANDLES, IDS, INJECTED, SCOPES, Handle, Verb, _with_twins
 
@@ -37,23 +37,26 @@ ROOT = Path(__file__).parents[2]
 KNOWN = {"services", *SCOPES, *(each.partition(":")[0] for each in INJECTED)}
 """What a handle knows, so that its caller does not say it."""
 DOORS = ("__init__", "from_url", "from_client", "from_conn_string", "embedded")
-UNLIKE_THE_DEFAULT: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     "time_zone": "Asia/Manila",
     "outbox_limit": 7,
-    "model": lambda _: "A summary.",
-    "embeddings": WordEmbedder(),
     "reranker": lambda _, documents: documents,
-    "expand": lambda _: [],
-    "budget": ContextBudget(characters=1234),
+    "expander": lambda _: [],
     "policy": SummaryPolicy(messages=4),
     "board_policy": BoardPolicy(update_frequency=3),
     "chunking": ChunkPolicy(mode="background"),
     "recall": "user",
-    "retention": Retention(max_turns=5),
     "manifests": ManifestPolicy(share=0.5),
     "breaker": BreakerPolicy(failures=2),
     "metrics": Metrics(),
-    "redact": SECRETS,
+}
+UNLIKE_THE_DEFAULT: dict[str, Any] = {
+    "model": lambda _: "A summary.",
+    "embeddings": WordEmbedder(),
+    "budget": ContextBudget(characters=1234),
+    "retention": Retention(max_turns=5),
+    "redactor": SECRETS,
+    "config": MemoryConfig(**CONFIG),
 }
 
 
@@ -197,17 +200,18 @@ def test_help_shows_every_setting(door: str) -> None:
 
 
 def test_a_memory_for_another_user_has_every_setting() -> None:
-    assert sorted(UNLIKE_THE_DEFAULT) == sorted(field.name for field in fields(Settings)), "name the new one here"
+    for kind, unlike in ((Settings, UNLIKE_THE_DEFAULT), (MemoryConfig, CONFIG)):
+        assert sorted(unlike) == sorted(field.name for field in fields(kind)), "name the new one here"
+        for field in fields(kind):
+            assert unlike[field.name] != field.default, field.name
     memory = SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", agent_id="b", **UNLIKE_THE_DEFAULT)
-    theirs = memory.as_user({"sub": "ana", "role": "authenticated"})
-    # What was made once is not made again.
-    models = {name: getattr(memory, name) for name in ("model", "embeddings", "reranker")}
-    expected = {**UNLIKE_THE_DEFAULT, **models, "expand": memory.expander, "redact": memory.redactor}
-    for field in fields(Settings):
-        assert UNLIKE_THE_DEFAULT[field.name] != field.default, field.name
-        assert getattr(theirs.settings, field.name) is expected[field.name], field.name
-    for name in ("model", "embeddings", "reranker", "expander", "redactor", "metrics", "agent_id"):
-        assert getattr(theirs, name) is getattr(memory, name) is not None, name
+    for theirs in (memory.for_token({"sub": "ana", "role": "authenticated"}), memory.for_user("ana")):
+        services, same = theirs._services, memory._services
+        assert services.settings is same.settings
+        assert services.config is UNLIKE_THE_DEFAULT["config"]
+        # What was made once is not made again.
+        for name in ("model", "embeddings", "reranker", "expander", "redactor", "metrics", "agent_id"):
+            assert getattr(services, name) is getattr(same, name) is not None, name
 
 
 def test_a_handle_shows_its_ids_and_asks_nothing() -> None:
@@ -215,7 +219,7 @@ def test_a_handle_shows_its_ids_and_asks_nothing() -> None:
     own = SupabaseMemory.from_conn_string(url, user_id="maya", model=lambda _: "x")
     memory = SupabaseMemory.from_conn_string(url, model=lambda _: "x")
     assert repr(own.conversation("studio")) == "Conversation('studio', user_id='maya', agent_id='default')"
-    other = memory.conversation("studio", user_id="ben", agent_id="tutor")
+    other = memory.for_user("ben").conversation("studio", agent_id="tutor")
     assert repr(other) == "Conversation('studio', user_id='ben', agent_id='tutor')"
-    assert other.key == memory.key("studio", "ben", "tutor")
+    assert other._key == memory._services.key("studio", "ben", "tutor")
     assert memory.health().failures == 0

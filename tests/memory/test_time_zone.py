@@ -15,6 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langchain_supabase_memory import (
     ContextBudget,
     LoadContextNode,
+    MemoryConfig,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseMemoryRetriever,
@@ -23,6 +24,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.agents.tools import search_conversation_history_tool
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from tests.chat_models import says
+from tests.memory_keywords import memory_keywords
 
 BUDGET = ContextBudget(characters=3000)
 SAID = "The blue bowl cracked at cone six"
@@ -32,7 +34,9 @@ ZONES = ["Asia/Manila", "Pacific/Kiritimati", "Pacific/Honolulu", "Asia/Kathmand
 
 
 def filled(conn_string: str, user_id: str, **settings: Any) -> SupabaseMemory:
-    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, budget=BUDGET, **settings)
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, budget=BUDGET, **memory_keywords(settings)
+    )
     conversation = memory.conversation("t")
     conversation.append([HumanMessage(SAID), AIMessage("A pity.")], created_at=TIME)
     for turn in range(30):
@@ -96,7 +100,7 @@ def test_what_an_agent_recalls_is_dated_in_the_users_time_zone(
         # What was bound holds against what a run says.
         assert day(PROMPTS[prompt](memory, {"time_zone": "Asia/Manila"}, time_zone=zone)) == here(zone)
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, model=None, budget=BUDGET, time_zone=zone
+        conn_string, user_id=user_id, model=None, budget=BUDGET, config=MemoryConfig(time_zone=zone)
     ) as memory:
         assert day(PROMPTS[prompt](memory, {})) == here(zone)
         assert day(PROMPTS[prompt](memory, {"time_zone": "Asia/Manila"})) == here("Asia/Manila")
@@ -125,7 +129,9 @@ def test_yesterday_and_today_are_the_memorys_days(conn_string: str, user_id: str
     now = datetime.now(UTC)
     zone = "Pacific/Kiritimati" if now.hour >= 10 else "Pacific/Pago_Pago"
     midnight = now.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, microsecond=0)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, time_zone=zone) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, config=MemoryConfig(time_zone=zone)
+    ) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("Late tea with Ana")], created_at=midnight - timedelta(minutes=5))
         conversation.append([HumanMessage("Early tea with Ben")], created_at=midnight + timedelta(seconds=1))
@@ -145,7 +151,9 @@ def test_days_are_right_where_clocks_change(conn_string: str, user_id: str) -> N
         datetime(2026, 10, 25, 0, 30, tzinfo=berlin),
         datetime(2026, 10, 25, 23, 30, tzinfo=berlin),
     ]
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None, time_zone=berlin) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, config=MemoryConfig(time_zone=berlin)
+    ) as memory:
         conversation = memory.conversation("t")
         for place, time in enumerate(times):
             conversation.append([HumanMessage(f"Kiln opened, firing number {place}")], created_at=time)
@@ -157,7 +165,9 @@ def test_days_are_right_where_clocks_change(conn_string: str, user_id: str) -> N
 
 def test_the_boards_writer_reads_when_it_was_said_in_the_time_zone(conn_string: str, user_id: str) -> None:
     model = says("none")
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=model, time_zone="Asia/Manila") as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=model, config=MemoryConfig(time_zone="Asia/Manila")
+    ) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("I fire the kiln tomorrow.")], created_at=TIME)
         conversation.board.revise()
@@ -167,7 +177,7 @@ def test_the_boards_writer_reads_when_it_was_said_in_the_time_zone(conn_string: 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "Manila", "../etc/passwd", 8, b"UTC"])
 def test_what_is_no_time_zone_is_refused_where_it_is_said(conn_string: str, user_id: str, zone: Any) -> None:
     with pytest.raises(ConfigurationError, match="Asia/Manila"):
-        SupabaseMemory.from_conn_string(conn_string, user_id=user_id, time_zone=zone)
+        SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=MemoryConfig(time_zone=zone))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
         for make in (SupabaseMemoryMiddleware, LoadContextNode, SupabaseSummarizationNode):
             with pytest.raises(ConfigurationError, match="Asia/Manila"):

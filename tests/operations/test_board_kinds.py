@@ -117,11 +117,11 @@ def test_an_item_of_each_kind_is_wherever_a_board_is_shown(conn_string: str, use
         assert [(each.kind, each.text) for each in pack.board.items] == [(kind, words)], "see memory_context"
         assert f"- {of.label}: {words}" in pack.text()
         if of.context_type is not None:
-            found = list_board(board, of.context_type, conversation.key, zone(None))
+            found = list_board(board, of.context_type, conversation._key, zone(None))
             assert next((each.tag, each.text) for each in found) == (of.tag, words)
         # Back into another conversation, with its state.
-        edits = memory.run(call("memory_edits", {"p_thread_id": "t", "p_user_id": user_id}))
+        edits = memory._services.run(call("memory_edits", {"p_thread_id": "t", "p_user_id": user_id}))
         other = {"p_edits": edits, "p_thread_id": "other", "p_user_id": user_id}
-        assert memory.run(call("memory_restore", other))["refused"] == 0
+        assert memory._services.run(call("memory_restore", other))["refused"] == 0
         states = sorted(each.state for each in memory.conversation("other").board.read().items)
         assert states == sorted(of.states)

@@ -20,8 +20,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import (
     BoardPolicy,
     ContextBudget,
-    ConversationKey,
     ExtractiveSummarizer,
+    MemoryConfig,
     Retention,
     SupabaseMemory,
 )
@@ -38,9 +38,12 @@ from langchain_supabase_memory.operations.boards.parse_answer import TextMatcher
 from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from langchain_supabase_memory.operations.model_calls import shorten_to_tokens
+from langchain_supabase_memory.types import ConversationKey
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Door
 from tests.each_case import each_case
+from tests.memory_keywords import memory_keywords
+from tests.owners import conversation_of
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 from tests.stepping import sent
@@ -106,7 +109,10 @@ def told(
 ) -> SupabaseMemory:
     """The same database and user with another writer."""
     return SupabaseMemory(
-        memory.transport, user_id=memory.user_id, model=Told(script), board_policy=BoardPolicy(**policy)
+        memory._services.transport,
+        user_id=memory.user_id,
+        model=Told(script),
+        config=MemoryConfig(board_policy=BoardPolicy(**policy)),
     )
 
 
@@ -214,14 +220,14 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
         action_items=[fact("Order clay", 1, "order clay", state="open", type="x")],
         entities=[fact("Ada", 0, "Ada", type="person"), fact("Riga", 1, "Riga", type="town")],
     )
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(lambda _: answer))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(lambda _: answer))
     await door(
-        memory.conversation(**WHERE).append,
+        conversation_of(memory, **WHERE).append,
         [HumanMessage("Hi, I am Ada", id="a"), HumanMessage("order clay in Riga", id="b")],
     )
-    result = await door(memory.conversation(**WHERE).board.revise)
+    result = await door(conversation_of(memory, **WHERE).board.revise)
     assert (result.through_sequence, result.added, result.refused, result.failed) == (1, 4, 3, None)
-    board = await door(memory.conversation(**WHERE).board.read)
+    board = await door(conversation_of(memory, **WHERE).board.read)
     (ada,) = board.facts
     assert (ada.text, ada.quote, ada.message_ids, ada.sequences) == ("The user is Ada.", "I am Ada", ["a"], [0])
     assert ada.first_seen_at == ada.last_seen_at
@@ -230,8 +236,8 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
     assert (board.summary, board.model, board.through_sequence, board.version) == ("What was said.", "told", 1, 1)
     assert "Order clay" in board._repr_html_()
     # Another one has none of it.
-    other = SupabaseMemory(door.service.transport, user_id=f"{user_id}-other")
-    assert (await door(other.conversation(**WHERE).board.read)).is_empty
+    other = SupabaseMemory(door.service._services.transport, user_id=f"{user_id}-other")
+    assert (await door(conversation_of(other, **WHERE).board.read)).is_empty
 
 
 # --- What changes
@@ -245,7 +251,7 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
         2: replacing(lives[2], 2, lives[1]),
     })  # fmt: skip
     moving = told(memory, script)
-    conversation = moving.conversation(**WHERE)
+    conversation = conversation_of(moving, **WHERE)
     for number, text in enumerate(lives):
         say(moving, text, first=number)
         conversation.board.revise()
@@ -274,9 +280,9 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
     }))  # fmt: skip
     for number, text in enumerate(lives):
         say(moving, text, first=number)
-        moving.conversation(**WHERE).board.revise()
-    moving.conversation(**WHERE).forget_message("m1")
-    board = moving.conversation(**WHERE).board.read(history=True)
+        conversation_of(moving, **WHERE).board.revise()
+    conversation_of(moving, **WHERE).forget_message("m1")
+    board = conversation_of(moving, **WHERE).board.read(history=True)
     assert facts(board) == ["I live in Rome"]
     (old,) = [each for each in board.items if each.superseded_at is not None]
     assert (old.text, old.superseded_by) == ("I live in Riga", board.facts[0].id)
@@ -284,7 +290,7 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
 
 def test_an_exact_repeat_changes_nothing_but_when_it_was_seen(memory: SupabaseMemory) -> None:
     say(memory, "I like tea.", "ok")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     before = {each.text: each for each in conversation.board.read().items}["I like tea."]
     say(memory, "i LIKE  tea", first=2)
@@ -314,7 +320,7 @@ def test_an_exact_repeat_changes_nothing_but_when_it_was_seen(memory: SupabaseMe
 )
 def test_what_differs_in_any_script_is_not_taken_for_a_repeat(memory: SupabaseMemory, one: str, other: str) -> None:
     say(memory, one, other)
-    assert memory.conversation(**WHERE).board.revise().added == 2
+    assert conversation_of(memory, **WHERE).board.revise().added == 2
 
 
 def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: SupabaseMemory) -> None:
@@ -324,7 +330,7 @@ def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: Supabase
         return noted(action_items=named)
 
     shopping = told(memory, script)
-    conversation = shopping.conversation(**WHERE)
+    conversation = conversation_of(shopping, **WHERE)
     for number, state in enumerate(("open", "done", "open")):
         say(shopping, "milk", first=number)
         conversation.board.revise()
@@ -358,11 +364,11 @@ def test_what_is_done_and_answered_is_closed_with_its_evidence(memory: SupabaseM
 
     closing = told(memory, script)
     say(closing, "call Ada", "When is lunch?")
-    closing.conversation(**WHERE).board.revise()
+    conversation_of(closing, **WHERE).board.revise()
     say(closing, "Called. Lunch is at noon.", first=2)
-    result = closing.conversation(**WHERE).board.revise()
+    result = conversation_of(closing, **WHERE).board.revise()
     assert (result.changed, result.refused) == (2, 4)
-    board = closing.conversation(**WHERE).board.read(history=True)
+    board = conversation_of(closing, **WHERE).board.read(history=True)
     assert (board.action_items, board.pending_questions) == ([], [])
     assert {each.state for each in board.items} == {"done", "answered"}
     assert [(each.action, each.before) for each in board.changes][:2] == [("answered", "open"), ("done", "open")]
@@ -379,21 +385,22 @@ def test_pieces_of_one_long_message_build_on_one_another(memory: SupabaseMemory)
 
     reading = told(memory, script, input_characters=20_000)
     say(reading, "word " * 200_000)
-    result = reading.conversation(**WHERE).board.revise()
+    result = conversation_of(reading, **WHERE).board.revise()
     assert result.model_calls == len(seen) >= 50
     assert seen[2][-1] == "piece 2"
-    assert facts(reading.conversation(**WHERE).board.read()) == [f"piece {len(seen)}"]
-    assert reading.conversation(**WHERE).board.read().summary == f"piece {len(seen)}"
+    assert facts(conversation_of(reading, **WHERE).board.read()) == [f"piece {len(seen)}"]
+    assert conversation_of(reading, **WHERE).board.read().summary == f"piece {len(seen)}"
 
 
 def test_five_thousand_messages_are_all_read_once(memory: SupabaseMemory) -> None:
     reading = told(memory, lambda m: noted(summary=f"up to {m.lines[-1].number}"))
     for start in range(0, 5000, 1000):
         say(reading, *[f"message {start + n}" for n in range(1000)], first=start)
-    result = reading.conversation(**WHERE).board.revise()
+    result = conversation_of(reading, **WHERE).board.revise()
     assert (result.through_sequence, result.failed) == (4999, None)
-    assert [line.number for m in reading.model._writer.__self__.shown for line in m.lines] == list(range(5000))  # type: ignore[union-attr]
-    assert reading.conversation(**WHERE).board.read().summary == "up to 4999"
+    shown = reading._services.model._writer.__self__.shown  # type: ignore[union-attr]
+    assert [line.number for m in shown for line in m.lines] == list(range(5000))
+    assert conversation_of(reading, **WHERE).board.read().summary == "up to 4999"
 
 
 def test_what_was_recalled_is_not_read_in_again(memory: SupabaseMemory) -> None:
@@ -407,7 +414,7 @@ def test_what_was_recalled_is_not_read_in_again(memory: SupabaseMemory) -> None:
             AIMessage("Done."),
         ]
     )
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     assert conversation.board.revise().failed is None
     assert "Eve" not in str(conversation.board.read())
     assert not [each for each in conversation.board.read().items if "somebody" in each.text or "Eve" in each.text]
@@ -416,11 +423,11 @@ def test_what_was_recalled_is_not_read_in_again(memory: SupabaseMemory) -> None:
 
 def test_only_what_was_recalled_asks_nobody(memory: SupabaseMemory) -> None:
     say(memory, "hello")
-    memory.conversation(**WHERE).board.revise()
+    conversation_of(memory, **WHERE).board.revise()
     memory.conversation("t").append([ToolMessage("<conversation_memory>x</conversation_memory>", tool_call_id="c")])
-    result = memory.conversation(**WHERE).board.revise()
+    result = conversation_of(memory, **WHERE).board.revise()
     assert (result.model_calls, result.through_sequence) == (0, 1)
-    assert memory.conversation(**WHERE).board.read().summary == "What was said."
+    assert conversation_of(memory, **WHERE).board.read().summary == "What was said."
 
 
 @pytest.mark.parametrize(
@@ -432,10 +439,10 @@ def test_only_what_was_recalled_asks_nobody(memory: SupabaseMemory) -> None:
     ids=["Tagalog", "German"],
 )
 def test_the_extractive_writer_keeps_the_language(memory: SupabaseMemory, texts: list[str]) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
+    quoting = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, *texts)
-    assert quoting.conversation(**WHERE).board.revise().failed is None
-    board = quoting.conversation(**WHERE).board.read()
+    assert conversation_of(quoting, **WHERE).board.revise().failed is None
+    board = conversation_of(quoting, **WHERE).board.read()
     assert any(text.rstrip(".") in board.summary for text in texts)
     assert board.items
     for item in board.items:
@@ -501,7 +508,7 @@ BAD: list[Any] = [
 @pytest.mark.parametrize("bad", BAD, ids=range(len(BAD)))
 def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: SupabaseMemory, bad: Any) -> None:
     say(memory, "I am Ada", "I am old")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     before = conversation.board.read(history=True)
     say(memory, "Ada here", first=2)
@@ -514,8 +521,8 @@ def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: 
             raise bad
         return bad
 
-    failing = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-    result = failing.conversation(**WHERE).board.revise()
+    failing = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=model)
+    result = conversation_of(failing, **WHERE).board.revise()
     assert result.failed
     assert asked == result.model_calls == 2
     after = conversation.board.read(history=True)
@@ -530,17 +537,17 @@ def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: 
             raise answer
         return answer
 
-    better = SupabaseMemory(memory.transport, user_id=memory.user_id, model=recovering)
-    assert better.conversation(**WHERE).board.revise().through_sequence == 2
+    better = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=recovering)
+    assert conversation_of(better, **WHERE).board.revise().through_sequence == 2
     assert conversation.board.read().summary == "better"
 
 
 def test_marks_that_postgres_cannot_hold_do_not_stop_a_revision(memory: SupabaseMemory) -> None:
     strange = told(memory, lambda m: json.dumps(noted(fact("a\0b\ud800", 0, "one\0two"), summary="s\0\udfff")))
     memory.conversation("t").append([HumanMessage("one\0two \ud800", id="m0")])
-    assert strange.conversation(**WHERE).board.revise().added == 1
-    (item,) = memory.conversation(**WHERE).board.read().facts
-    stored = memory.conversation(**WHERE).read()[0].message
+    assert conversation_of(strange, **WHERE).board.revise().added == 1
+    (item,) = conversation_of(memory, **WHERE).board.read().facts
+    stored = conversation_of(memory, **WHERE).read()[0].message
     assert stored is not None
     assert item.quote
     assert item.quote in str(stored.text)
@@ -560,10 +567,10 @@ def test_a_model_with_structured_output_is_asked_for_it(memory: SupabaseMemory) 
     say(memory, "I am Ada")
     answer = calls("revise_board", summary="The user is Ada.", facts=[fact("Ada", 0, "I am Ada")], closed=[])
     model = Structured(script=lambda _: answer)
-    structured = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-    assert structured.conversation(**WHERE).board.revise().added == 1
+    structured = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=model)
+    assert conversation_of(structured, **WHERE).board.revise().added == 1
     assert len(model.shown) == 1
-    (item,) = memory.conversation(**WHERE).board.read().facts
+    (item,) = conversation_of(memory, **WHERE).board.read().facts
     assert item.quote == "I am Ada"
 
 
@@ -581,16 +588,16 @@ def test_a_model_that_will_not_hold_to_a_schema_is_asked_without(memory: Supabas
     for number, kind in enumerate((Refusing, Failing)):
         say(memory, "Ada once more", first=number + 1)
         model = kind(script=lambda _: GOOD.replace('"source": 0', '"source": 9'))
-        plain = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
-        result = plain.conversation(**WHERE).board.revise()
+        plain = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=model)
+        result = conversation_of(plain, **WHERE).board.revise()
         assert (result.failed, result.model_calls) == (None, 1 + number)
 
 
 @pytest.mark.parametrize("text", ["word " * 5000, "一个很长的摘要。" * 2000, "x" * 9000, "a🎉" * 3000])
 def test_a_summary_has_at_most_five_hundred_tokens(memory: SupabaseMemory, text: str) -> None:
     say(memory, "hello")
-    assert told(memory, lambda _: noted(summary=text)).conversation(**WHERE).board.revise().failed is None
-    board = memory.conversation(**WHERE).board.read()
+    assert conversation_of(told(memory, lambda _: noted(summary=text)), **WHERE).board.revise().failed is None
+    board = conversation_of(memory, **WHERE).board.read()
     assert 100 < count_tokens(board.summary) == board.tokens <= 500
 
 
@@ -657,35 +664,35 @@ def test_the_prompt_says_what_matters_and_what_was_said_stays_data() -> None:
 
 
 async def test_two_revisers_at_once_make_one_revision(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id)
-    await door(memory.conversation(**WHERE).append, [HumanMessage("I am Ada", id="a")])
-    inner = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
+    await door(conversation_of(memory, **WHERE).append, [HumanMessage("I am Ada", id="a")])
+    inner = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
 
     def meanwhile(material: Material) -> dict[str, Any]:
-        inner.conversation(**WHERE).board.revise()
+        conversation_of(inner, **WHERE).board.revise()
         return noted(fact("late", 0, "Ada"), summary="late")
 
-    outer = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(meanwhile))
-    result = await door(outer.conversation(**WHERE).board.revise)
+    outer = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(meanwhile))
+    result = await door(conversation_of(outer, **WHERE).board.revise)
     assert result.conflict
-    board = await door(memory.conversation(**WHERE).board.read)
+    board = await door(conversation_of(memory, **WHERE).board.read)
     assert (facts(board), board.summary, board.version) == (["I am Ada"], "What was said.", 1)
 
 
 def test_many_revisers_at_once_lose_nothing(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(30)])
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda _: memory.conversation(**WHERE).board.revise(), range(8)))
+        results = list(threads.map(lambda _: conversation_of(memory, **WHERE).board.revise(), range(8)))
     assert {each.through_sequence for each in results} == {29}
-    assert len(memory.conversation(**WHERE).board.read().facts) == 30
-    assert memory.conversation(**WHERE).board.read().version == 1
+    assert len(conversation_of(memory, **WHERE).board.read().facts) == 30
+    assert conversation_of(memory, **WHERE).board.read().version == 1
 
 
 @pytest.mark.parametrize("change", ["edit", "forget", "forget all"])
 def test_what_changes_while_the_model_thinks_is_not_read_as_it_was(memory: SupabaseMemory, change: str) -> None:
     say(memory, "I am Ada", "and more")
 
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
 
     def meanwhile(material: Material) -> dict[str, Any]:
         if change == "edit":
@@ -697,7 +704,7 @@ def test_what_changes_while_the_model_thinks_is_not_read_as_it_was(memory: Supab
             say(memory, "anew", "and anew")
         return quoting(material)
 
-    result = told(memory, meanwhile).conversation(**WHERE).board.revise()
+    result = conversation_of(told(memory, meanwhile), **WHERE).board.revise()
     assert result.conflict
     assert conversation.board.read().items == []
     assert conversation.board.revise().failed is None
@@ -711,21 +718,21 @@ def test_what_is_said_meanwhile_is_read_next(memory: SupabaseMemory) -> None:
         say(memory, "two", first=1)
         return quoting(material)
 
-    assert told(memory, meanwhile).conversation(**WHERE).board.revise().through_sequence == 0
-    assert memory.conversation(**WHERE).board.revise().through_sequence == 1
-    assert facts(memory.conversation(**WHERE).board.read()) == ["one", "two"]
+    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().through_sequence == 0
+    assert conversation_of(memory, **WHERE).board.revise().through_sequence == 1
+    assert facts(conversation_of(memory, **WHERE).board.read()) == ["one", "two"]
 
 
 def test_a_commit_whose_answer_was_lost_is_made_once(memory: SupabaseMemory) -> None:
     say(memory, "one")
-    flow = revise_board(memory.key("t"), BoardPolicy())
+    flow = revise_board(memory._services.key("t"), BoardPolicy())
     step: Any = next(flow)
-    step = sent(flow, memory.transport.perform(step))
+    step = sent(flow, memory._services.transport.perform(step))
     commit: Any = sent(flow, AIMessage('{"summary": "s", "facts": [{"text": "one", "source": 0, "quote": "one"}]}'))
-    first = memory.transport.perform(commit)
-    again = memory.transport.perform(commit)
+    first = memory._services.transport.perform(commit)
+    again = memory._services.transport.perform(commit)
     assert (first["added"], again["committed"], again["version"]) == (1, True, first["version"])
-    assert len(memory.conversation(**WHERE).board.read(history=True).changes) == 1
+    assert len(conversation_of(memory, **WHERE).board.read(history=True).changes) == 1
 
 
 # --- What is forgotten
@@ -738,28 +745,28 @@ def full(memory: SupabaseMemory) -> None:
     """A conversation whose canary is in everything that there is of boards and summaries."""
     say(memory, "We begin.", f"My secret is {CANARY}.", *[f"And on {n}" for n in range(6)])
     repeating = SupabaseMemory(
-        memory.transport,
+        memory._services.transport,
         user_id=memory.user_id,
         model=lambda prompt: json.dumps(
             noted(fact(f"The secret is {CANARY}", 1, CANARY), summary=f"It is {CANARY}.", context_notes=CANARY,
                   topics=[fact(CANARY, 1)], action_items=[fact(f"Keep {CANARY}", 1, CANARY, state="open")])
         ),
     )  # fmt: skip
-    assert repeating.conversation(**WHERE).board.revise().added == 3
-    conversation = memory.conversation(**WHERE)
+    assert conversation_of(repeating, **WHERE).board.revise().added == 3
+    conversation = conversation_of(memory, **WHERE)
     item = conversation.board.read().facts[0]
     conversation.board.edit(item, text=f"It surely is {CANARY}", actor="ana")
     conversation.board.edit_summary(f"I say {CANARY}", actor="ana")
     conversation.board.edit_summary(f"I say again {CANARY}", actor="ana")
-    assert repeating.conversation(**WHERE).summaries.complete().failed is None
-    assert repeating.conversation(**WHERE).summaries.make().failed is None
+    assert conversation_of(repeating, **WHERE).summaries.complete().failed is None
+    assert conversation_of(repeating, **WHERE).summaries.make().failed is None
 
 
 @pytest.mark.parametrize("way", ["message", "conversation", "user", "expired message", "everything expired"])
 def test_what_is_forgotten_is_in_no_table(memory: SupabaseMemory, conn_string: str, way: str) -> None:
     full(memory)
     assert everything(conn_string, memory.user_id).count(CANARY) > 10
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     if way == "message":
         conversation.forget_message("m1")
     elif way == "conversation":
@@ -779,8 +786,8 @@ def test_a_summary_of_what_expired_is_taken_back_though_nothing_else_names_it(
     memory: SupabaseMemory, conn_string: str
 ) -> None:
     say(memory, f"My secret is {CANARY}", *["more"] * 6)
-    told(memory, lambda _: noted(summary=CANARY)).conversation(**WHERE).board.revise()
-    conversation = memory.conversation(**WHERE)
+    conversation_of(told(memory, lambda _: noted(summary=CANARY)), **WHERE).board.revise()
+    conversation = conversation_of(memory, **WHERE)
     memory.forget_expired(retention=Retention(max_messages=3))
     conversation.forget_message("nobody")
     assert conversation.board.read().summary == CANARY
@@ -790,7 +797,7 @@ def test_a_summary_of_what_expired_is_taken_back_though_nothing_else_names_it(
 
 def test_an_edit_takes_back_what_was_read_from_each_message_that_changed(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(8)])
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     conversation.append([HumanMessage("new 2", id="m2"), HumanMessage("new 6", id="m6")])
     board = conversation.board.read()
@@ -802,9 +809,9 @@ def test_an_edit_takes_back_what_was_read_from_each_message_that_changed(memory:
 
 def test_what_was_only_repeated_in_a_forgotten_message_stays(memory: SupabaseMemory) -> None:
     say(memory, "I like tea", "ok", "I like tea")
-    memory.conversation(**WHERE).board.revise()
-    memory.conversation(**WHERE).forget_message("m2")
-    (tea,) = [each for each in memory.conversation(**WHERE).board.read().facts if each.text == "I like tea"]
+    conversation_of(memory, **WHERE).board.revise()
+    conversation_of(memory, **WHERE).forget_message("m2")
+    (tea,) = [each for each in conversation_of(memory, **WHERE).board.read().facts if each.text == "I like tea"]
     assert (tea.message_ids, tea.sequences) == (["m0"], [0])
 
 
@@ -812,13 +819,13 @@ def test_what_was_only_repeated_in_a_forgotten_message_stays(memory: SupabaseMem
 
 
 def one(memory: SupabaseMemory, text: str) -> BoardItem:
-    (item,) = [each for each in memory.conversation(**WHERE).board.read(history=True).items if each.text == text]
+    (item,) = [each for each in conversation_of(memory, **WHERE).board.read(history=True).items if each.text == text]
     return item
 
 
 async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
-    conversation = memory.conversation(**WHERE)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+    conversation = conversation_of(memory, **WHERE)
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(5)])
     await door(conversation.board.revise)
     items = {each.text: each for each in (await door(conversation.board.read)).items}
@@ -845,8 +852,8 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
 
 
 async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
-    conversation = memory.conversation(**WHERE)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+    conversation = conversation_of(memory, **WHERE)
     await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
     await door(conversation.board.revise)
     add = conversation.board.add
@@ -870,7 +877,9 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     assert "- topic: of a model [by a model]" in shown
     assert "- written by the application: A summary." in shown
     assert "helper</span> (model)" in board._repr_html_()
-    extractive = SupabaseMemory(memory.transport, user_id=user_id, model=ExtractiveSummarizer()).conversation("rule")
+    extractive = SupabaseMemory(memory._services.transport, user_id=user_id, model=ExtractiveSummarizer()).conversation(
+        "rule"
+    )
     await door(extractive.append, [HumanMessage("My name is Ada Lovelace.")])
     await door(extractive.board.revise)
     assert {each.author_kind for each in (await door(extractive.board.read)).items} == {"rule"}
@@ -882,8 +891,8 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
 
 
 async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
-    conversation = memory.conversation(**WHERE)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+    conversation = conversation_of(memory, **WHERE)
     await door(conversation.append, [HumanMessage("fact 0", id="m0")])
     as_model: Any = {"actor": "helper", "author_kind": "model"}
     note = await door(conversation.board.add, "fact", "Lives in Riga", **as_model)
@@ -898,7 +907,9 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
             "closed": [{"id": shown_as(material, "Call Ada"), "state": "done", "source": 1}],
         }
     )
-    writing = SupabaseMemory(memory.transport, user_id=user_id, model=model).conversation(**WHERE)
+    writing = conversation_of(
+        SupabaseMemory(memory._services.transport, user_id=user_id, model=model), **memory_keywords(WHERE)
+    )
     await door(writing.board.revise)
     board = await door(conversation.board.read)
     assert facts(board) == ["Lives in Oslo"]
@@ -923,7 +934,7 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
             "p_action": action, "p_by": "x", "p_item_id": held, "p_author_kind": "model",
         })  # fmt: skip
         with pytest.raises(InvalidInputError):
-            memory.transport.perform(call)
+            memory._services.transport.perform(call)
 
 
 def shown_as(material: Material, text: str) -> str:
@@ -932,9 +943,9 @@ def shown_as(material: Material, text: str) -> str:
 
 
 def test_people_and_the_extractive_writer_agree(memory: SupabaseMemory) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
+    quoting = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     say(quoting, "My name is Ada Lovelace.", "I live in Riga.", "I work at Brill.", "Please call Maria tomorrow.")
-    conversation = quoting.conversation(**WHERE)
+    conversation = conversation_of(quoting, **WHERE)
     conversation.board.revise()
     items = conversation.board.read().items
     assert len(items) >= 3
@@ -952,27 +963,32 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
     pad = " and so on" * 100
     say(memory, f"I live in Riga.{pad}")
     policy: dict[str, Any] = {"input_characters": 1000, "update_frequency": 1}
-    told(memory, lambda _: noted(summary="Lives on Mars."), **policy).conversation(**WHERE).board.revise()
+    conversation_of(told(memory, lambda _: noted(summary="Lives on Mars."), **policy), **WHERE).board.revise()
     say(memory, f"I have a cat.{pad}", first=1)
 
     def meanwhile(_: Material) -> dict[str, Any]:
         run = told(memory, lambda _: noted(summary="Lives in Riga."), **policy)
-        run.run(edit_board(run.key("t"), "regenerate", actor="ana"))
-        assert run.run(revise_board(run.key("t"), run.settings.board_policy, max_revisions=1)).through_sequence == 0
+        run._services.run(edit_board(run._services.key("t"), "regenerate", actor="ana"))
+        assert (
+            run._services.run(
+                revise_board(run._services.key("t"), run._services.config.board_policy, max_revisions=1)
+            ).through_sequence
+            == 0
+        )
         return noted(summary="Lives on Mars, with a cat.")
 
-    assert told(memory, meanwhile, **policy).conversation(**WHERE).board.revise().conflict
-    assert memory.conversation(**WHERE).board.read().summary == "Lives in Riga."
+    assert conversation_of(told(memory, meanwhile, **policy), **WHERE).board.revise().conflict
+    assert conversation_of(memory, **WHERE).board.read().summary == "Lives in Riga."
 
 
 def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: SupabaseMemory) -> None:
     """Whichever goes first, what the others said holds."""
     states = ["open", "done", "cancelled", "open"]
     for order in itertools.permutations((1, 2, 3)):
-        memory.conversation(**WHERE).forget()
+        conversation_of(memory, **WHERE).forget()
         say(memory, "Book the hall.")
-        told(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])).conversation(
-            **WHERE
+        conversation_of(
+            told(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])), **WHERE
         ).board.revise()
         for number in (1, 2, 3):
             say(memory, f"Now it is {states[number]}.", first=number)
@@ -981,12 +997,12 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
                 return noted(closed=[{"id": material.items[0]["id"], "state": states[at], "source": at}])
 
             sure = {1: closing, 2: closing, 3: lambda _: noted(action_items=[fact("Book the hall.", 3, "Now it is open", state="open")])}  # fmt: skip
-            told(memory, sure[number]).conversation(**WHERE).board.revise()
+            conversation_of(told(memory, sure[number]), **WHERE).board.revise()
         left = [0, 1, 2, 3]
         for number in order:
             left.remove(number)
-            memory.conversation(**WHERE).forget_message(f"m{number}")
-            (item,) = memory.conversation(**WHERE).board.read().of_kind("action", open_only=False)
+            conversation_of(memory, **WHERE).forget_message(f"m{number}")
+            (item,) = conversation_of(memory, **WHERE).board.read().of_kind("action", open_only=False)
             assert item.state == states[left[-1]], (order, left)
             assert item.message_ids == [f"m{at}" for at in left]
 
@@ -995,10 +1011,13 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
     """A later piece names the repeat by the id under which it was shown that."""
     pad = " and so on" * 100
     say(memory, "I live in Berlin.", "Call Ada.")
-    told(
-        memory,
-        lambda _: noted(fact("I live in Berlin.", 0), action_items=[fact("Call Ada.", 1, state="open")]),
-    ).conversation(**WHERE).board.revise()
+    conversation_of(
+        told(
+            memory,
+            lambda _: noted(fact("I live in Berlin.", 0), action_items=[fact("Call Ada.", 1, state="open")]),
+        ),
+        **WHERE,
+    ).board.revise()
     say(memory, f"As I said: I live in Berlin. Call Ada.{pad}", f"I live in Rome now, and called her.{pad}", first=2)
 
     def piece(material: Material) -> dict[str, Any]:
@@ -1011,8 +1030,8 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
             closed=[{"id": last["Call Ada."], "state": "done", "source": 3}],
         )
 
-    told(memory, piece, input_characters=1100).conversation(**WHERE).board.revise()
-    board = memory.conversation(**WHERE).board.read()
+    conversation_of(told(memory, piece, input_characters=1100), **WHERE).board.revise()
+    board = conversation_of(memory, **WHERE).board.read()
     assert facts(board) == ["I live in Rome."]
     assert [each.state for each in board.of_kind("action", open_only=False)] == ["done"]
 
@@ -1033,10 +1052,10 @@ def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, w
         return json.dumps({"summary": " ".join(text for _, text in said), "facts": noted})
 
     model: Any = ExtractiveSummarizer() if writer == "extractive" else repeating
-    them = SupabaseMemory(memory.transport, user_id=memory.user_id, model=model)
+    them = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=model)
     said = [f"My name is Ada Lovelace. {SEATS} Call me at noon.", "Our budget is 3,500 euros.", "I live in Riga."]
     say(them, *said)
-    conversation = them.conversation(**WHERE)
+    conversation = conversation_of(them, **WHERE)
     conversation.board.revise()
     (item,) = [each for each in conversation.board.read().facts if "window" in each.text]
     assert "window" in conversation.board.read().summary
@@ -1062,32 +1081,35 @@ def test_what_was_deleted_is_not_in_the_summary_either(memory: SupabaseMemory, w
 
 def test_what_was_deleted_while_a_model_wrote_is_cut_from_its_summary(memory: SupabaseMemory) -> None:
     say(memory, SEATS, "tea")
-    memory.conversation(**WHERE).board.revise()
+    conversation_of(memory, **WHERE).board.revise()
     say(memory, "I live in Oslo", first=2)
 
     def meanwhile(material: Material) -> dict[str, Any]:
-        memory.conversation(**WHERE).board.delete(one(memory, SEATS), actor="ana")
+        conversation_of(memory, **WHERE).board.delete(one(memory, SEATS), actor="ana")
         return noted(fact("I live in Oslo", 2), summary=f"They speak. {SEATS} They live in Oslo.")
 
-    assert told(memory, meanwhile).conversation(**WHERE).board.revise().failed is None
-    assert memory.conversation(**WHERE).board.read().summary == "They speak. They live in Oslo."
+    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().failed is None
+    assert conversation_of(memory, **WHERE).board.read().summary == "They speak. They live in Oslo."
 
 
 def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) -> None:
     """It stands in sentences about other things, too."""
     say(memory, "Ada lives in Riga.")
-    told(
-        memory,
-        lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
-    ).conversation(**WHERE).board.revise()
-    (item,) = memory.conversation(**WHERE).board.read().entities
-    memory.conversation(**WHERE).board.delete(item, actor="ana")
-    assert memory.conversation(**WHERE).board.read().summary == "Ada lives in Riga."
+    conversation_of(
+        told(
+            memory,
+            lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
+        ),
+        **WHERE,
+    ).board.revise()
+    (item,) = conversation_of(memory, **WHERE).board.read().entities
+    conversation_of(memory, **WHERE).board.delete(item, actor="ana")
+    assert conversation_of(memory, **WHERE).board.read().summary == "Ada lives in Riga."
 
 
 def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None:
     say(memory, "I live in Riga", "tea", "soup")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     say(memory, "I live in Oslo", first=3)
 
@@ -1102,7 +1124,7 @@ def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None
             fact("soup", 3, "Oslo"),
         )
 
-    assert told(memory, meanwhile).conversation(**WHERE).board.revise().failed is None
+    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().failed is None
     board = conversation.board.read()
     assert {"I live in Rome", "tea"} <= set(facts(board))
     assert "soup" not in facts(board)
@@ -1110,7 +1132,7 @@ def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None
 
 def test_an_edit_may_be_taken_back_and_what_was_deleted_written_anew(memory: SupabaseMemory) -> None:
     say(memory, "old words", "other")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     conversation.board.edit(one(memory, "old words"), text="new words", actor="ana")
     conversation.board.edit(one(memory, "new words"), text="old words", actor="ana")
@@ -1133,12 +1155,12 @@ def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_nam
     writer = Told(lambda m: noted(summary=SOLD))
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id=user_id, model=writer) as memory:
         say(memory, SOLD)
-        conversation = memory.conversation(**WHERE)
+        conversation = conversation_of(memory, **WHERE)
         conversation.board.revise()
         text = SOLD if kind == "unknown" else "Jomar Reyes of Riga"
         arguments = {"p_thread_id": "t", "p_user_id": user_id, "p_action": "add", "p_kind": kind, "p_text": text}
         by = {"p_by": "ana", "p_state": "current"}
-        added = memory.transport.perform(Call("memory_edit_board", {**arguments, **by}))
+        added = memory._services.transport.perform(Call("memory_edit_board", {**arguments, **by}))
         conversation.board.delete(added["item_id"], actor="ana")
         assert conversation.board.read().summary == summary
 
@@ -1149,16 +1171,16 @@ def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
     )
     for number, text in enumerate(("Riga", "Oslo")):
         say(moving, text, first=number)
-        moving.conversation(**WHERE).board.revise()
-    memory.conversation(**WHERE).board.delete(one(memory, "Riga"), actor="ana")
+        conversation_of(moving, **WHERE).board.revise()
+    conversation_of(memory, **WHERE).board.delete(one(memory, "Riga"), actor="ana")
     say(moving, "Riga", first=2)
-    moving.conversation(**WHERE).board.revise()
-    assert facts(memory.conversation(**WHERE).board.read()) == ["Oslo"]
+    conversation_of(moving, **WHERE).board.revise()
+    assert facts(conversation_of(memory, **WHERE).board.read()) == ["Oslo"]
 
 
 def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
     say(memory, *[f"fact {n}" for n in range(8)])
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     conversation.summaries.make(model=lambda _: "The rolling one.")
     memory.forget_expired(retention=Retention(max_messages=3))
@@ -1168,10 +1190,10 @@ def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
 
 @pytest.mark.parametrize("wrong", ["00000000-0000-0000-0000-000000000000", "no uuid", ""])
 async def test_a_wrong_id_is_an_error_and_changes_nothing(door: Door, user_id: str, wrong: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
     with pytest.raises(NotFoundError):
         await door(memory.conversation("nowhere").board.add, "fact", "x", actor="ana")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     await door(conversation.append, [HumanMessage("x")])
     for verb in (
         partial(conversation.board.edit, text="y"), conversation.board.pin, conversation.board.delete,
@@ -1183,7 +1205,7 @@ async def test_a_wrong_id_is_an_error_and_changes_nothing(door: Door, user_id: s
 
 def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
     say(memory, "fact")
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     conversation.board.revise()
     item = one(memory, "fact")
     for wrong in (
@@ -1201,14 +1223,14 @@ def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
 
 
 async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
-    owner = SupabaseMemory(door.service.transport, user_id=user_id, model=Told(quoting))
-    owned = owner.conversation(**WHERE)
+    owner = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+    owned = conversation_of(owner, **WHERE)
     await door(owned.append, [HumanMessage("secret", id="m0")])
     await door(owned.board.revise)
     before = await door(owned.board.read, history=True)
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
     named = {**WHERE, "user_id": user_id}
-    theirs, item = stranger.conversation(**named), before.items[0]
+    theirs, item = conversation_of(stranger, **named), before.items[0]
     assert (await door(theirs.board.read)).is_empty
     for verb in (
         partial(theirs.board.add, "fact", "x"), partial(theirs.board.edit, item, text="y"),
@@ -1218,13 +1240,13 @@ async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
         with pytest.raises(NotFoundError):
             await door(verb, actor="eve")
     # Not in a conversation of the stranger's own either.
-    own = stranger.conversation(**WHERE)
+    own = conversation_of(stranger, **WHERE)
     await door(own.append, [HumanMessage("mine")])
     with pytest.raises(NotFoundError):
         await door(own.board.delete, item, actor="eve")
     assert await door(owned.board.read, history=True) == before
     with pytest.raises(PermissionDeniedError):
-        await door(door.as_token(token("anon")).conversation(**named).board.read)
+        await door(conversation_of(door.as_token(token("anon")), **named).board.read)
 
 
 # --- How much is listed
@@ -1233,10 +1255,10 @@ async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
 def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
     with_many = told(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
     say(with_many, "hello")
-    with_many.conversation(**WHERE).board.revise()
-    board = memory.run(read_board(memory.key("t"), limit=100))
+    conversation_of(with_many, **WHERE).board.revise()
+    board = memory._services.run(read_board(memory._services.key("t"), limit=100))
     assert (len(board.items), board.unlisted) == (100, 50)
-    assert memory.conversation(**WHERE).board.read().unlisted == 0
+    assert conversation_of(memory, **WHERE).board.read().unlisted == 0
 
 
 @each_case("tokens", [0, 1, 2, 5])

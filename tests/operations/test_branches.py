@@ -258,13 +258,13 @@ async def test_the_first_message_is_edited_where_it_was_sent(memory: SupabaseMem
 async def test_what_waited_for_another_branch_is_on_none(memory: SupabaseMemory, sums: Any, way: str) -> None:
     subject = Subject(memory, way)
     await subject("one")
-    inner: Any = memory.transport
-    memory.transport = Broken(inner)  # type: ignore[assignment]
+    inner: Any = memory._services.transport
+    memory._services.transport = Broken(inner)  # type: ignore[assignment]
     await subject("two")
-    assert len(memory.outbox) == 2
-    memory.transport = inner
+    assert len(memory._services.outbox) == 2
+    memory._services.transport = inner
     await subject("other", subject.checkpoint(2))
-    assert len(memory.outbox) == 0
+    assert len(memory._services.outbox) == 0
     subject.agrees(sequences=6)
     sums()
 
@@ -605,7 +605,7 @@ async def test_a_forgotten_conversation_is_not_brought_back_by_the_state(memory:
 
 
 async def test_what_was_made_from_a_branch_goes_and_comes_with_it(memory: SupabaseMemory) -> None:
-    quoting = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
+    quoting = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     policy = SummaryPolicy(keep_messages=2, input_characters=4000)
     subject = Subject(memory, "middleware-sync")
     await subject.talks(
@@ -706,13 +706,13 @@ async def test_what_is_superseded_ages(memory: SupabaseMemory, conn_string: str)
 def counted(memory: SupabaseMemory) -> list[tuple[str, int]]:
     """The calls of the database from now on: which, and with how many messages."""
     seen: list[tuple[str, int]] = []
-    inner: Any = memory.transport.perform
+    inner: Any = memory._services.transport.perform
 
     def perform(call: Any) -> Any:
         seen.append((call.function, len(call.arguments.get("p_messages") or [])))
         return inner(call)
 
-    memory.transport.perform = perform  # type: ignore[method-assign]
+    memory._services.transport.perform = perform  # type: ignore[method-assign]
     return seen
 
 

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from psycopg.types.json import Jsonb
 
-from langchain_supabase_memory import SupabaseMemory, export_conversations, import_conversations
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.effects import call
 from langchain_supabase_memory.operations.columns import (
     CARRIED,
@@ -23,6 +23,7 @@ from langchain_supabase_memory.operations.columns import (
     StoredColumn,
 )
 from langchain_supabase_memory.operations.conversations import Column
+from langchain_supabase_memory.transfer import export_conversations, import_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.values import ConversationInfo
 
@@ -78,10 +79,10 @@ def test_lists_and_realtime_have_what_they_are_to_have(conn_string: str, user_id
     assert {each.name for each in fields(ConversationInfo)} & names == listed
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("studio").append([HumanMessage("Hello")])
-        (row,) = memory.run(call("memory_conversations", {"p_user_id": user_id}))["conversations"]
+        (row,) = memory._services.run(call("memory_conversations", {"p_user_id": user_id}))["conversations"]
         assert row.keys() & names == listed
         page = {"p_user_id": user_id, "p_thread_id": "studio", "p_columns": [*get_args(Column)]}
-        (message,) = memory.run(call("memory_read", page))["messages"]
+        (message,) = memory._services.run(call("memory_read", page))["messages"]
     assert (
         {*get_args(Column)} == {each.name for each in MESSAGE_COLUMNS if each.is_read} == message.keys() - {"sequence"}
     )
@@ -100,7 +101,7 @@ def test_what_is_carried_arrives(conn_string: str, user_id: str, tmp_path: Path)
         psycopg.connect(conn_string, autocommit=True) as connection,
     ):
         said = [HumanMessage([{"type": "text", "text": "Look"}, PHOTO], id="m1"), AIMessage("A kiln.", id="m2")]
-        memory.conversation("t", user_id=user_id).append(said, metadata={"source": "web"})
+        memory.for_user(user_id).conversation("t").append(said, metadata={"source": "web"})
         before = rows(connection, user_id)
         for name, value in VALUES.items():
             connection.execute(
@@ -110,9 +111,9 @@ def test_what_is_carried_arrives(conn_string: str, user_id: str, tmp_path: Path)
             "update memory.conversation_messages set created_at = %s where user_id = %s",
             ("2025-02-28 12:00+00", user_id),
         )
-        export_conversations(memory, file, user_id=user_id)
+        export_conversations(memory.for_user(user_id), file)
         (tmp_path / "export.jsonl").write_bytes(file.getvalue())
-        import_conversations(memory, jsonl(tmp_path / "export.jsonl"), user_id=other)
+        import_conversations(memory.for_user(other), jsonl(tmp_path / "export.jsonl"))
         here, there = rows(connection, user_id), rows(connection, other)
     assert there == here
     changed = [a != b for a, b in zip(before[0][0], here[0][0], strict=True)]

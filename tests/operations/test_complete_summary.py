@@ -14,13 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, Retention, Segment, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.effects import Material
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.summaries.hierarchical import summarize_levels
+from langchain_supabase_memory.types import Segment
 from langchain_supabase_memory.values import LevelFault
 from tests.conftest import Door
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
+from tests.owners import conversation_of
 from tests.services.data_api import token
 
 WHERE: dict[str, Any] = {"thread_id": "t"}
@@ -81,14 +84,14 @@ def make(memory: SupabaseMemory, writer: Any, thread_id: str = "t", policy: Summ
     """The flow over the levels alone, without the board."""
     from langchain_supabase_memory.adapters.summarizer import SummaryModel, asking
 
-    flow = summarize_levels(memory.key(thread_id), memory.summary_policy(policy))
-    return memory.run(asking(flow, SummaryModel(writer)))
+    flow = summarize_levels(memory._services.key(thread_id), memory._services.summary_policy(policy))
+    return memory._services.run(asking(flow, SummaryModel(writer)))
 
 
 def levels(memory: SupabaseMemory, thread_id: str = "t") -> list[list[Segment]]:
     found: list[list[Segment]] = []
     for level in count(1):
-        there = memory.run(summaries.list_segments(memory.key(thread_id), level=level))
+        there = memory._services.run(summaries.list_segments(memory._services.key(thread_id), level=level))
         if not there:
             return found
         found.append(there)
@@ -176,7 +179,7 @@ def test_what_failed_in_the_middle_goes_on_from_there(memory: SupabaseMemory) ->
         if writer.calls == fail_at:
             assert result.failed == "ConnectionError"
         done += writer.calls - 1
-        assert memory.conversation(**WHERE).coverage().levels == []
+        assert conversation_of(memory, **WHERE).coverage().levels == []
     final = Counting()
     assert make(memory, final).failed is None
     sound(memory, 89)
@@ -190,7 +193,7 @@ def test_what_is_half_made_is_not_taken_for_the_whole(memory: SupabaseMemory) ->
     make(memory, needed, "other")
     make(memory, Counting(fail_at=needed.calls))  # all but the root
     assert len(levels(memory)[-1]) > 1
-    (top,) = memory.run(summaries.list_segments(memory.key("t"), last=1, level=None))
+    (top,) = memory._services.run(summaries.list_segments(memory._services.key("t"), last=1, level=None))
     assert (top.from_sequence, top.number) == (0, 1)
     for found in memory.recall_summaries("all parts"):
         assert found.from_sequence == 0
@@ -209,14 +212,14 @@ def test_a_change_in_the_middle_takes_exactly_what_was_made_from_it(
     if way == "edit":
         memory.conversation("t").append([HumanMessage("changed", id=f"m{place}")])
     else:
-        memory.conversation(**WHERE).forget_message(f"m{place}")
+        conversation_of(memory, **WHERE).forget_message(f"m{place}")
     left = [each for level in levels(memory) for each in level]
     assert left == [each for level in before for each in level if each.to_sequence < place]
-    assert memory.conversation(**WHERE).coverage().levels == []
+    assert conversation_of(memory, **WHERE).coverage().levels == []
     assert make(memory, Counting()).failed is None
     root = levels(memory)[-1][0]
     assert (root.from_sequence, len(levels(memory)[-1])) == (0, 1)
-    assert memory.conversation(**WHERE).coverage().levels == []
+    assert conversation_of(memory, **WHERE).coverage().levels == []
     if way == "forget":
         assert f"m{place}" not in (root.message_ids or ())
 
@@ -277,7 +280,7 @@ def test_faults_on_any_level_are_reported(memory: SupabaseMemory, sql: psycopg.C
     ) == [(2, 1, "parts")]
     assert faults(f"delete from {table} where {mine} and level = 2 and number = 1")[0] == (2, 2, "gap")
     sql.execute(f"delete from {table} where {mine} and level = 1 and number = 2".encode())
-    coverage = memory.conversation(**WHERE).coverage(budget=ContextBudget(characters=100_000))
+    coverage = conversation_of(memory, **WHERE).coverage(budget=ContextBudget(characters=100_000))
     first, last = found[0][1].from_sequence, found[0][1].to_sequence
     assert coverage.levels[0] == LevelFault(1, 3, first, last, "gap")
     assert not coverage.complete
@@ -288,9 +291,13 @@ def test_faults_on_any_level_are_reported(memory: SupabaseMemory, sql: psycopg.C
 
 async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service.transport, user_id=user_id, model=Counting(), embeddings=WordEmbedder(), policy=POLICY
+        door.service._services.transport,
+        user_id=user_id,
+        model=Counting(),
+        embeddings=WordEmbedder(),
+        config=MemoryConfig(policy=POLICY),
     )
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     await door(conversation.append, [HumanMessage(f"message {n:03}", id=f"m{n}") for n in range(40)])
     result = await door(conversation.summaries.complete)
     assert result.summary is not None
@@ -311,7 +318,7 @@ async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, us
     assert top is not None
     assert "message 007" not in str(top.key_facts)
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    assert await door(stranger.conversation(user_id=user_id, **WHERE).summaries.list) == []
+    assert await door(conversation_of(stranger.for_user(user_id), **WHERE).summaries.list) == []
 
 
 def test_facts_of_what_a_summary_does_not_cover_are_none_of_its_own(memory: SupabaseMemory, conn_string: str) -> None:
@@ -320,16 +327,18 @@ def test_facts_of_what_a_summary_does_not_cover_are_none_of_its_own(memory: Supa
     def going_on(calls: int) -> None:
         if calls == 1:
             memory.conversation("t").append([HumanMessage("canary", id="late")])
-            SupabaseMemory(memory.transport, user_id=memory.user_id, model=Counting()).conversation(
-                **WHERE
+            conversation_of(
+                SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=Counting()), **WHERE
             ).board.revise()
 
     policy = SummaryPolicy(input_characters=1000, max_characters=60)
-    summary = memory.conversation(**WHERE).summaries.complete(model=Counting(meanwhile=going_on), policy=policy).summary
+    summary = (
+        conversation_of(memory, **WHERE).summaries.complete(model=Counting(meanwhile=going_on), policy=policy).summary
+    )
     assert summary is not None
     assert summary.to_sequence == 9
     assert "canary" not in str(summary.key_facts)
-    memory.conversation(**WHERE).forget_message("late")
+    conversation_of(memory, **WHERE).forget_message("late")
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
             "select s::text from memory.conversation_summaries s where user_id = %s", [memory.user_id]
@@ -347,22 +356,22 @@ def test_a_fact_forgotten_between_reading_and_writing_is_not_written(memory: Sup
     given = {"p_thread_id": "t", "p_user_id": memory.user_id, "p_id": top.id, "p_topics": ["x"], "p_key_facts": []}
     for revision, described in ((0, True), (1, False)):
         call = Call("memory_describe_summary", {**given, "p_revision": revision})
-        assert memory.transport.perform(call) == {"described": described}
+        assert memory._services.transport.perform(call) == {"described": described}
 
 
 def test_old_summaries_of_every_level_go(memory: SupabaseMemory) -> None:
     say(memory, 60)
-    assert memory.conversation(**WHERE).summaries.complete(model=Counting(), policy=POLICY).failed is None
+    assert conversation_of(memory, **WHERE).summaries.complete(model=Counting(), policy=POLICY).failed is None
     assert levels(memory)
     memory.forget_expired(retention=Retention(max_summary_age=timedelta(microseconds=1)))
     assert levels(memory) == []
-    assert memory.conversation(**WHERE).board.read().is_empty
-    assert memory.conversation(**WHERE).count() == 60
+    assert conversation_of(memory, **WHERE).board.read().is_empty
+    assert conversation_of(memory, **WHERE).count() == 60
 
 
 def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) -> None:
     say(memory, 60)
-    conversation = memory.conversation(**WHERE)
+    conversation = conversation_of(memory, **WHERE)
     rolling = conversation.summaries.make(model=Counting(), policy=SUMMARY)
     before = conversation.summaries.list()
     assert before
@@ -378,7 +387,7 @@ def test_segments_and_levels_do_not_disturb_one_another(memory: SupabaseMemory) 
     assert make(memory, Counting()).failed is None
     from langchain_supabase_memory.effects import Call
 
-    pending = memory.transport.perform(
+    pending = memory._services.transport.perform(
         Call("memory_pending", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_until": 99})
     )
     assert pending["waiting"]
@@ -406,8 +415,10 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
         characters=3000, keep_characters=500, keep_when_poor=2500, max_characters=2500, mode="background"
     )
     within = {"policy": policy, "model": summary}
-    poorly = SupabaseMemory(memory.transport, user_id=memory.user_id, budget=budget, **within)  # type: ignore[arg-type]
-    conversation = poorly.conversation(**WHERE)
+    poorly = SupabaseMemory(
+        memory._services.transport, user_id=memory.user_id, budget=budget, **memory_keywords(within)
+    )
+    conversation = conversation_of(poorly, **WHERE)
     conversation.append(talk(0, 20))
     assert conversation.summaries.make().failed is None
     quality = conversation.summaries.list()[-1].quality
@@ -427,6 +438,9 @@ def test_after_a_poor_summary_more_stays_verbatim_and_nothing_falls_between(memo
 def test_a_poor_summary_never_keeps_less(memory: SupabaseMemory) -> None:
     say(memory, 40)
     policy = SummaryPolicy(keep_messages=10, keep_when_poor=20, max_characters=100, min_quality=1.0)
-    memory.conversation(**WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy)
+    conversation_of(memory, **WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy)
     say(memory, 20, 40)
-    assert memory.conversation(**WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy).through_sequence == 49
+    assert (
+        conversation_of(memory, **WHERE).summaries.make(model=lambda _: "Nothing.", policy=policy).through_sequence
+        == 49
+    )

@@ -23,20 +23,19 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from langchain_supabase_memory import (
-    BoardItem,
     ContextBudget,
+    MemoryConfig,
     Retention,
-    StoreLongTerm,
     SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
-    forget_source,
-    promote,
 )
 from langchain_supabase_memory.agents.run.load import SUMMARIZING
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError, UnavailableError
 from langchain_supabase_memory.language.prompts import avoid_topics_prompt, summary_prompt
+from langchain_supabase_memory.long_term import StoreLongTerm, forget_source, promote
+from langchain_supabase_memory.types import BoardItem
 from tests.chat_models import ScriptedModel, says
 from tests.conftest import Door
 from tests.each_case import each_case
@@ -75,7 +74,7 @@ def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]
         user_id=user_id,
         model=parrot,
         embeddings=WordEmbedder(),
-        policy=POLICY,
+        config=MemoryConfig(policy=POLICY),
         budget=ContextBudget(characters=1500),
     ) as memory:
         yield memory
@@ -190,7 +189,7 @@ def test_a_conversation_that_is_opted_out_leaves_its_messages_alone(
     assert conversation.summaries.make().opted_out
     assert conversation.board.revise().opted_out
     assert conversation.summaries.complete().summary is None
-    key = memory.key("t")
+    key = memory._services.key("t")
     assert key not in memory.work.summarize_due(policy=SummaryPolicy(messages=1))
     assert key not in memory.work.index_due()
     assert conversation.board.regenerate(actor=BY).opted_out
@@ -267,8 +266,8 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
     assert conversation.opt_in(actor="ben")
     assert not conversation.opt_in(actor="ben")
     assert memory.privacy.opt_outs() == []
-    assert memory.key("t") in memory.work.index_due()
-    assert memory.key("t") in memory.work.summarize_due()
+    assert memory._services.key("t") in memory.work.index_due()
+    assert memory._services.key("t") in memory.work.summarize_due()
     assert [(each.id, each.content) for each in conversation.chunks.list()] == before
     derive(memory)
     assert "wheel squeaks" in derived(memory)
@@ -281,12 +280,12 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
 
 
 async def test_nobody_opts_out_of_everything_by_leaving_the_topic_out(door: Door, user_id: str) -> None:
-    memory = door.service
-    await door(memory.conversation("t", user_id=user_id).append, [HumanMessage("Hello")])
+    memory = door.service.for_user(user_id)
+    await door(memory.conversation("t").append, [HumanMessage("Hello")])
     for verb in (memory.privacy.opt_out, memory.privacy.opt_in):
         with pytest.raises(InvalidInputError, match="topic"):
-            await door(verb, actor=BY, user_id=user_id)
-    assert await door(memory.privacy.opt_outs, user_id=user_id) == []
+            await door(verb, actor=BY)
+    assert await door(memory.for_user(user_id).privacy.opt_outs) == []
 
 
 def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
@@ -733,10 +732,10 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
     assert changes[0].changed_at > changes[1].changed_at
     # A stranger who guesses the id finds nothing to rate, and reads nothing.
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    for who in ({}, {"user_id": user_id}):
+    for asking in (stranger, stranger.for_user(user_id)):
         with pytest.raises(NotFoundError):
-            await door(stranger.privacy.rate, found.id, useful=False, actor="eve", **who)
-        assert await door(stranger.privacy.changes, **who) == []
+            await door(asking.privacy.rate, found.id, useful=False, actor="eve")
+        assert await door(asking.privacy.changes) == []
     for bad in ({}, {"useful": True, "importance": 0.5}, {"importance": 1.5}, {"importance": True}):
         with pytest.raises(InvalidInputError):
             await door(memory.privacy.rate, found, actor=BY, **bad)
@@ -806,7 +805,7 @@ def test_an_edited_summary_is_what_the_next_goes_on_from(memory: SupabaseMemory)
     assert after[1].edited_at is not None
     assert (after[1].from_sequence, after[1].to_sequence) == (before[1].from_sequence, before[1].to_sequence)
     of_all = {"p_thread_id": "t", "p_user_id": memory.user_id, "p_level": None}
-    left = memory.transport.perform(Call("memory_summaries", of_all))
+    left = memory._services.transport.perform(Call("memory_summaries", of_all))
     assert all(each["to_sequence"] < before[1].from_sequence for each in left), "the complete summary goes as well"
     assert [each.content for each in memory.recall_summaries("hearsay")] == [after[1].content]
     seen: list[str] = []
@@ -933,24 +932,25 @@ async def test_controls_are_the_owners_through_every_door(door: Door, user_id: s
         ("wage", None, None, BY),
         (None, "t", "default", BY),
     ]
-    assert await door(door.service.privacy.opt_outs, user_id=user_id) == listed
-    assert await door(stranger.privacy.opt_outs) == await door(stranger.privacy.opt_outs, user_id=user_id) == []
-    theirs = stranger.conversation("t", user_id=user_id)
-    assert not await door(stranger.privacy.opt_in, "wage", actor="eve", user_id=user_id)
+    assert await door(door.service.for_user(user_id).privacy.opt_outs) == listed
+    assert await door(stranger.privacy.opt_outs) == await door(stranger.for_user(user_id).privacy.opt_outs) == []
+    theirs = stranger.for_user(user_id).conversation("t")
+    assert not await door(stranger.for_user(user_id).privacy.opt_in, "wage", actor="eve")
     assert not await door(theirs.opt_in, actor="eve")
     with pytest.raises(PermissionDeniedError):
-        await door(stranger.privacy.opt_out, "wage", actor="eve", user_id=user_id)
+        await door(stranger.for_user(user_id).privacy.opt_out, "wage", actor="eve")
     with pytest.raises(PermissionDeniedError):
         await door(theirs.opt_out, actor="eve")
     with pytest.raises(NotFoundError):
         await door(theirs.summaries.regenerate, actor="eve")
     anonymous = door.as_token(token("anon"))
+    anonymous = anonymous.for_user(user_id)
     for verb in (anonymous.privacy.opt_outs, anonymous.privacy.changes):
         with pytest.raises(PermissionDeniedError):
-            await door(verb, user_id=user_id)
+            await door(verb)
     assert await door(memory.privacy.opt_outs) == listed
     # The server may do so for a user.
-    assert await door(door.service.conversation("t", user_id=user_id).opt_in, actor="support")
+    assert await door(door.service.for_user(user_id).conversation("t").opt_in, actor="support")
     assert [each.changed_by for each in await door(memory.privacy.changes)] == ["support", BY, BY]
     await door(memory.forget_user)
     assert await door(memory.privacy.opt_outs) == []
@@ -1100,7 +1100,7 @@ async def test_a_command_that_fails_says_so_and_loses_nothing(
     assert "ValueError" in text
     assert "canary" not in text
     assert "- Order cobalt." in text
-    memory.model = None
+    memory._services.model = None
     state, _ = await ask(agent(memory, says("no")), [HumanMessage("/summarize")])
     assert "no model" in state["messages"][-1].text
     assert "- Order cobalt." in state["messages"][-1].text
@@ -1118,10 +1118,12 @@ async def test_a_command_that_fails_says_so_and_loses_nothing(
     async def aaway(*_: Any) -> Any:
         raise UnavailableError
 
-    monkeypatch.setattr(memory.transport, "perform", away)
-    monkeypatch.setattr(memory.transport, "aperform", aaway)
+    monkeypatch.setattr(memory._services.transport, "perform", away)
+    monkeypatch.setattr(memory._services.transport, "aperform", aaway)
     chat = says("no")
     state, _ = await ask(agent(memory, chat, model=parrot), [HumanMessage("Said before."), HumanMessage("/summarize")])
     assert "Nothing is lost" in state["messages"][-1].text
     assert chat.shown == []
-    assert [message.text for message, _ in memory.outbox.pending(memory.key("t"))] == ["Said before."]
+    assert [message.text for message, _ in memory._services.outbox.pending(memory._services.key("t"))] == [
+        "Said before."
+    ]

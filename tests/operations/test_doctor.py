@@ -14,10 +14,11 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import EmbeddingModel, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory import MemoryConfig, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.memory.doctor import connection as of_door
 from langchain_supabase_memory.memory.doctor import database as of_database
+from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Door
 from tests.counting import CountingTransport
@@ -67,7 +68,7 @@ async def test_a_sound_memory_is_green_by_every_door(door: Door) -> None:
         "Calls speak as " + ("service_role" if door.kind == "data_api" else "postgres")
     )
     assert findings["door"].text.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
-    assert f"127.0.0.1:{door.service.transport.endpoint.address}".count("127.0.0.1") == 2
+    assert f"127.0.0.1:{door.service._services.transport.endpoint.address}".count("127.0.0.1") == 2
     with pytest.raises(FrozenInstanceError):
         findings["key"].state = "red"
 
@@ -315,7 +316,7 @@ def test_what_was_given_up_is_red(fresh: str) -> None:
         raise RuntimeError("the secret canary")
 
     policy = SummaryPolicy(messages=4, keep_messages=1)
-    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, policy=policy) as memory:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, config=MemoryConfig(policy=policy)) as memory:
         memory.conversation("t").append([HumanMessage(f"hello {n}, {'the kiln is hot ' * 20}") for n in range(9)])
         with Worker(memory, policy=WorkerPolicy(max_attempts=1, duties=("summarize",), debounce_seconds=0)).in_thread():
             while not memory.work.status(state="dead"):

@@ -18,6 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langchain_supabase_memory import (
     ChunkPolicy,
     ContextBudget,
+    MemoryConfig,
     Retention,
     SummaryPolicy,
     SupabaseMemory,
@@ -34,6 +35,7 @@ from langchain_supabase_memory.operations.recall.indexing import _rows
 from langchain_supabase_memory.values import Receipt
 from tests.chat_models import says
 from tests.conftest import Door
+from tests.owners import conversation_of
 from tests.services.postgres import Cluster
 
 POLICY = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=400)
@@ -66,7 +68,7 @@ def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]
         user_id=DefaultUser(user_id),
         model=parrot,
         budget=ContextBudget(characters=1500),
-        policy=POLICY,
+        config=MemoryConfig(policy=POLICY),
     )
     with memory:
         yield memory
@@ -106,7 +108,7 @@ def fill(memory: SupabaseMemory, canary: str) -> None:
     assert memory.conversation("t").summaries.make().failed is None
     assert any(canary in each.content for each in memory.conversation("t").summaries.list())
     for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
-        other = memory.conversation(thread_id, agent_id=agent_id, user_id=user_id)
+        other = memory.for_user(user_id).conversation(thread_id, agent_id=agent_id)
         other.append([HumanMessage(OTHERS[number]) for _ in range(8)])
         other.summaries.make()
 
@@ -119,7 +121,7 @@ def others(memory: SupabaseMemory) -> list[tuple[str, str, str]]:
 def left(memory: SupabaseMemory, *which: int) -> None:
     """Others' data are untouched."""
     for number, (thread_id, agent_id, user_id) in enumerate(others(memory)):
-        other = memory.conversation(thread_id, agent_id=agent_id, user_id=user_id)
+        other = memory.for_user(user_id).conversation(thread_id, agent_id=agent_id)
         said = [str(each.message and each.message.text) for each in other.read()]
         assert said == [OTHERS[number]] * 8 * (number in which)
         assert bool(other.summaries.list()) is (number in which)
@@ -157,7 +159,7 @@ def test_a_user_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: st
     assert f"{memory.user_id}\t" not in after, "not even a row with their name"
     left(memory, 2)
     assert memory.forget_user() == Receipt()
-    memory.forget_user(user_id=f"{memory.user_id}-other")
+    memory.for_user(f"{memory.user_id}-other").forget_user()
     left(memory)
 
 
@@ -369,7 +371,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
 async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [HumanMessage("x" * 90, id=f"m{number}") for number in range(12)]
-    talk = door.service.conversation(**where)
+    talk = conversation_of(door.service, **where)
     await door(talk.append, batch)
     policy = SummaryPolicy(keep_messages=2, input_characters=400)
     await door(talk.summaries.make, policy=policy, model=lambda _: "What was said.")
@@ -383,29 +385,29 @@ async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
         assert await door(talk.forget, dry_run=dry_run) == Receipt(1, 11, len(segments) - inside, dry_run)
     await door(talk.append, batch[:3])
     for dry_run in (True, False):
-        assert await door(door.service.forget_user, user_id=user_id, dry_run=dry_run) == Receipt(1, 3, 0, dry_run)
-    assert not await door(door.service.conversations, user_id=user_id)
+        assert await door(door.service.for_user(user_id).forget_user, dry_run=dry_run) == Receipt(1, 3, 0, dry_run)
+    assert not await door(door.service.for_user(user_id).conversations)
 
 
 async def test_what_waits_is_dropped_with_what_is_forgotten(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=DefaultUser(user_id))
+    memory = SupabaseMemory(door.service._services.transport, user_id=DefaultUser(user_id))
     for forget in (memory.conversation("t").forget, memory.forget_user):
-        memory.outbox.keep(memory.key("t"), [HumanMessage("waiting", id="w")])
-        memory.outbox.keep(memory.key("t", f"{user_id}-other"), [HumanMessage("waiting", id="w")])
+        memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("waiting", id="w")])
+        memory._services.outbox.keep(memory._services.key("t", f"{user_id}-other"), [HumanMessage("waiting", id="w")])
         await door(forget, dry_run=True)
-        assert len(memory.outbox) == 2
+        assert len(memory._services.outbox) == 2
         await door(forget)
-        assert memory.outbox.conversations() == [memory.key("t", f"{user_id}-other")]
+        assert memory._services.outbox.conversations() == [memory._services.key("t", f"{user_id}-other")]
 
 
 async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, user_id: str) -> None:
-    mine = SupabaseStore(door.service, user_id=user_id)
-    others = SupabaseStore(door.service, user_id=user_id + "-other")
+    mine = SupabaseStore(door.service.for_user(user_id))
+    others = SupabaseStore(door.service.for_user(user_id + "-other"))
     for store in (mine, others):
         await store.aput(("facts",), "kiln", {"text": "It shows E-47"})
-    assert (await door(door.service.forget_user, user_id=user_id, dry_run=True)).items == 1
+    assert (await door(door.service.for_user(user_id).forget_user, dry_run=True)).items == 1
     assert await mine.aget(("facts",), "kiln") is not None
-    assert (await door(door.service.forget_user, user_id=user_id)).items == 1
+    assert (await door(door.service.for_user(user_id).forget_user)).items == 1
     assert await mine.aget(("facts",), "kiln") is None
     assert await others.aget(("facts",), "kiln") is not None
 
@@ -417,18 +419,18 @@ async def test_a_users_conversations_with_one_agent_go_alone(door: Door, user_id
     memory = door.service
     for agent_id in ("billing", "support"):
         for thread_id in ("one", "two"):
-            await door(memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).append, [HumanMessage("Hi")])
-    await door(memory.privacy.opt_out, "divorce", actor="Maya", user_id=user_id)
-    tried = await door(memory.forget_user, user_id=user_id, agent_id="billing", dry_run=True)
+            await door(memory.for_user(user_id).conversation(thread_id, agent_id=agent_id).append, [HumanMessage("Hi")])
+    await door(memory.for_user(user_id).privacy.opt_out, "divorce", actor="Maya")
+    tried = await door(memory.for_user(user_id).forget_user, agent_id="billing", dry_run=True)
     assert tried == Receipt(2, 2, dry_run=True)
-    assert await door(memory.forget_user, user_id=user_id, agent_id="billing") == Receipt(2, 2)
-    left = await door(memory.conversations, user_id=user_id)
+    assert await door(memory.for_user(user_id).forget_user, agent_id="billing") == Receipt(2, 2)
+    left = await door(memory.for_user(user_id).conversations)
     assert [each.agent_id for each in left] == ["support", "support"]
-    assert len(await door(memory.privacy.opt_outs, user_id=user_id)) == 1, "what is the user's own stays"
-    assert await door(memory.forget_user, user_id=user_id) == Receipt(2, 2)
-    assert await door(memory.privacy.opt_outs, user_id=user_id) == []
+    assert len(await door(memory.for_user(user_id).privacy.opt_outs)) == 1, "what is the user's own stays"
+    assert await door(memory.for_user(user_id).forget_user) == Receipt(2, 2)
+    assert await door(memory.for_user(user_id).privacy.opt_outs) == []
     with pytest.raises(InvalidInputError, match="agent_id"):
-        await door(memory.forget_user, user_id=user_id, agent_id="")
+        await door(memory.for_user(user_id).forget_user, agent_id="")
 
 
 def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(memory: SupabaseMemory) -> None:
@@ -492,7 +494,7 @@ def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
 def test_what_a_person_deleted_and_has_expired_leaves_no_digest(
     memory: SupabaseMemory, cluster: Cluster, own: str
 ) -> None:
-    memory = SupabaseMemory(memory.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
+    memory = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
     conversation = memory.conversation("t")
     conversation.append([HumanMessage("My kiln needs 3 shelves by May.", id="a"), AIMessage("Noted.", id="b")])
     conversation.board.revise()

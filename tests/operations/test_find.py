@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import SECRETS, FoundPage, Retention, SupabaseMemory
+from langchain_supabase_memory import SECRETS, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.operations.recall.exact_search import place
+from langchain_supabase_memory.types import FoundPage
 from tests.conftest import Door
 from tests.services.data_api import token
 
@@ -25,7 +26,7 @@ def numbers(page: FoundPage) -> list[int]:
 
 
 async def test_letters_are_found_with_the_messages_around(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     said = [HumanMessage(f"Kiln {n} shows E-4{n}.", id=f"m{n}", name="Maya") for n in range(9)]
     await door(talk.append, said, created_at=[NOON + timedelta(hours=n) for n in range(9)])
     page: FoundPage = await door(talk.find, "shows e-4", limit=2, around=1)
@@ -94,7 +95,7 @@ def test_what_was_said_finds_itself(quiet: SupabaseMemory, text: str, match_case
 
 
 async def test_calls_are_looked_through_and_what_the_memory_gave_is_not(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     calls = [
         {"name": "read_file", "args": {"path": 'src/"kiln".py', "id": 4711}, "id": "c1"},
         {"name": "search_conversation_history", "args": {"query": "secret phrase"}, "id": "c2"},
@@ -113,38 +114,38 @@ async def test_calls_are_looked_through_and_what_the_memory_gave_is_not(door: Do
 
 async def test_all_of_a_user_or_of_an_agent_is_looked_through_once(door: Door, user_id: str) -> None:
     for number in range(5):
-        talk = door.service.conversation(f"t{number}", user_id=user_id, agent_id=f"a{number % 2}")
+        talk = door.service.for_user(user_id).conversation(f"t{number}", agent_id=f"a{number % 2}")
         await door(talk.append, [HumanMessage(f"Order 17-{number}-{n}") for n in range(3)])
-    await door(door.service.conversation("t0", user_id=user_id + "x").append, [HumanMessage("Order 17-foreign")])
+    await door(door.service.for_user(user_id + "x").conversation("t0").append, [HumanMessage("Order 17-foreign")])
     every = []
     after, calls = None, 0
     while calls == 0 or after:
-        page = await door(door.service.find, "order 17", user_id=user_id, limit=2, after=after)
+        page = await door(door.service.for_user(user_id).find, "order 17", limit=2, after=after)
         every += [(each.thread_id, each.message.sequence) for each in page]
         after, calls = page.after, calls + 1
         # What goes on meanwhile is neither left out nor does it bring anything back.
-        await door(door.service.conversation("t0", user_id=user_id, agent_id="a0").append, [HumanMessage("More")])
+        await door(door.service.for_user(user_id).conversation("t0", agent_id="a0").append, [HumanMessage("More")])
     assert every == [(f"t{number}", n) for number in (4, 3, 2, 1, 0) for n in (2, 1, 0)]
-    oldest = await door(door.service.find, "order 17", user_id=user_id, agent_id="a1", order="oldest")
+    oldest = await door(door.service.for_user(user_id).find, "order 17", agent_id="a1", order="oldest")
     assert [(each.agent_id, each.thread_id) for each in oldest] == [("a1", "t1")] * 3 + [("a1", "t3")] * 3
 
 
 async def test_nobody_else_finds_them(door: Door, user_id: str) -> None:
-    await door(door.service.conversation("t", user_id=user_id).append, [HumanMessage("The code is 4711.")])
+    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("The code is 4711.")])
     mine = door.as_token(token("authenticated", sub=user_id))
     other = door.as_token(token("authenticated", sub=user_id + "-other"))
     assert numbers(await door(mine.find, "4711")) == [0]
     assert numbers(await door(other.find, "4711")) == []
     stolen = (await door(mine.find, "the", limit=1)).after
     assert numbers(await door(other.find, "4711", after=stolen, order="oldest")) == []
-    assert numbers(await door(other.find, "4711", user_id=user_id)) == []
+    assert numbers(await door(other.for_user(user_id).find, "4711")) == []
     with pytest.raises(InvalidInputError):
         await door(door.service.find, "4711")
 
 
 def test_what_is_gone_is_not_found(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, redact=SECRETS, retention=Retention(max_messages=4)
+        conn_string, user_id=user_id, redactor=SECRETS, retention=Retention(max_messages=4)
     ) as memory:
         talk = memory.conversation("t")
         key = "sk-proj-" + "Ab3" * 16
@@ -178,7 +179,7 @@ def test_what_a_fork_left_is_not_found(conn_string: str, user_id: str) -> None:
 
 
 async def test_one_call_looks_at_so_many_and_says_where_to_go_on(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     for begin in range(0, 3000, 1000):
         await door(talk.append, [HumanMessage("needle" if n == 100 else "hay") for n in range(begin, begin + 1000)])
     first = await door(talk.find, "needle")
@@ -188,7 +189,7 @@ async def test_one_call_looks_at_so_many_and_says_where_to_go_on(door: Door, use
 
 
 async def test_an_answer_ends_where_it_is_large(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     for n in range(7):  # of 3 MB each, where a call reads about 8
         await door(talk.append, [HumanMessage(f"{n} clay " + "x" * 1_500_000)])
     sizes: list[int] = []

@@ -43,8 +43,8 @@ def connection(conn_string: str) -> Iterator[psycopg.Connection]:
 
 def as_it_is(memory: SupabaseMemory, embeddings: Any) -> SupabaseMemory:
     """The same memory with another embedder, or none."""
-    other = SupabaseMemory(memory.transport, user_id=memory.user_id)
-    other.embeddings = None if embeddings is None else EmbeddingModel(embeddings, attempts=1)
+    other = SupabaseMemory(memory._services.transport, user_id=memory.user_id)
+    other._services.embeddings = None if embeddings is None else EmbeddingModel(embeddings, attempts=1)
     return other
 
 
@@ -93,7 +93,7 @@ def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...
 
 
 async def test_through_every_door(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder(384))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder(384))
     messages = numbered(["When is the meeting with Ana?", "On 5 May at nine.", "Thanks, that is noted down."])
     conversation = memory.conversation("t")
     await door(conversation.append, messages, created_at=START)
@@ -298,10 +298,12 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
 
 def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(numbered(["one thing", "another thing"]))
-    flow = indexing.index_messages(memory.key("t"), memory.settings.chunking, embedder=memory.embedder_name)
+    flow = indexing.index_messages(
+        memory._services.key("t"), memory._services.config.chunking, embedder=memory._services.embedder_name
+    )
     step = next(flow)
     while isinstance(step, Call) and step.function != "memory_commit_chunks":
-        step = flow.send(memory.transport.perform(step))
+        step = flow.send(memory._services.transport.perform(step))
     flow.close()  # the vectors are made, nothing is stored
     assert memory.conversation("t").chunks.list() == []
     assert memory.conversation("t").index() == IndexResult(1, 2)
@@ -312,13 +314,13 @@ def test_a_commit_whose_answer_was_lost_is_repeated_without_harm(
 ) -> None:
     conversation = memory.conversation("t")
     conversation.append(numbered(["one thing", "another thing"]))
-    perform = memory.transport.perform
+    perform = memory._services.transport.perform
 
     def twice(step: Any) -> Any:
         answer = perform(step)
         return perform(step) if step.function == "memory_commit_chunks" else answer
 
-    monkeypatch.setattr(memory.transport, "perform", twice)
+    monkeypatch.setattr(memory._services.transport, "perform", twice)
     assert conversation.index() == IndexResult(1, 2)
     conversation.append([human("edited", "m0")])
     assert conversation.index() == IndexResult(1, 1)
@@ -372,10 +374,8 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize(
-    "embeddings",
-    [pytest.param(None, id="words"), pytest.param(WordEmbedder(), marks=pytest.mark.slow, id="vectors")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
 def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, embeddings: Any) -> None:
     memory = as_it_is(memory, embeddings)
     conversation = memory.conversation("t")
@@ -484,8 +484,10 @@ def test_a_failing_embedder_costs_the_vectors_alone(
     assert "canary" not in caplog.text
     assert broken.work.index_due() == {}, "it is asked again later"
     conversation.append([human("a third word", "m2")])
-    waiting = indexing.index_messages(broken.key("t"), broken.settings.chunking, embedder=broken.embedder_name)
-    assert broken.run(waiting) == IndexResult(2, 1, backing_off=True), "words are indexed meanwhile"
+    waiting = indexing.index_messages(
+        broken._services.key("t"), broken._services.config.chunking, embedder=broken._services.embedder_name
+    )
+    assert broken._services.run(waiting) == IndexResult(2, 1, backing_off=True), "words are indexed meanwhile"
     assert unembedded(connection, user_id) == ["a secret canary", "another", "a third word"]
     # Whoever comes next with an embedder that works.
     assert conversation.index() == IndexResult(2, 0, embedded=3)
@@ -514,11 +516,11 @@ def test_an_embedder_that_works_again_is_well(memory: SupabaseMemory) -> None:
 async def test_whoever_has_an_embedder_fills_in_what_a_process_without_one_indexed(
     door: Door, connection: psycopg.Connection, user_id: str
 ) -> None:
-    plain = SupabaseMemory(door.service.transport, user_id=user_id)
+    plain = SupabaseMemory(door.service._services.transport, user_id=user_id)
     await door(plain.conversation("t").append, numbered(["the kiln shows E-47", "that is the thermocouple"]))
     assert await door(plain.conversation("t").index) == IndexResult(1, 2)
     assert await door(plain.work.index_due) == {}, "without an embedder nothing is lacking"
-    embedding = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder())
+    embedding = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
     assert list((await door(embedding.work.index_due)).values()) == [IndexResult(1, 0, embedded=2)]
     assert await door(embedding.work.index_due) == {}
     assert unembedded(connection, user_id) == []
@@ -530,7 +532,9 @@ def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psyc
     as_it_is(memory, None).conversation("t").index()
     counting = ScriptedEmbedder(lambda texts: WordEmbedder().embed_documents(texts), "words")
     other = as_it_is(memory, counting)
-    first = other.run(indexing.index_messages(other.key("t"), ChunkPolicy(), embedder="words", max_batches=1))
+    first = other._services.run(
+        indexing.index_messages(other._services.key("t"), ChunkPolicy(), embedder="words", max_batches=1)
+    )
     assert first == IndexResult(249, 0, embedded=100)
     assert other.conversation("t").index() == IndexResult(249, 0, embedded=150)
     assert unembedded(connection, user_id) == []

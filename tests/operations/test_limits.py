@@ -30,6 +30,7 @@ from langchain_supabase_memory.values import check_id, is_id
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 from tests.each_case import each_case
+from tests.owners import conversation_of
 from tests.services.postgres import Cluster
 
 MIB: Final = 1_048_576
@@ -71,13 +72,13 @@ def limited(cluster: Cluster, own: str) -> Iterator[Callable[..., SupabaseMemory
 @pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
 async def test_a_turn_is_not_dropped_for_a_picture(door: Door, user_id: str) -> None:
     asked = HumanMessage([{"type": "text", "text": "What is this kiln?"}, picture(6 * MIB), picture(100)], id="asked")
-    await door(door.service.conversation("t", user_id=user_id).append, [asked, AIMessage("A Cress.")])
+    await door(door.service.for_user(user_id).conversation("t").append, [asked, AIMessage("A Cress.")])
     assert len(asked.content[1]["base64"]) > 5 * MIB, "the caller's own stays"  # type: ignore[index]
-    stored = (await door(door.service.conversation("t", user_id=user_id).read))[0].message
+    stored = (await door(door.service.for_user(user_id).conversation("t").read))[0].message
     assert stored.content[0] == {"type": "text", "text": "What is this kiln?"}
     assert stored.content[1] == {"type": "text", "text": "[image/png, 6.3 MB, left out: more than a message may have]"}
     assert stored.content[2] == asked.content[2], "what fits stays"
-    assert "[image/png" in (await door(door.service.conversation("t", user_id=user_id).turns.list))[0].user_query
+    assert "[image/png" in (await door(door.service.for_user(user_id).conversation("t").turns.list))[0].user_query
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ async def test_metadata_that_is_too_large_ends_with_an_error_that_names_it(
     metadata: dict[str, Any], door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = appends(door.service, monkeypatch)
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     with pytest.raises(TooLargeError, match=r"The metadata of a message has .* MB, more than .*Store less in metadata"):
         await door(conversation.append, [HumanMessage("hello")], metadata=metadata)
     assert len(made) <= 2
@@ -143,8 +144,8 @@ def test_a_row_of_an_import_that_is_too_large_is_refused_and_the_others_are_stor
     made = appends(memory, monkeypatch)
     rows = {f"m{number}": codec.to_row(HumanMessage(str(number), id=f"m{number}")) for number in range(4)}
     rows["m2"]["metadata"] = LARGE["one text"]
-    key = memory.conversation(str(uuid4())).key
-    result = memory.run(conversations.append_rows(key, rows, retention=None, skip=True))
+    key = memory.conversation(uuid4())._key
+    result = memory._services.run(conversations.append_rows(key, rows, retention=None, skip=True))
     assert (result.new, list(result.refused)) == (3, ["m2"])
     assert "The metadata of a message" in str(result.refused["m2"])
     assert len(made) <= 8
@@ -164,7 +165,7 @@ def appends(memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch) -> list[str
         return performed
 
     for name in ("perform", "aperform"):
-        monkeypatch.setattr(memory.transport, name, counted(getattr(memory.transport, name)))
+        monkeypatch.setattr(memory._services.transport, name, counted(getattr(memory._services.transport, name)))
     return made
 
 
@@ -318,7 +319,7 @@ def test_a_message_whose_id_names_nothing_is_stored_all_the_same(limited: Any) -
 @pytest.mark.parametrize("door", ["data_api-sync", "direct-async"], indirect=True)
 async def test_an_idempotency_key_makes_a_repeat_of_another_process_one(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     for _ in range(2):  # each time with fresh objects, as another process has them
         said = [HumanMessage("Hello"), AIMessage("Hello yourself", id="given")]
         await door(conversation.append, said, idempotency_key="request-1")

@@ -12,8 +12,9 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_supabase_memory import SECRETS, ConversationInfo, ConversationPage, Retention, SupabaseMemory
+from langchain_supabase_memory import SECRETS, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, SupabaseMemoryError, TooLargeError
+from langchain_supabase_memory.types import ConversationInfo, ConversationPage
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 from tests.services.data_api import token
@@ -41,11 +42,11 @@ def sql(conn_string: str) -> Iterator[psycopg.Connection]:
 
 
 async def titles(door: Door, user_id: str, **narrowed: Any) -> list[str | None]:
-    return [each.title for each in await door(door.service.conversations, user_id=user_id, **narrowed)]
+    return [each.title for each in await door(door.service.for_user(user_id).conversations, **narrowed)]
 
 
 async def test_a_conversation_is_listed_with_its_first_question_and_its_last_words(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     assert await door(talk.info) is None
     said_at = datetime(2026, 5, 1, 12, tzinfo=UTC)
     call = {"name": "search", "args": {}, "id": "c"}
@@ -57,7 +58,7 @@ async def test_a_conversation_is_listed_with_its_first_question_and_its_last_wor
         AIMessage("Rent a van. " * 100),
     ]
     await door(talk.append, messages, created_at=[said_at + timedelta(minutes=n) for n in range(5)])
-    (listed,) = await door(door.service.conversations, user_id=user_id)
+    (listed,) = await door(door.service.for_user(user_id).conversations)
     assert listed == await door(talk.info)
     assert listed.title == "How do I move a studio, please? 🎹"
     assert (listed.last_message_role, listed.last_message_at) == ("assistant", said_at + timedelta(minutes=4))
@@ -83,7 +84,7 @@ async def test_a_conversation_is_listed_with_its_first_question_and_its_last_wor
 async def test_a_title_of_first_words_is_one_line_and_short(
     door: Door, user_id: str, said: str, title: str | None
 ) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     await door(talk.append, [HumanMessage(said)])
     listed = await door(talk.info)
     shown = listed.title
@@ -96,9 +97,9 @@ async def test_a_title_of_first_words_is_one_line_and_short(
 
 
 async def test_a_set_title_and_metadata_stand_until_they_are_taken_back(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     await door(talk.append, [HumanMessage("First words"), AIMessage("Yes.")])
-    other = door.service.conversation("later", user_id=user_id)
+    other = door.service.for_user(user_id).conversation("later")
     await door(other.append, [HumanMessage("Later")])
     info = await door(talk.update, title="  My\n trip \u202eto Rome ", metadata={"color": "blue", "tags": ["a", 1]})
     assert info == await door(talk.info)
@@ -114,7 +115,7 @@ async def test_a_set_title_and_metadata_stand_until_they_are_taken_back(door: Do
 
 
 async def test_what_cannot_be_set_is_refused_and_nothing_changes(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     with pytest.raises(NotFoundError):
         await door(talk.update, title="None yet")
     await door(talk.append, [HumanMessage("Hi")])
@@ -156,18 +157,18 @@ def test_what_a_client_sends_past_python_is_refused_too(memory: SupabaseMemory, 
 
 async def test_pages_lead_both_ways_and_lose_nothing(door: Door, user_id: str, conn_string: str) -> None:
     for number in range(7):
-        await door(door.service.conversation(f"t{number}", user_id=user_id).append, [HumanMessage("Hi")])
+        await door(door.service.for_user(user_id).conversation(f"t{number}").append, [HumanMessage("Hi")])
     with psycopg.connect(conn_string, autocommit=True) as connection:  # as one import leaves them: all at one time
         connection.execute("update memory.conversations set updated_at = '2026-05-01' where user_id = %s", [user_id])
 
     async def page(**place: Any) -> ConversationPage:
-        found: ConversationPage = await door(door.service.conversations, user_id=user_id, limit=3, **place)
+        found: ConversationPage = await door(door.service.for_user(user_id).conversations, limit=3, **place)
         return found
 
     first = await page()
     second = await page(after=first.after)
     third = await page(after=second.after)
-    every = await door(door.service.conversations, user_id=user_id)
+    every = await door(door.service.for_user(user_id).conversations)
     assert [*first, *second, *third] == list(every)
     assert (len(first), len(second), len(third)) == (3, 3, 1)
     assert (first.before, third.after, every.before, every.after) == (None, None, None, None)
@@ -184,12 +185,12 @@ async def test_pages_lead_both_ways_and_lose_nothing(door: Door, user_id: str, c
             await page(**place)
     for limit in (0, 1001, True, "3"):
         with pytest.raises(InvalidInputError):
-            await door(door.service.conversations, user_id=user_id, limit=limit)
+            await door(door.service.for_user(user_id).conversations, limit=limit)
 
 
 async def test_a_list_is_narrowed_by_agent_state_and_time(door: Door, user_id: str, conn_string: str) -> None:
     for thread_id, agent_id in (("old", "billing"), ("new", "billing"), ("new", "support")):
-        talk = door.service.conversation(thread_id, user_id=user_id, agent_id=agent_id)
+        talk = door.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
         await door(talk.append, [HumanMessage(f"{thread_id} {agent_id}")])
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
@@ -257,7 +258,7 @@ def test_a_writer_that_names_no_title_costs_nothing(conn_string: str, user_id: s
 async def test_titles_and_words_hold_no_secret(conn_string: str, user_id: str) -> None:
     key = "sk-proj-" + "a1B2" * 12
     model = answering(f"The key {key}")
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=model, redact=SECRETS) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=model, redactor=SECRETS) as memory:
         talk = memory.conversation("t")
         talk.append([HumanMessage(f"My key is {key}"), AIMessage(f"You said {key}")])
         assert key not in repr(vars_of(talk.info()))
@@ -300,7 +301,7 @@ def test_what_has_expired_is_in_no_title(conn_string: str, user_id: str) -> None
 
 
 async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     picture = {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}}
     inline = {"type": "image", "base64": "aGVsbG8=" * 100, "mime_type": "image/png"}
     call = {"name": "search", "args": {"secret": 1}, "id": "c"}
@@ -351,7 +352,7 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, 
 
 
 async def test_nobody_lists_or_names_what_is_not_theirs(door: Door, user_id: str) -> None:
-    talk = door.service.conversation("t", user_id=user_id)
+    talk = door.service.for_user(user_id).conversation("t")
     await door(talk.append, [HumanMessage("Mine")])
     stranger = door.as_token(token("authenticated", "somebody else"))
     owner = door.as_token(token("authenticated", user_id))
@@ -361,7 +362,7 @@ async def test_nobody_lists_or_names_what_is_not_theirs(door: Door, user_id: str
     assert await door(stranger.conversation("t").info) is None
     with pytest.raises(NotFoundError):
         await door(stranger.conversation("t").update, title="Stolen")
-    for other in (stranger.conversation("t", user_id=user_id),):
+    for other in (stranger.for_user(user_id).conversation("t"),):
         with pytest.raises(SupabaseMemoryError):
             await door(other.update, title="Stolen")
     assert (await door(talk.info)).title == "Ours"

@@ -16,12 +16,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, ManifestPolicy, Retention, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, MemoryConfig, Retention, SupabaseMemory
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
+from langchain_supabase_memory.settings import ManifestPolicy
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.services.data_api import token, verified
@@ -64,14 +65,14 @@ def stored_with(memory: SupabaseMemory, shown: Any, message_id: str = "m") -> An
     """What `memory_append` answers to a message with a manifest that anybody may have written."""
     payload = [{"id": message_id, "role": "user", "content": "Hello"}]
     arguments = {"p_thread_id": "t", "p_user_id": memory.user_id, "p_messages": payload, "p_manifest": shown}
-    return memory.transport.perform(Call("memory_append", arguments))
+    return memory._services.transport.perform(Call("memory_append", arguments))
 
 
 # What is kept
 
 
 async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str) -> None:
-    told = door.service.conversation("t", user_id=user_id)
+    told = door.service.for_user(user_id).conversation("t")
     await door(told.append, [HumanMessage("I fire a kiln."), AIMessage("Which cone?")])
     asked = HumanMessage("Cone 6. What now?")
     await door(told.append, [asked])
@@ -194,7 +195,9 @@ def test_a_share_is_drawn_by_the_answer(conn_string: str, user_id: str) -> None:
     counts = []
     for share in (0, 0.5, 1):
         policy = ManifestPolicy(share=share)
-        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+        with SupabaseMemory.from_conn_string(
+            conn_string, user_id=user_id, config=MemoryConfig(manifests=policy)
+        ) as memory:
             told = talk(memory, 20, f"share {share}")
             counts.append({each.to_sequence for each in told.manifests(limit=200).manifests})
             memory.conversation(f"share {share}").forget()
@@ -214,7 +217,7 @@ def test_a_policy_that_is_none_is_refused(policy: Any) -> None:
 @pytest.mark.parametrize("age", [timedelta(days=3), None])
 def test_an_age_is_kept_with_each(conn_string: str, user_id: str, age: timedelta | None) -> None:
     policy = ManifestPolicy(max_age=age)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=MemoryConfig(manifests=policy)) as memory:
         talk(memory, 1)
         assert rows(memory, conn_string)[0][2] == age
 
@@ -283,7 +286,7 @@ def test_with_a_share_of_none_nothing_is_tried(
     conn_string: str, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     policy = ManifestPolicy(share=0)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, manifests=policy) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=MemoryConfig(manifests=policy)) as memory:
         assert talk(memory, 1).count() == 2
         with pytest.raises(InvalidInputError, match="must be a ContextPack"):
             memory.conversation("t").append([AIMessage("Hi")], pack=object())  # type: ignore[arg-type]
@@ -459,7 +462,7 @@ async def test_nobody_elses_are_listed(door: Door, user_id: str) -> None:
     assert len((await door(mine.conversation("t").manifests)).manifests) == 1
     theirs = door.as_token(token(user_id=f"{user_id}-other"))
     assert (await door(theirs.conversation("t").manifests)).manifests == []
-    named = theirs.conversation("t", user_id=user_id)
+    named = theirs.for_user(user_id).conversation("t")
     assert (await door(named.manifests)).manifests == []
 
 
@@ -529,13 +532,13 @@ def test_comparisons_are_beside_and_are_no_manifests(memory: SupabaseMemory) -> 
     numbers = {"stage": "parallel", "old_messages": 3, "old_tokens": 9, "old_characters": 40, "old_ms": 1.25,
                "error": f"Timeout: {SECRET}"}  # fmt: skip
     call = Call("memory_compare", {"p_thread_id": "t", "p_user_id": memory.user_id, "p_comparison": numbers})
-    assert memory.transport.perform(call)["recorded"]
-    (compared,) = memory.rollout.comparisons(told.key.thread_id)
+    assert memory._services.transport.perform(call)["recorded"]
+    (compared,) = memory.rollout.comparisons(told.thread_id)
     assert (compared.old_tokens, compared.old_ms, compared.error) == (9, 1.25, "Timeout")
     assert compared.compared_at is not None
     assert compared.compared_at > datetime.now(UTC) - timedelta(minutes=5)
     assert len(told.manifests().manifests) == 1
-    (stage,) = memory.rollout.report(user_id=memory.user_id).stages
+    (stage,) = memory.rollout.report().stages
     assert (stage.comparisons, stage.failures) == (1, 1)
 
 

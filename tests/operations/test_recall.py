@@ -43,7 +43,7 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 
 def without_embedder(memory: SupabaseMemory) -> SupabaseMemory:
-    return SupabaseMemory(memory.transport, user_id=memory.user_id)
+    return SupabaseMemory(memory._services.transport, user_id=memory.user_id)
 
 
 def fill(memory: SupabaseMemory, size: int, *, thread_id: str = "t", seed: int = 0, pause: int = 20) -> None:
@@ -470,7 +470,7 @@ def test_a_zone_without_a_name_is_known_by_its_distance(memory: SupabaseMemory, 
 
 
 async def test_the_scope_is_a_thread_an_agent_or_a_user(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=DefaultUser(user_id), embeddings=WordEmbedder())
+    memory = SupabaseMemory(door.service._services.transport, user_id=DefaultUser(user_id), embeddings=WordEmbedder())
     for agent in ("one", "two"):
         for thread in ("a", "b"):
             message = HumanMessage(f"kiln {agent} {thread}", id=f"{agent}-{thread}")
@@ -480,11 +480,11 @@ async def test_the_scope_is_a_thread_an_agent_or_a_user(door: Door, user_id: str
     assert set(ids(await door(memory.recall, "kiln", agent_id="one"))) == {"one-a", "one-b"}
     assert ids(await door(memory.conversation("b", agent_id="two").recall, "kiln")) == ["two-b"]
     assert ids(await door(memory.conversation("b").recall, "kiln")) == [], "the memory's own agent"
-    assert ids(await door(memory.recall, "kiln", user_id=f"{user_id}-other")) == []
+    assert ids(await door(memory.for_user(f"{user_id}-other").recall, "kiln")) == []
 
 
 async def test_a_wide_vector_through_every_door(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder(3072))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder(3072))
     names = "Did Ana or Ben or Cruz say something about the kiln?"
     messages = [HumanMessage(f"the kiln {n}", id=f"m{n}", name="Ana") for n in range(5)]
     await door(memory.conversation("t").append, messages)
@@ -510,7 +510,7 @@ def test_a_failing_embedder_leaves_the_words(memory: SupabaseMemory) -> None:
         raise RuntimeError(f"no quota for {texts}")
 
     broken = SupabaseMemory(
-        memory.transport,
+        memory._services.transport,
         user_id=memory.user_id,
         embeddings=EmbeddingModel(ScriptedEmbedder(fails, "words"), attempts=1),
     )

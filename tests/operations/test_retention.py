@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_supabase_memory import (
     ContextBudget,
     LoadContextNode,
+    MemoryConfig,
     Retention,
     SummaryPolicy,
     SupabaseChatMessageHistory,
@@ -24,6 +25,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.values import Receipt
 from tests.conftest import Door
+from tests.owners import conversation_of
 from tests.recount import assert_counted
 from tests.services.data_api import token
 
@@ -51,13 +53,15 @@ def block(name: str, results: int = 2) -> list[BaseMessage]:
 
 async def texts(door: Door, user_id: str, **bounds: Any) -> list[str]:
     return [
-        str(each.message.text) for each in await door(door.service.conversation("t", user_id=user_id).read, **bounds)
+        str(each.message.text) for each in await door(door.service.for_user(user_id).conversation("t").read, **bounds)
     ]
 
 
 @pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=summary, budget=BUDGET, policy=POLICY)
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=summary, budget=BUDGET, config=MemoryConfig(policy=POLICY)
+    )
     with memory:
         yield memory
 
@@ -87,7 +91,7 @@ def test_a_retention_that_keeps_nothing_is_refused() -> None:
 
 async def test_a_new_complete_turn_at_the_limit_removes_the_oldest(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_turns=2))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_turns=2))
     conversation = memory.conversation("t")
     await door(conversation.append, [AIMessage("Welcome."), *said(1), *said(2)])
     assert await texts(door, user_id) == ["q1", "a1", "q2", "a2"]
@@ -97,13 +101,15 @@ async def test_a_new_complete_turn_at_the_limit_removes_the_oldest(door: Door, u
     assert (await texts(door, user_id))[0] == "q1", "nor is it with a call and its results"
     await door(conversation.append, [AIMessage("a3")])
     assert await texts(door, user_id) == ["q2", "a2", "q3", "", "found", "found", "a3"]
-    assert await door(door.service.conversation(**where).count) == 7
+    assert await door(conversation_of(door.service, **where).count) == 7
     assert [each.sequence for each in await door(conversation.read)] == list(range(3, 10))
 
 
 async def test_the_limit_holds_within_the_call_that_goes_beyond_it(door: Door, user_id: str) -> None:
     batch = [message for number in range(8) for message in said(number)]
-    result = await door(door.service.conversation("t", user_id=user_id).append, batch, retention=Retention(max_turns=3))
+    result = await door(
+        door.service.for_user(user_id).conversation("t").append, batch, retention=Retention(max_turns=3)
+    )
     assert (result.sequences, result.appended) == (list(range(16)), 16)
     # Nobody has read with a retention, and they are gone.
     assert await texts(door, user_id) == ["q5", "a5", "q6", "a6", "q7", "a7"]
@@ -112,9 +118,9 @@ async def test_the_limit_holds_within_the_call_that_goes_beyond_it(door: Door, u
 async def test_questions_that_nobody_answered_count_for_nothing(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [*said(1), HumanMessage("?"), HumanMessage("??"), *said(2), HumanMessage("???")]
-    await door(door.service.conversation(**where).append, batch, retention=Retention(max_turns=2))
+    await door(conversation_of(door.service, **where).append, batch, retention=Retention(max_turns=2))
     assert await texts(door, user_id) == [message.text for message in batch]
-    await door(door.service.conversation(**where).append, [AIMessage("!")], retention=Retention(max_turns=2))
+    await door(conversation_of(door.service, **where).append, [AIMessage("!")], retention=Retention(max_turns=2))
     assert await texts(door, user_id) == ["q2", "a2", "???", "!"]
 
 
@@ -123,9 +129,9 @@ async def test_what_is_too_old_is_never_returned_and_gone_with_the_next_write(
     door: Door, user_id: str, removing: str
 ) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY))
-    await door(door.service.conversation(**where).append, said(1), created_at=ago(hours=25))
-    await door(door.service.conversation(**where).append, said(2), created_at=ago(hours=23))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    await door(conversation_of(door.service, **where).append, said(1), created_at=ago(hours=25))
+    await door(conversation_of(door.service, **where).append, said(2), created_at=ago(hours=23))
     assert len(await texts(door, user_id)) == 4
     assert await texts(door, user_id, retention=Retention(max_age=DAY)) == ["q2", "a2"]
     assert await door(memory.conversation("t").count) == 2
@@ -143,7 +149,7 @@ async def test_what_is_too_old_is_never_returned_and_gone_with_the_next_write(
 
 async def test_the_databases_clock_decides(door: Door, user_id: str, conn_string: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, said(1))
+    await door(conversation_of(door.service, **where).append, said(1))
     with psycopg.connect(conn_string) as connection:
         statement = "update memory.conversation_messages set created_at = now() - interval '%s' where user_id = %%s"
         connection.execute((statement % "86399 seconds").encode(), [user_id])
@@ -156,22 +162,22 @@ async def test_the_databases_clock_decides(door: Door, user_id: str, conn_string
 
 async def test_what_is_too_old_when_it_is_stored_does_not_stay(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(door.service.conversation(**where).append, said(1))
+    await door(conversation_of(door.service, **where).append, said(1))
     result = await door(
-        door.service.conversation(**where).append, said(2), created_at=ago(days=2), retention=Retention(max_age=DAY)
+        conversation_of(door.service, **where).append, said(2), created_at=ago(days=2), retention=Retention(max_age=DAY)
     )
     assert result.appended == 2
     assert await texts(door, user_id) == ["q1", "a1"]
-    assert (await door(door.service.conversation(**where).append, said(3))).sequences == [4, 5]
+    assert (await door(conversation_of(door.service, **where).append, said(3))).sequences == [4, 5]
 
 
 async def test_the_most_messages(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     retention = Retention(max_messages=5)
     for number in range(4):
-        await door(door.service.conversation(**where).append, said(number), retention=retention)
+        await door(conversation_of(door.service, **where).append, said(number), retention=retention)
     assert await texts(door, user_id) == ["a1", "q2", "a2", "q3", "a3"]
-    await door(door.service.conversation(**where).append, said(1))
+    await door(conversation_of(door.service, **where).append, said(1))
     assert len(await texts(door, user_id)) == 7
     assert len(await texts(door, user_id, retention=retention)) == 5
 
@@ -179,7 +185,7 @@ async def test_the_most_messages(door: Door, user_id: str) -> None:
 async def test_no_result_stays_without_its_call(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [HumanMessage("q"), *block("b", 3), AIMessage("a"), *said(2)]
-    await door(door.service.conversation(**where).append, batch, retention=Retention(max_messages=5))
+    await door(conversation_of(door.service, **where).append, batch, retention=Retention(max_messages=5))
     assert await texts(door, user_id) == ["a", "q2", "a2"], "the call would be the sixth, so its results go too"
 
 
@@ -187,10 +193,10 @@ async def test_the_newest_block_stays_whole_whatever_its_size(door: Door, user_i
     where = {"thread_id": "t", "user_id": user_id}
     batch = [*said(1), HumanMessage("q"), *block("b", 4)]
     for retention in (Retention(max_messages=2), Retention(max_messages=1)):
-        await door(door.service.conversation(**where).append, batch, retention=retention)
+        await door(conversation_of(door.service, **where).append, batch, retention=retention)
         assert await texts(door, user_id) == ["", *["found"] * 4]
         batch = []
-    await door(door.service.conversation(**where).append, [AIMessage("a")], retention=Retention(max_messages=2))
+    await door(conversation_of(door.service, **where).append, [AIMessage("a")], retention=Retention(max_messages=2))
     assert await texts(door, user_id) == ["a"]
 
 
@@ -198,11 +204,11 @@ async def test_results_whose_call_is_too_old_go_with_it(door: Door, user_id: str
     where = {"thread_id": "t", "user_id": user_id}
     messages = [HumanMessage("q"), *block("b"), AIMessage("a")]
     times = [ago(hours=25), ago(hours=25), ago(hours=25), ago(hours=23), ago(hours=23)]
-    await door(door.service.conversation(**where).append, messages, created_at=times)
+    await door(conversation_of(door.service, **where).append, messages, created_at=times)
     assert await texts(door, user_id, retention=Retention(max_age=DAY)) == ["a"]
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
     for each in (memory, door.service):
-        coverage = await door(each.conversation(**where).coverage)
+        coverage = await door(conversation_of(each, **where).coverage)
         assert (coverage.range_of(3).state, coverage.complete) == ("expired", True)
         await door(memory.forget_expired)
 
@@ -211,8 +217,8 @@ async def test_limits_together_and_per_call(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     both = Retention(max_turns=3, max_age=DAY, max_messages=100)
     for number, hours in enumerate((30, 26, 20, 10, 5, 1)):
-        await door(door.service.conversation(**where).append, said(number), created_at=ago(hours=hours))
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_turns=5))
+        await door(conversation_of(door.service, **where).append, said(number), created_at=ago(hours=hours))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_turns=5))
     assert len(await door(memory.conversation("t").turns.list)) == 5
     assert len(await door(memory.conversation("t").turns.list, retention=Retention(max_age=DAY))) == 4, (
         "the call's own instead"
@@ -231,8 +237,10 @@ async def test_limits_together_and_per_call(door: Door, user_id: str) -> None:
 
 
 async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY), model=summary)
-    await door(door.service.conversation("t", user_id=user_id).append, said(1), created_at=ago(days=3))
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY), model=summary
+    )
+    await door(door.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
     conversation = memory.conversation("t")
     assert await door(conversation.turns.list) == []
     assert await door(conversation.read) == []
@@ -249,9 +257,9 @@ async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id:
 
 
 async def test_a_context_shows_nothing_that_is_too_old(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=DAY))
-    await door(door.service.conversation("t", user_id=user_id).append, said(1), created_at=ago(days=3))
-    await door(door.service.conversation("t", user_id=user_id).append, said(2))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    await door(door.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
+    await door(door.service.for_user(user_id).conversation("t").append, said(2))
     pack = await door(memory.conversation("t").context)
     assert [str(message.text) for message in pack.prompt] == ["q2", "a2"]
     assert (pack.omitted, pack.expired, pack.full_messages) == ([], True, 2)
@@ -265,48 +273,49 @@ async def test_forget_expired_goes_over_everybody_or_one(door: Door, user_id: st
     names = [f"{user_id}-{n}" for n in range(3)]
     for name in names:
         for thread_id in ("t", "s"):
-            await door(door.service.conversation(thread_id, user_id=name).append, said(1), created_at=ago(days=400))
-            await door(door.service.conversation(thread_id, user_id=name).append, said(2))
+            await door(door.service.for_user(name).conversation(thread_id).append, said(1), created_at=ago(days=400))
+            await door(door.service.for_user(name).conversation(thread_id).append, said(2))
     retention = Retention(max_age=timedelta(days=365))
-    assert await door(door.service.forget_expired, user_id=names[0], retention=retention) == Receipt(2, 4)
+    assert await door(door.service.for_user(names[0]).forget_expired, retention=retention) == Receipt(2, 4)
     assert await texts(door, names[0]) == ["q2", "a2"]
     assert len(await texts(door, names[1])) == 4
     # The bearer of a token removes what is theirs, also where another is named or nobody.
     owner = door.as_token(token(user_id=names[1]))
-    assert await door(owner.forget_expired, user_id=names[2], retention=retention) == Receipt()
+    assert await door(owner.for_user(names[2]).forget_expired, retention=retention) == Receipt()
     assert await door(owner.forget_expired, retention=retention) == Receipt(2, 4)
     assert len(await texts(door, names[2])) == 4
     receipt = await door(door.service.forget_expired, retention=retention)
     assert (receipt.conversations, receipt.messages) >= (2, 4)
     assert await texts(door, names[2]) == ["q2", "a2"]
-    assert await door(door.service.forget_expired, user_id=names[2], retention=retention) == Receipt()
+    assert await door(door.service.for_user(names[2]).forget_expired, retention=retention) == Receipt()
     # Without limits no message goes.
-    assert await door(door.service.forget_expired, user_id=names[2]) == Receipt()
+    assert await door(door.service.for_user(names[2]).forget_expired) == Receipt()
     assert await texts(door, names[2]) == ["q2", "a2"]
 
 
 async def test_forget_expired_can_be_limited_and_tried(door: Door, user_id: str) -> None:
     talks = [
-        door.service.conversation(thread_id, user_id=user_id, agent_id=agent_id)
+        door.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
         for agent_id in ("billing", "support")
         for thread_id in ("one", "two")
     ]
     for talk in talks:
         await door(talk.append, [HumanMessage(f"{number}") for number in range(3)])
-    within = {"user_id": user_id, "retention": Retention(max_messages=1)}
-    gone = await door(door.service.forget_expired, **within, dry_run=True)
+    within = {"retention": Retention(max_messages=1)}
+    theirs = door.service.for_user(user_id)
+    gone = await door(theirs.forget_expired, **within, dry_run=True)
     assert gone == Receipt(4, 8, dry_run=True)
     assert [await door(talk.count) for talk in talks] == [3, 3, 3, 3]
     assert [each.sequence for each in await door(talks[0].read)] == [0, 1, 2]
-    assert await door(door.service.forget_expired, **within, agent_id="billing", thread_id="two") == Receipt(1, 2)
+    assert await door(theirs.forget_expired, **within, agent_id="billing", thread_id="two") == Receipt(1, 2)
     assert [await door(talk.count) for talk in talks] == [3, 1, 3, 3]
-    assert await door(door.service.forget_expired, **within, agent_id="billing") == Receipt(1, 2)
-    assert await door(door.service.forget_expired, **within, thread_id="two") == Receipt(1, 2)
+    assert await door(theirs.forget_expired, **within, agent_id="billing") == Receipt(1, 2)
+    assert await door(theirs.forget_expired, **within, thread_id="two") == Receipt(1, 2)
     assert [await door(talk.count) for talk in talks] == [1, 1, 3, 1]
-    assert await door(door.service.forget_expired, **within, dry_run=True) == Receipt(1, 2, dry_run=True)
+    assert await door(theirs.forget_expired, **within, dry_run=True) == Receipt(1, 2, dry_run=True)
     for limit in ({"agent_id": ""}, {"thread_id": "a\nb"}):
         with pytest.raises(InvalidInputError, match=next(iter(limit))):
-            await door(door.service.forget_expired, **within, **limit)
+            await door(theirs.forget_expired, **within, **limit)
 
 
 def test_forget_expired_goes_over_more_than_a_page(direct: SupabaseMemory, user_id: str) -> None:
@@ -342,10 +351,12 @@ def test_nothing_is_made_of_what_has_expired(conn_string: str, user_id: str, way
         user_id=user_id,
         model=writer,
         budget=ContextBudget(characters=1500),
-        policy=SummaryPolicy(characters=400, keep_messages=4),
+        config=MemoryConfig(policy=SummaryPolicy(characters=400, keep_messages=4)),
         retention=Retention(max_age=DAY),
     ) as memory:
-        lasting = SupabaseMemory(memory.transport, user_id=user_id, model=None, recall=None).conversation("t")
+        lasting = SupabaseMemory(
+            memory._services.transport, user_id=user_id, model=None, config=MemoryConfig(recall=None)
+        ).conversation("t")
         lasting.append([HumanMessage(f"plum {n} " * 9) for n in range(20)], created_at=ago(days=2))
         lasting.append([HumanMessage(f"pear {n} " * 9) for n in range(20)])
         if way == "pack":
@@ -381,7 +392,7 @@ def test_summaries_have_an_age_of_their_own(direct: SupabaseMemory, sql: psycopg
     direct.forget_expired(retention=retention)
     assert len(direct.conversation("t").summaries.list()) == 5, "the newest is built on them and is not too old"
     sql.execute(age.format("conversation_summaries", "number = 5").encode(), [timedelta(days=91), direct.user_id])
-    keeping = SupabaseMemory(direct.transport, user_id=direct.user_id, retention=retention)
+    keeping = SupabaseMemory(direct._services.transport, user_id=direct.user_id, retention=retention)
     assert keeping.conversation("t").summaries.list() == []
     assert "What was said." not in str(keeping.conversation("t").context().prompt[0].content)
     assert len(direct.conversation("t").summaries.list()) == 5, "a read writes nothing"
@@ -500,7 +511,11 @@ class Story:
     def seen(self, retention: Retention | None) -> list[Any]:
         """All that reads show of the conversation."""
         memory = SupabaseMemory(
-            self.memory.transport, user_id=self.memory.user_id, budget=BUDGET, policy=POLICY, retention=retention
+            self.memory._services.transport,
+            user_id=self.memory.user_id,
+            budget=BUDGET,
+            config=MemoryConfig(policy=POLICY),
+            retention=retention,
         )
         pack = memory.conversation("t").context()
         wide = memory.conversation("t").context(budget=ContextBudget(characters=100_000))
@@ -591,7 +606,7 @@ def test_a_long_history_shows_the_same_before_it_is_removed(
 
 async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, user_id: str) -> None:
     retention = Retention(max_turns=5, max_age=timedelta(days=1))
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=retention)
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=retention)
     counts: list[int] = []
 
     conversation = memory.conversation("t")
@@ -613,11 +628,11 @@ async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, u
 
     await asyncio.gather(*(write(writer) for writer in range(6)), *(read() for _ in range(4)))
     assert max(counts) <= 5
-    found = await door(door.service.conversation("t", user_id=user_id).turns.list)
+    found = await door(door.service.for_user(user_id).conversation("t").turns.list)
     assert [each.from_sequence for each in found] == list(range(86, 96, 2)), "the newest five of forty-eight"
     for each in found:
         assert each.ai_response == f"answer {each.user_query}"
-    assert await door(door.service.conversation("t", user_id=user_id).count) == 10
+    assert await door(door.service.for_user(user_id).conversation("t").count) == 10
 
 
 def test_two_writers_never_leave_more_than_the_limit(direct: SupabaseMemory, conn_string: str, user_id: str) -> None:
@@ -668,7 +683,7 @@ async def test_what_has_expired_is_not_brought_back_by_a_retry(door: Door, user_
         for each in (HumanMessage(f"q{number}", id=f"q{number}"), AIMessage(f"a{number}", id=f"a{number}"))
     ]
     retention = Retention(max_turns=1)
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, said, retention=retention)
     again = await door(conversation.append, [*said, HumanMessage("q3", id="q3")], retention=retention)
     assert again.sequences == [None, None, None, None, 4, 5, 6]
@@ -680,7 +695,7 @@ async def test_what_has_expired_is_not_brought_back_by_a_retry(door: Door, user_
 async def test_what_was_forgotten_is_not_brought_back(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     said: list[BaseMessage] = [HumanMessage("secret", id="s"), AIMessage("fine", id="f")]
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, said)
     await door(conversation.forget_message, "s")
     assert (await door(conversation.append, said)).sequences == [None, 1]

@@ -16,23 +16,25 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import (
     ContextBudget,
-    Metrics,
-    RerankModel,
+    MemoryConfig,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseMemoryRetriever,
-    search_conversation_history_tool,
 )
 from langchain_supabase_memory.adapters.model_timeout import ModelTimeout
 from langchain_supabase_memory.effects import Call, Rerank
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.memory.instrumentation import HealthObserver
+from langchain_supabase_memory.models import RerankModel
 from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
+from langchain_supabase_memory.telemetry import Metrics
+from langchain_supabase_memory.tools import search_conversation_history_tool
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
 
 QUESTION = "kiln glaze?"
 TEXTS = [f"kiln glaze number {number} " + "and clay " * (number % 4) for number in range(40)]
@@ -76,7 +78,10 @@ def filled(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def with_reranker(memory: SupabaseMemory, reranker: Any, **named: Any) -> SupabaseMemory:
     return SupabaseMemory(
-        memory.transport, user_id=memory.user_id, embeddings=memory.embeddings, reranker=reranker, **named
+        memory._services.transport,
+        user_id=memory.user_id,
+        embeddings=memory._services.embeddings,
+        **memory_keywords({"reranker": reranker, **named}),
     )
 
 
@@ -93,17 +98,19 @@ def everything(chunks: Sequence[Chunk]) -> list[tuple[str, list[str], list[str],
 
 @pytest.mark.parametrize("reranker", [backwards, Backwards(top_n=64), AsyncBackwards(top_n=64)])
 async def test_a_recall_comes_in_its_order_at_every_door(door: Door, user_id: str, reranker: Any) -> None:
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     await door(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
     await door(conversation.index)
     first = await door(conversation.recall, QUESTION, limit=40)
-    staged = SupabaseMemory(door.service.transport, reranker=RerankModel(reranker, candidates=8))
-    found = await door(staged.conversation("t", user_id=user_id).recall, QUESTION, limit=20)
+    staged = SupabaseMemory(
+        door.service._services.transport, config=MemoryConfig(reranker=RerankModel(reranker, candidates=8))
+    )
+    found = await door(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=20)
     assert ids(found.chunks) == ids([*first.chunks[7::-1], *first.chunks[8:20]])
     assert found.rerank_failed is None
     assert all("rerank" in each.score_parts for each in found.chunks[:8])
     assert not any("rerank" in each.score_parts for each in [*found.chunks[8:], *first.chunks])
-    few = await door(staged.conversation("t", user_id=user_id).recall, QUESTION, limit=3)
+    few = await door(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=3)
     assert ids(few.chunks) == ids(first.chunks[7:4:-1]), "from outside of what the first stage alone would give"
 
 
@@ -394,7 +401,7 @@ def test_a_failure_is_said_once_counted_and_mended(filled: SupabaseMemory, caplo
 @each_case("wrong", [3, "cohere", Backwards, {}], ids=str)
 def test_what_is_no_reranker_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="reranker"):
-        SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", reranker=wrong)
+        SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", config=MemoryConfig(reranker=wrong))
 
 
 @each_case("wrong", [{"candidates": 1}, {"candidates": 201}, {"candidates": 2.5}, {"seconds": 0}])

@@ -12,20 +12,17 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import (
-    ContextBudget,
-    ExpandModel,
-    SupabaseMemory,
-    SupabaseMemoryRetriever,
-    search_conversation_history_tool,
-)
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SupabaseMemory, SupabaseMemoryRetriever
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.models import ExpandModel
 from langchain_supabase_memory.operations.recall.query import LONGEST
+from langchain_supabase_memory.tools import search_conversation_history_tool
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import says
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
 
 TOPICS = ("kiln", "boat", "dog", "piano")
 TEXTS = [f"The {topic} was mentioned in sentence {number}." for number in range(6) for topic in TOPICS]
@@ -41,7 +38,10 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def expanding(memory: SupabaseMemory, expand: Any, **named: Any) -> SupabaseMemory:
     return SupabaseMemory(
-        memory.transport, user_id=memory.user_id, embeddings=memory.embeddings, expand=expand, **named
+        memory._services.transport,
+        user_id=memory.user_id,
+        embeddings=memory._services.embeddings,
+        **memory_keywords({"expander": expand, **named}),
     )
 
 
@@ -53,7 +53,7 @@ def topics(chunks: Sequence[Chunk]) -> list[str]:
 
 
 async def test_each_is_served_in_one_call(door: Door, user_id: str) -> None:
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     await door(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
     await door(conversation.index)
     asked = ["Where is the kiln?", "Where is the boat?", "Where is the piano?"]
@@ -66,7 +66,7 @@ async def test_each_is_served_in_one_call(door: Door, user_id: str) -> None:
     assert len({each.id for each in found.chunks}) == 6
     assert set(topics(found.chunks)) == {"kiln", "boat", "piano"}
     assert found.queries == tuple(asked)
-    wide = await door(door.service.recall, asked, user_id=user_id, limit=3)
+    wide = await door(door.service.for_user(user_id).recall, asked, limit=3)
     assert set(topics(wide.chunks)) == {"kiln", "boat", "piano"}
 
 
@@ -124,7 +124,7 @@ def test_the_database_bounds_them_too(memory: SupabaseMemory, conn_string: str) 
 
 
 def test_of_a_long_question_its_first_characters_count(memory: SupabaseMemory) -> None:
-    memory = SupabaseMemory(memory.transport, user_id=memory.user_id)
+    memory = SupabaseMemory(memory._services.transport, user_id=memory.user_id)
     conversation = memory.conversation("t")
     long = "kiln " + "x " * 50_000 + "dog"
     found = conversation.recall(long, limit=6)
@@ -274,7 +274,7 @@ def test_a_reranker_judges_all_by_what_the_person_asked(memory: SupabaseMemory) 
 @each_case("wrong", [3, {}, str], ids=str)
 def test_what_is_no_model_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
-        SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", expand=wrong)
+        SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", config=MemoryConfig(expander=wrong))
 
 
 @each_case("wrong", [{"queries": 0}, {"queries": 8}, {"characters": 0}, {"seconds": -1}])

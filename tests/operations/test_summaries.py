@@ -17,16 +17,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from langchain_supabase_memory import (
-    ContextBudget,
-    ContextPack,
-    ConversationKey,
-    PostgresTransport,
-    Segment,
-    SummaryPolicy,
-    SummaryResult,
-    SupabaseMemory,
-)
+from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.summarizer import SummaryModel, asking
 from langchain_supabase_memory.effects import Ask, Call, Flow, Step
 from langchain_supabase_memory.errors import UnavailableError
@@ -34,6 +25,8 @@ from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.codec import ensure_ids, to_row
 from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.transports import PostgresTransport
+from langchain_supabase_memory.types import ContextPack, ConversationKey, Segment, SummaryResult
 from tests.conftest import Door
 from tests.each_case import each_case
 from tests.services.data_api import token
@@ -59,7 +52,7 @@ class Watch:
     """A transport and a model in one, which know what the model read for that which was committed in the end."""
 
     def __init__(self, memory: SupabaseMemory, answer: Callable[[Sequence[BaseMessage]], Any] = keeping) -> None:
-        self.transport = memory.transport
+        self.transport = memory._services.transport
         self.answer = answer
         self.calls = 0
         self.read = ""
@@ -96,7 +89,7 @@ class Watch:
             self._reading = ""
         return answer
 
-    def as_user(self, identity: Any) -> Any:
+    def for_token(self, identity: Any) -> Any:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -106,7 +99,9 @@ class Watch:
         """Nothing of its own."""
 
     def memory(self, user_id: str, policy: SummaryPolicy = POLICY, budget: ContextBudget = BUDGET) -> SupabaseMemory:
-        return SupabaseMemory(self, user_id=user_id, model=self.model, budget=budget, policy=policy, recall=None)
+        return SupabaseMemory(
+            self, user_id=user_id, model=self.model, budget=budget, config=MemoryConfig(policy=policy, recall=None)
+        )
 
 
 @pytest.fixture
@@ -239,7 +234,7 @@ class Facts:
 
 async def remember(door: Door, messages: Sequence[BaseMessage], user_id: str, thread_id: str = "t") -> list[int]:
     """Append through a door; the numbers of the messages."""
-    appended = await door(door.service.conversation(thread_id, user_id=user_id).append, messages)
+    appended = await door(door.service.for_user(user_id).conversation(thread_id).append, messages)
     sequences: list[int] = appended.sequences
     return sequences
 
@@ -374,11 +369,11 @@ async def test_segments_can_be_listed_however_many_there_are(door: Door, user_id
         " generate_series(1, 250) n where c.user_id = %s",
         [user_id],
     )
-    listed = await door(door.service.conversation("t", user_id=user_id).summaries.list)
+    listed = await door(door.service.for_user(user_id).conversation("t").summaries.list)
     assert [each.number for each in listed] == list(range(1, 251))
-    last = await door(door.service.conversation("t", user_id=user_id).summaries.list, last=120)
+    last = await door(door.service.for_user(user_id).conversation("t").summaries.list, last=120)
     assert last == listed[-120:]
-    assert await door(door.service.conversation("none", user_id=user_id).summaries.list) == []
+    assert await door(door.service.for_user(user_id).conversation("none").summaries.list) == []
 
 
 # --- The model, step by step
@@ -806,8 +801,8 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     # Once the time has come, the next context asks again; until then not even who believes that it is due.
     calls = watch.calls
     await door(memory.conversation("t").context)
-    flow = summaries.summarize(memory.key("t"), POLICY.for_budget(BUDGET))
-    assert (memory.run(flow) if door.color == "sync" else await memory.arun(flow)).backing_off
+    flow = summaries.summarize(memory._services.key("t"), POLICY.for_budget(BUDGET))
+    assert (memory._services.run(flow) if door.color == "sync" else await memory._services.arun(flow)).backing_off
     assert watch.calls == calls
     sql.execute(
         "update memory.conversations set summary_retry_at = now() - interval '1 second' where user_id = %s", [user_id]
@@ -878,7 +873,7 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
             finished = await asyncio.to_thread(lambda: list(threads.map(run, memories)))
     results = [result for each in finished for result in each]
     assert {result.failed for result in results} == {None}
-    segments = await door(door.service.conversation("t", user_id=user_id).summaries.list)
+    segments = await door(door.service.for_user(user_id).conversation("t").summaries.list)
     assert len(segments) > 1
     assert_tiled(segments, max(result.through_sequence for result in results))
     # Each segment was won by one of them, and each message is in one.
@@ -897,7 +892,7 @@ async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
 ) -> None:
     facts = Facts(8)
     messages = facts.many(80)
-    stored = direct.conversation("t", user_id=user_id)
+    stored = direct.for_user(user_id).conversation("t")
     anew = [message.model_copy(update={"content": "redacted"}) for message in messages]
 
     def interrupted(prompt: Sequence[BaseMessage]) -> str:
@@ -932,14 +927,14 @@ async def test_what_is_appended_while_the_model_thinks_changes_nothing(
     facts = Facts(9)
 
     def interrupted(prompt: Sequence[BaseMessage]) -> str:
-        direct.conversation("t", user_id=user_id).append([facts.said()])
+        direct.for_user(user_id).conversation("t").append([facts.said()])
         return keeping(prompt)
 
     watch = Watch(door.service, interrupted)
     await remember(door, facts.many(80), user_id)
     result = await door(watch.memory(user_id).conversation("t").summaries.make)
     assert (result.conflict, result.failed) == (False, None)
-    assert_tiled(await door(door.service.conversation("t", user_id=user_id).summaries.list), result.through_sequence)
+    assert_tiled(await door(door.service.for_user(user_id).conversation("t").summaries.list), result.through_sequence)
 
 
 @pytest.mark.parametrize("what", ["edit", "forget"])
@@ -979,7 +974,7 @@ async def test_what_was_summarized_is_taken_back_when_it_changes(
 
 async def committing(door: Door, user_id: str, **changed: Any) -> Any:
     """The commit of a summary of the first three messages, as a flow makes it, or with something changed."""
-    listed = await door(door.service.conversations, user_id=user_id)
+    listed = await door(door.service.for_user(user_id).conversations)
     arguments = {
         "p_thread_id": "t",
         "p_user_id": user_id,
@@ -993,7 +988,7 @@ async def committing(door: Door, user_id: str, **changed: Any) -> Any:
         **changed,
     }
     call = Call("memory_commit_summary", arguments)
-    transport = door.service.transport
+    transport = door.service._services.transport
     return await transport.aperform(call) if door.color == "async" else transport.perform(call)
 
 
@@ -1001,7 +996,7 @@ async def test_a_commit_whose_answer_was_lost_is_made_once(door: Door, user_id: 
     await remember(door, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
     expected = {"committed": True, "number": 1, "through_sequence": 2}
     assert [await committing(door, user_id) for _ in range(3)] == [expected] * 3
-    assert len(await door(door.service.conversation("t", user_id=user_id).summaries.list)) == 1
+    assert len(await door(door.service.for_user(user_id).conversation("t").summaries.list)) == 1
     # Another's answer for the same messages is not taken for it.
     other = await committing(door, user_id, p_content="Another summary.")
     assert other == {"committed": False, "through_sequence": 2}
@@ -1026,7 +1021,7 @@ async def test_a_commit_of_anything_but_what_was_read_is_refused(
     ]
     for changed in wrong:
         assert await committing(door, user_id, **changed) == {"committed": False, "through_sequence": -1}, changed
-    assert await door(door.service.conversation("t", user_id=user_id).summaries.list) == []
+    assert await door(door.service.for_user(user_id).conversation("t").summaries.list) == []
     assert_counters_are_right(sql, user_id)
     assert (await committing(door, user_id))["committed"]
 
@@ -1066,7 +1061,9 @@ async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
     counts: list[int] = []
     model = RunnableLambda(thinking, afunc=athinking)
     transport = PostgresTransport(conn_string, pool_size=1)
-    memory = SupabaseMemory(transport, user_id=user_id, model=model, budget=BUDGET, policy=POLICY, recall=None)
+    memory = SupabaseMemory(
+        transport, user_id=user_id, model=model, budget=BUDGET, config=MemoryConfig(policy=POLICY, recall=None)
+    )
     door = Door("direct", color, memory, lambda _: memory)
     try:
         await remember(door, Facts(11).many(80), user_id)
@@ -1132,7 +1129,7 @@ async def test_what_is_due_is_said_in_messages_characters_or_tokens(
     direct: SupabaseMemory, user_id: str, limit: dict[str, Any], expected: bool
 ) -> None:
     watch = Watch(direct)
-    direct.conversation("t", user_id=user_id).append([HumanMessage("x" * 10) for _ in range(60)])
+    direct.for_user(user_id).conversation("t").append([HumanMessage("x" * 10) for _ in range(60)])
     memory = watch.memory(user_id, replace(POLICY, **limit))
     assert bool(memory.work.summarize_due(policy=background(**limit))) is expected
     # Inline alike, as long as everything fits verbatim.
@@ -1148,10 +1145,10 @@ async def test_a_users_token_reaches_their_own_conversations_and_no_others(door:
         await remember(door, facts.many(40), name)
     memory = door.as_token(token(user_id=names[1]))
     for who in (None, names[0]):
-        done = await door(memory.work.summarize_due, policy=background(messages=10), model=keeping, user_id=who)
+        done = await door(memory._for(who).work.summarize_due, policy=background(messages=10), model=keeping)
         assert [(key.user_id, key.thread_id) for key in done] == ([(names[1], "t")] if who is None else [])
     for name in names:
-        made = await door(door.service.conversation("t", user_id=name).summaries.list)
+        made = await door(door.service.for_user(name).conversation("t").summaries.list)
         assert bool(made) is (name == names[1])
 
 
@@ -1165,7 +1162,7 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
 
     async def found(user: str | None) -> list[ConversationKey]:
         flow = summaries.is_summary_due(policy, user_id=user)
-        return await door.service.arun(flow) if door.color == "async" else door.service.run(flow)
+        return await door.service._services.arun(flow) if door.color == "async" else door.service._services.run(flow)
 
     try:
         keys = [key for key in await found(None) if str(key.user_id).startswith(f"{user_id}-")]
@@ -1181,12 +1178,14 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
 async def test_a_server_summarizes_for_everybody(cluster: Cluster) -> None:
     name = cluster.migrated_database()
     facts = Facts(15)
-    with SupabaseMemory.from_conn_string(cluster.conn_string(name), model=keeping, policy=background()) as memory:
+    with SupabaseMemory.from_conn_string(
+        cluster.conn_string(name), model=keeping, config=MemoryConfig(policy=background())
+    ) as memory:
         for user_id in ("a", "b", "c"):
             number = 300 if user_id != "b" else 3
-            memory.conversation("t", user_id=user_id).append(facts.many(number))
-            memory.conversation("other", user_id=user_id).append([facts.said()])
-        memory.conversation("t", user_id="a", agent_id="second").append(facts.many(300))
+            memory.for_user(user_id).conversation("t").append(facts.many(number))
+            memory.for_user(user_id).conversation("other").append([facts.said()])
+        memory.for_user("a").conversation("t", agent_id="second").append(facts.many(300))
         done = memory.work.summarize_due()
         assert {(key.user_id, key.agent_id, key.thread_id) for key in done} == {
             ("a", "default", "t"),
@@ -1214,17 +1213,19 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
 ) -> None:
     facts, rng = Facts(seed), random.Random(seed)
     messages = shape(facts, rng)
-    direct.conversation("t", user_id=user_id).append(messages)
+    direct.for_user(user_id).conversation("t").append(messages)
     holes = {0, 39, *rng.sample(range(len(messages)), 3)} if seed % 2 else set()
     for number in holes:
-        direct.conversation("t", user_id=user_id).forget_message(str(messages[number].id))
+        direct.for_user(user_id).conversation("t").forget_message(str(messages[number].id))
     policy = SummaryPolicy(
         keep_characters=rng.choice([None, 0, 1, 200, 1000]) if seed % 3 else rng.randrange(2000),
         keep_messages=rng.choice([None, 1, 2, 7, 15]) if seed % 3 else None,
         input_characters=rng.choice([60, 300, 1500]),
     ).for_budget(BUDGET)
-    result = direct.run(asking(summaries.summarize(ConversationKey("t", user_id), policy), SummaryModel(keeping)))
-    segments = direct.conversation("t", user_id=user_id).summaries.list()
+    result = direct._services.run(
+        asking(summaries.summarize(ConversationKey("t", user_id), policy), SummaryModel(keeping))
+    )
+    segments = direct.for_user(user_id).conversation("t").summaries.list()
     assert_tiled(segments, result.through_sequence)
     assert_no_block_is_cut(sql, user_id)
     assert_counters_are_right(sql, user_id)
@@ -1246,7 +1247,7 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
         size = sum(content.characters(left[number]) for number in covered)
         assert size <= max(policy.input_characters, 1) or len(blocks) <= 1
     # Nothing is left to do.
-    assert direct.run(summaries.summarize(ConversationKey("t", user_id), policy)).segments == []
+    assert direct._services.run(summaries.summarize(ConversationKey("t", user_id), policy)).segments == []
 
 
 def test_turns_stay_whole_and_one_call_is_enough(direct: SupabaseMemory, user_id: str) -> None:
@@ -1272,14 +1273,14 @@ def test_a_question_at_the_end_does_not_push_out_what_it_is_about(
 
 def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user_id: str) -> None:
     messages = [HumanMessage(f"message {number}", id=f"m{number}") for number in range(10)]
-    direct.conversation("t", user_id=user_id).append(messages)
+    direct.for_user(user_id).conversation("t").append(messages)
     for number in (3, 4):
-        direct.conversation("t", user_id=user_id).forget_message(f"m{number}")
+        direct.for_user(user_id).conversation("t").forget_message(f"m{number}")
     key, model = ConversationKey("t", user_id), SummaryModel(keeping)
     for until, through in ((4, 2), (7, 7), (10_000, 9), (3, 9)):
-        result = direct.run(asking(summaries.summarize(key, WHOLE, until=until), model))
+        result = direct._services.run(asking(summaries.summarize(key, WHOLE, until=until), model))
         assert (result.through_sequence, result.failed) == (through, None)
-    assert_tiled(direct.conversation("t", user_id=user_id).summaries.list(), 9)
+    assert_tiled(direct.for_user(user_id).conversation("t").summaries.list(), 9)
 
 
 async def test_a_long_run_of_tools_is_summarized_and_its_question_stays(

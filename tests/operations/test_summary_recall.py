@@ -28,6 +28,8 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import IndexResult, RecalledSummary
 from tests.conftest import Door
+from tests.memory_keywords import memory_keywords
+from tests.owners import conversation_of
 from tests.services.data_api import token
 
 KILN = "Maya repaired the thermocouple of her kiln and fired porcelain at cone 6."
@@ -77,14 +79,16 @@ def patient(embeddings: Embeddings) -> EmbeddingModel:
 def given(memory: SupabaseMemory, embeddings: Embeddings | None = None, **settings: Any) -> SupabaseMemory:
     """The same door with other settings."""
     model = None if embeddings is None else patient(embeddings)
-    return SupabaseMemory(memory.transport, user_id=memory.user_id, embeddings=model, **settings)
+    return SupabaseMemory(
+        memory._services.transport, user_id=memory.user_id, embeddings=model, **memory_keywords(settings)
+    )
 
 
 async def tell(door: Door, memory: SupabaseMemory, summary: str, thread_id: str, **who: Any) -> None:
     """A conversation whose newest summary says this."""
     where = {"thread_id": thread_id, **who}
-    await door(memory.conversation(**where).append, [HumanMessage("word " * 20) for _ in range(3)])
-    result = await door(memory.conversation(**where).summaries.make, policy=POLICY, model=lambda _: summary)
+    await door(conversation_of(memory, **where).append, [HumanMessage("word " * 20) for _ in range(3)])
+    result = await door(conversation_of(memory, **where).summaries.make, policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -113,8 +117,8 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def told(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
     where = {"thread_id": thread_id, **who}
-    memory.conversation(**where).append([HumanMessage("word " * 60) for _ in range(3)])
-    result = memory.conversation(**where).summaries.make(policy=POLICY, model=lambda _: summary)
+    conversation_of(memory, **where).append([HumanMessage("word " * 60) for _ in range(3)])
+    result = conversation_of(memory, **where).summaries.make(policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
@@ -135,10 +139,10 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
     memory = given(door.service, topics)
     await three(door, memory, user_id=user_id)
     for thread_id in ("kiln", "boat", "taxes"):
-        assert await door(memory.conversation(thread_id, user_id=user_id).summaries.index) == 1
-        assert await door(memory.conversation(thread_id, user_id=user_id).summaries.index) == 0
+        assert await door(memory.for_user(user_id).conversation(thread_id).summaries.index) == 1
+        assert await door(memory.for_user(user_id).conversation(thread_id).summaries.index) == 0
     assert topics.asked == [KILN, BOAT, TAXES]
-    first, *rest = await door(memory.recall_summaries, "a voyage by ship", user_id=user_id)
+    first, *rest = await door(memory.for_user(user_id).recall_summaries, "a voyage by ship")
     assert (first.thread_id, first.agent_id, first.number, first.content) == ("boat", "default", 1, BOAT)
     assert (first.from_sequence, first.to_sequence) == (0, 1)
     assert first.similarity > 0.9 > max(each.similarity for each in rest)
@@ -148,8 +152,8 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
         assert sum(each.score_parts.values()) == pytest.approx(each.score)
     assert abs(datetime.now(UTC) - first.created_at) < timedelta(minutes=5)
     assert len(rest) == 2
-    assert threads(await door(memory.recall_summaries, "pottery oven", user_id=user_id, limit=1)) == ["kiln"]
-    near = await door(memory.recall_summaries, "an oven", user_id=user_id, min_similarity=0.9)
+    assert threads(await door(memory.for_user(user_id).recall_summaries, "pottery oven", limit=1)) == ["kiln"]
+    near = await door(memory.for_user(user_id).recall_summaries, "an oven", min_similarity=0.9)
     assert threads(near) == ["kiln"]
     assert topics.asked[3:] == ["a voyage by ship", "pottery oven", "an oven"]
 
@@ -157,22 +161,22 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
 async def test_without_an_embedder_it_is_found_by_any_of_the_words(door: Door, user_id: str) -> None:
     await three(door, door.service, user_id=user_id)
     memory = given(door.service)
-    found = await door(memory.recall_summaries, "Which regattas, and which invoice?", user_id=user_id)
+    found = await door(memory.for_user(user_id).recall_summaries, "Which regattas, and which invoice?")
     assert sorted(threads(found)) == ["boat", "taxes"]
     assert {each.similarity for each in found} == {None}
-    assert await door(memory.recall_summaries, "zirconium", user_id=user_id) == []
-    most = await door(memory.recall_summaries, "regatta in August, invoices", user_id=user_id)
+    assert await door(memory.for_user(user_id).recall_summaries, "zirconium") == []
+    most = await door(memory.for_user(user_id).recall_summaries, "regatta in August, invoices")
     assert threads(most) == ["boat", "taxes"]
     assert most[0].score == pytest.approx(0.5)
     assert most[0].score_parts == pytest.approx({"words": 0.5})
     assert threads(
-        await door(memory.recall_summaries, "regatta August invoices", user_id=user_id, min_similarity=0.9)
+        await door(memory.for_user(user_id).recall_summaries, "regatta August invoices", min_similarity=0.9)
     ) == ["boat"]
 
 
 async def test_one_call_beside_the_embedding(door: Door, user_id: str) -> None:
     calls: list[str] = []
-    address = door.service.transport.endpoint
+    address = door.service._services.transport.endpoint
 
     class Counting:
         acts_as_user = False
@@ -181,13 +185,13 @@ async def test_one_call_beside_the_embedding(door: Door, user_id: str) -> None:
 
         def perform(self, call: Call) -> Any:
             calls.append(call.function)
-            return door.service.transport.perform(call)
+            return door.service._services.transport.perform(call)
 
         async def aperform(self, call: Call) -> Any:
             calls.append(call.function)
-            return await door.service.transport.aperform(call)
+            return await door.service._services.transport.aperform(call)
 
-        def as_user(self, identity: Any) -> Any:
+        def for_token(self, identity: Any) -> Any:
             raise AssertionError
 
         def close(self) -> None:
@@ -284,8 +288,8 @@ def test_the_words_are_reduced_in_the_summarys_own_language(direct: SupabaseMemo
 async def test_any_question_is_answered(door: Door, user_id: str, text: str) -> None:
     memory = given(door.service, Topics())
     await tell(door, memory, KILN, "kiln", user_id=user_id)
-    await door(memory.conversation("kiln", user_id=user_id).summaries.index)
-    assert threads(await door(memory.recall_summaries, text, user_id=user_id)) == ["kiln"]
+    await door(memory.for_user(user_id).conversation("kiln").summaries.index)
+    assert threads(await door(memory.for_user(user_id).recall_summaries, text)) == ["kiln"]
 
 
 @pytest.mark.parametrize(
@@ -364,7 +368,7 @@ def test_of_a_time(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
 
 async def test_what_is_due_is_embedded_with_the_chunks(door: Door, user_id: str) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=patient(topics))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
     await tell(door, memory, KILN, "both")
     await tell(door, memory, BOAT, "summary alone")
     await door(memory.conversation("summary alone").index)
@@ -412,7 +416,7 @@ async def test_an_embedder_that_fails_changes_nothing(
     door: Door, user_id: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=patient(topics))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
     await tell(door, memory, KILN, "t")
     await door(memory.conversation("t").index)
     topics.broken = True
@@ -434,7 +438,7 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
     door: Door, user_id: str, conn_string: str, sql: psycopg.Connection
 ) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=patient(topics))
+    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         # The summary is taken back, because a message was forgotten.
         await tell(door, memory, KILN, "t")
@@ -531,39 +535,36 @@ async def test_nobody_finds_another_users_summaries(door: Door, user_id: str, sq
     memory = given(door.service, Topics())
     await tell(door, memory, KILN, "kiln", user_id=user_id)
     await tell(door, memory, BOAT, "boat", user_id=stranger)
-    (result,) = [r for k, r in (await door(memory.work.index_due, user_id=stranger)).items() if k.user_id == stranger]
+    (result,) = [r for k, r in (await door(memory.for_user(stranger).work.index_due)).items() if k.user_id == stranger]
     assert result.summaries == 1
     assert vectors(sql, user_id) == [], "only theirs was embedded"
-    bearer = SupabaseMemory(door.as_token(token(user_id=stranger)).transport, embeddings=patient(Topics()))
-    for asking, who in ((memory, {"user_id": stranger}), (bearer, {}), (bearer, {"user_id": stranger})):
-        assert threads(await door(asking.recall_summaries, "thermocouple kiln boat", **who)) == ["boat"]
+    bearer = SupabaseMemory(door.as_token(token(user_id=stranger))._services.transport, embeddings=patient(Topics()))
+    for asking in (memory.for_user(stranger), bearer, bearer.for_user(stranger)):
+        assert threads(await door(asking.recall_summaries, "thermocouple kiln boat")) == ["boat"]
     # Naming somebody else is no way, with every id guessed right.
-    assert await door(bearer.recall_summaries, "thermocouple kiln", user_id=user_id) == []
-    assert await door(bearer.conversation("kiln", user_id=user_id).summaries.index) == 0
-    assert set(await door(bearer.work.index_due)) <= {bearer.key("boat", stranger)}
-    segment = (await door(memory.conversation("kiln", user_id=user_id).summaries.list))[0]
+    assert await door(bearer.for_user(user_id).recall_summaries, "thermocouple kiln") == []
+    assert await door(bearer.for_user(user_id).conversation("kiln").summaries.index) == 0
+    assert set(await door(bearer.work.index_due)) <= {bearer._services.key("boat", stranger)}
+    segment = (await door(memory.for_user(user_id).conversation("kiln").summaries.list))[0]
     row = sql.execute("select id from memory.conversations where user_id = %s", [user_id]).fetchone()
     assert row is not None
     ids = {"user_id": user_id, "conversation_id": str(row[0]), "number": 1, "id": segment.id, "embedding": [1.0] * 16}
     forged = Call("memory_embed_summaries", {"p_model": "topics", "p_vectors": [ids]})
-    transport = bearer.transport
+    transport = bearer._services.transport
     assert (await transport.aperform(forged) if door.color == "async" else transport.perform(forged)) == []
     assert vectors(sql, user_id) == []
     # Who may, does: the call itself is right.
-    own = door.as_token(token(user_id=user_id)).transport
+    own = door.as_token(token(user_id=user_id))._services.transport
     assert len(await own.aperform(forged) if door.color == "async" else own.perform(forged)) == 1
     assert vectors(sql, user_id) == [("kiln", 1, "topics", 16)]
 
 
 async def test_nobody_and_the_anonymous_are_refused(door: Door, user_id: str) -> None:
     await tell(door, door.service, KILN, "kiln", user_id=user_id)
-    anonymous = door.as_token(token("anon", user_id))
-    for verb, arguments, who in (
-        (anonymous.recall_summaries, ["kiln"], {"user_id": user_id}),
-        (anonymous.work.index_due, [], {"user_id": user_id}),
-    ):
+    anonymous = door.as_token(token("anon", user_id)).for_user(user_id)
+    for verb, arguments in ((anonymous.recall_summaries, ["kiln"]), (anonymous.work.index_due, [])):
         with pytest.raises(AccessError):
-            await door(verb, *arguments, **who)
+            await door(verb, *arguments)
     with pytest.raises(InvalidInputError, match="No user is named"):
         await door(given(door.service).recall_summaries, "kiln")
     with pytest.raises((InvalidInputError, AccessError), match=r"No user id|name no user"):

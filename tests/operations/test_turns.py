@@ -18,6 +18,7 @@ from langchain_supabase_memory.operations import turns
 from langchain_supabase_memory.values import Turn
 from tests.conftest import Door
 from tests.each_case import each_case
+from tests.owners import conversation_of
 from tests.services.data_api import token
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,24 +34,24 @@ def pairs(found: list[Turn]) -> list[tuple[int, str, str]]:
 
 
 async def listed(door: Door, user_id: str, thread_id: str = "t", **bounds: Any) -> list[tuple[int, str, str]]:
-    return pairs(await door(door.service.conversation(thread_id, user_id=user_id).turns.list, **bounds))
+    return pairs(await door(door.service.for_user(user_id).conversation(thread_id).turns.list, **bounds))
 
 
 async def test_a_turn_is_stored_and_shown(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    result = await door(door.service.conversation(**where).add_turn, "What is tea?", "A drink.")
+    result = await door(conversation_of(door.service, **where).add_turn, "What is tea?", "A drink.")
     assert (result.sequences, result.appended) == ([0, 1], 2)
-    [turn] = await door(door.service.conversation(**where).turns.list)
+    [turn] = await door(conversation_of(door.service, **where).turns.list)
     assert (turn.number, turn.user_query, turn.ai_response) == (1, "What is tea?", "A drink.")
     assert (turn.from_sequence, turn.to_sequence) == (0, 1)
-    stored = await door(door.service.conversation(**where).read, columns=["created_at"])
+    stored = await door(conversation_of(door.service, **where).read, columns=["created_at"])
     assert turn.created_at == stored[0].created_at
 
 
 async def test_a_conversation_that_does_not_exist_has_none(door: Door, user_id: str) -> None:
     assert await listed(door, user_id) == []
-    assert await door(door.service.conversation("t", user_id=user_id).turns.get, 1) is None
-    assert not await door(door.service.conversations, user_id=user_id)
+    assert await door(door.service.for_user(user_id).conversation("t").turns.get, 1) is None
+    assert not await door(door.service.for_user(user_id).conversations)
 
 
 INCOMPLETE: dict[str, list[BaseMessage]] = {
@@ -71,7 +72,7 @@ INCOMPLETE: dict[str, list[BaseMessage]] = {
 async def test_what_is_not_complete_is_not_counted(door: Door, user_id: str, messages: list[BaseMessage]) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     fresh = [each.model_copy(update={"id": None}) for each in messages]
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, fresh)
     assert await listed(door, user_id) == []
     assert await door(conversation.turns.get, 1) is None
@@ -94,8 +95,8 @@ async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(door: D
         AIMessage("A draft."),
         AIMessage("Green or oolong."),
     ]
-    await door(door.service.conversation("t", user_id=user_id).append, messages)
-    [turn] = await door(door.service.conversation("t", user_id=user_id).turns.list)
+    await door(door.service.for_user(user_id).conversation("t").append, messages)
+    [turn] = await door(door.service.for_user(user_id).conversation("t").turns.list)
     assert (turn.user_query, turn.ai_response, turn.from_sequence, turn.to_sequence) == (
         "Which tea?",
         "Green or oolong.",
@@ -112,16 +113,16 @@ async def test_two_questions_in_a_row_are_one_turn_of_the_second(door: Door, use
         AIMessage("Yes."),
         HumanMessage("And?"),
     ]
-    await door(door.service.conversation("t", user_id=user_id).append, messages)
+    await door(door.service.for_user(user_id).conversation("t").append, messages)
     assert await listed(door, user_id) == [(1, "Tea?", "Yes.")]
-    await door(door.service.conversation("t", user_id=user_id).append, [AIMessage("Milk.")])
+    await door(door.service.for_user(user_id).conversation("t").append, [AIMessage("Milk.")])
     assert await listed(door, user_id) == [(1, "Tea?", "Yes."), (2, "And?", "Milk.")]
 
 
 async def test_an_edit_makes_and_unmakes_a_turn(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     messages = said(("1", "one"), ("2", "two"))
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(conversation.append, messages)
     await door(conversation.append, [AIMessage("", tool_calls=[CALL], id=messages[1].id)])
     assert await listed(door, user_id) == [(1, "2", "two")]
@@ -133,7 +134,7 @@ async def test_an_edit_makes_and_unmakes_a_turn(door: Door, user_id: str) -> Non
 
 async def test_an_answer_that_is_an_image_is_one(door: Door, user_id: str) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
-    await door(door.service.conversation("t", user_id=user_id).append, [HumanMessage("Draw"), AIMessage([image])])
+    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("Draw"), AIMessage([image])])
     assert await listed(door, user_id) == [(1, "Draw", "")]
 
 
@@ -141,7 +142,7 @@ async def test_bounds(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     times = [START + timedelta(hours=n) for n in range(6)]
     for n, time in enumerate(times, 1):
-        await door(door.service.conversation(**where).append, said((f"q{n}", f"a{n}")), created_at=time)
+        await door(conversation_of(door.service, **where).append, said((f"q{n}", f"a{n}")), created_at=time)
     whole = [(n, f"q{n}", f"a{n}") for n in range(1, 7)]
     assert await listed(door, user_id) == whole
     assert await listed(door, user_id, last=2) == whole[4:]
@@ -158,12 +159,12 @@ async def test_bounds(door: Door, user_id: str) -> None:
 @pytest.mark.parametrize("bounds", [{"last": -1}, {"last": True}, {"since": datetime(2026, 1, 1)}, {"until": "2026"}])
 async def test_bad_bounds_are_refused(door: Door, user_id: str, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        await door(door.service.conversation("t", user_id=user_id).turns.list, **bounds)
+        await door(door.service.for_user(user_id).conversation("t").turns.list, **bounds)
 
 
 async def test_one_by_its_number(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     await door(
         conversation.append,
         [HumanMessage("unanswered"), *said(("1", "one"), ("2", "two"), ("3", "three"))],
@@ -184,22 +185,22 @@ async def test_2500_turns_come_back_complete_and_in_order(door: Door, user_id: s
     where = {"thread_id": "long", "user_id": user_id}
     whole = [(n, f"q{n}", f"a{n}") for n in range(1, 2501)]
     await door(
-        door.service.conversation(**where).append,
+        conversation_of(door.service, **where).append,
         said(*((query, answer) for _, query, answer in whole)),
         created_at=START,
     )
-    await door(door.service.conversation(**where).append, [HumanMessage("pending")])
+    await door(conversation_of(door.service, **where).append, [HumanMessage("pending")])
     assert await listed(door, user_id, "long") == whole
     assert await listed(door, user_id, "long", last=1001) == whole[-1001:]
     assert await listed(door, user_id, "long", last=2000) == whole[-2000:]
     assert await listed(door, user_id, "long", since=START) == whole, "a window is not cut at a page"
-    turn = await door(door.service.conversation(**where).turns.get, 3)
+    turn = await door(conversation_of(door.service, **where).turns.get, 3)
     assert pairs([turn]) == whole[2:3]
 
 
 async def test_after_the_limit_removed_the_oldest_the_others_move_up(door: Door, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = door.service.conversation(**where)
+    conversation = conversation_of(door.service, **where)
     for n in range(1, 6):
         await door(conversation.add_turn, f"q{n}", f"a{n}", retention=Retention(max_turns=3))
     found = await door(conversation.turns.list)
@@ -212,23 +213,25 @@ async def test_after_the_limit_removed_the_oldest_the_others_move_up(door: Door,
 
 async def test_a_memorys_retention_holds_for_reading_turns(door: Door, user_id: str) -> None:
     old = datetime.now(UTC) - timedelta(hours=25)
-    await door(door.service.conversation("t", user_id=user_id).append, said(("old", "old")), created_at=old)
-    await door(door.service.conversation("t", user_id=user_id).add_turn, "new", "new")
-    memory = SupabaseMemory(door.service.transport, user_id=user_id, retention=Retention(max_age=timedelta(hours=24)))
+    await door(door.service.for_user(user_id).conversation("t").append, said(("old", "old")), created_at=old)
+    await door(door.service.for_user(user_id).conversation("t").add_turn, "new", "new")
+    memory = SupabaseMemory(
+        door.service._services.transport, user_id=user_id, retention=Retention(max_age=timedelta(hours=24))
+    )
     assert (await door(memory.conversation("t").turns.get, 1)).user_query == "new"
     assert await door(memory.conversation("t").turns.get, 2) is None
     assert pairs(await door(memory.conversation("t").turns.list)) == [(1, "new", "new")]
 
 
 async def test_only_the_owner_has_them(door: Door, user_id: str) -> None:
-    await door(door.service.conversation("t", user_id=user_id).add_turn, "q", "a")
+    await door(door.service.for_user(user_id).conversation("t").add_turn, "q", "a")
     owner, stranger = (door.as_token(token(user_id=name)) for name in (user_id, f"{user_id}-stranger"))
     assert pairs(await door(owner.conversation("t").turns.list)) == [(1, "q", "a")]
-    assert await door(stranger.conversation("t", user_id=user_id).turns.list) == []
-    assert await door(stranger.conversation("t", user_id=user_id).turns.get, 1) is None
+    assert await door(stranger.for_user(user_id).conversation("t").turns.list) == []
+    assert await door(stranger.for_user(user_id).conversation("t").turns.get, 1) is None
     assert (
         await door(
-            stranger.conversation("t", user_id=user_id).turns.list,
+            stranger.for_user(user_id).conversation("t").turns.list,
             retention=Retention(max_age=timedelta(microseconds=1)),
         )
         == []
@@ -243,7 +246,7 @@ def test_the_view_shows_the_same_to_the_owner_alone(conn_string: str, user_id: s
             [HumanMessage("unanswered"), *said(("1", "one"), ("2", "two")), HumanMessage("?")]
         )
         memory.conversation("t", agent_id="b").add_turn("3", "three")
-        memory.conversation("t", user_id=other).add_turn("4", "four")
+        memory.for_user(other).conversation("t").add_turn("4", "four")
         expected = memory.conversation("t").turns.list()
     query = (
         "select agent_id, thread_id, turn_number, user_query, ai_response, created_at, from_sequence, to_sequence"

@@ -24,6 +24,7 @@ from langchain_supabase_memory.settings import BoardPolicy, Retention
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
 from tests.services.postgres import Cluster
 
 ANSWER = '{"summary": "What was said."}'
@@ -61,7 +62,7 @@ def empty(own: str) -> str:
 def memory(empty: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database that is empty."""
     with SupabaseMemory.from_conn_string(
-        empty, model=ScriptedModel(script=lambda _: ANSWER), embeddings=WordEmbedder(), **SETTINGS
+        empty, model=ScriptedModel(script=lambda _: ANSWER), embeddings=WordEmbedder(), **memory_keywords(SETTINGS)
     ) as memory:
         yield memory
 
@@ -74,7 +75,7 @@ def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
 
 def say(memory: SupabaseMemory, user_id: str, thread_id: str = "t", messages: int = 6) -> None:
     said = [HumanMessage(f"message {number} of {thread_id}") for number in range(messages)]
-    memory.conversation(thread_id, user_id=user_id).append(said)
+    memory.for_user(user_id).conversation(thread_id).append(said)
 
 
 def poison(memory: SupabaseMemory, address: str) -> list[str]:
@@ -109,7 +110,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def claimed(memory: SupabaseMemory, limit: int = 4) -> list[Lease]:
-    return memory.run(work.claim("w", limit=limit, lease_seconds=60, debounce_seconds=0))
+    return memory._services.run(work.claim("w", limit=limit, lease_seconds=60, debounce_seconds=0))
 
 
 # --- Ids that cannot be used
@@ -139,16 +140,16 @@ async def test_a_worker_goes_on_beside_what_it_cannot_name(memory: SupabaseMemor
     async with Worker(memory, policy=FAST) as worker:
         await until(lambda: execute(empty, "select 1 from memory_private.work where error is null") == [])
         assert worker.health()[0]
-    assert memory.conversation("t", user_id="honest").board.read().summary == "What was said."
+    assert memory.for_user("honest").conversation("t").board.read().summary == "What was said."
 
 
 def test_lists_leave_it_out(memory: SupabaseMemory, empty: str) -> None:
     poison(memory, empty)
     say(memory, "honest")
     execute(empty, "update memory.conversations set updated_at = now() - interval '1 day'")
-    honest = memory.key("t", "honest")
+    honest = memory._services.key("t", "honest")
     assert honest in [each.key for each in memory.work.status()]
-    assert honest in memory.run(work.idle(60))
+    assert honest in memory._services.run(work.idle(60))
     assert memory.work.summarize_due()[honest].segments == [1]
     assert memory.work.index_due()[honest].chunks > 0
     assert memory.forget_expired(retention=Retention(max_messages=3)).messages >= 3
@@ -289,7 +290,7 @@ async def test_whatever_a_conversation_raises_is_a_failure_of_that_piece(
         say(memory, user)
     worker = Worker(memory, policy=WorkerPolicy(debounce_seconds=0))
     assert (await worker.drain()).outcomes == {"done": 2, "retry": 1}
-    (status,) = memory.work.status(user_id="b")
+    (status,) = memory.for_user("b").work.status()
     assert {duty: each.error for duty, each in status.paused.items()} == {"index": error.__name__}
     assert (status.state, status.attempts, status.summarized_through, status.board_through) == ("waiting", 1, 4, 5)
 
@@ -297,36 +298,36 @@ async def test_whatever_a_conversation_raises_is_a_failure_of_that_piece(
 def test_a_duty_that_fails_waits_and_the_others_do_not(memory: SupabaseMemory) -> None:
     say(memory, "u")
     (lease,) = claimed(memory)
-    assert memory.run(work.finish(lease, error="E", failed={"board": "E"})) == "retry"
+    assert memory._services.run(work.finish(lease, error="E", failed={"board": "E"})) == "retry"
     assert claimed(memory) == [], "nothing else is due"
     say(memory, "u")
     (lease,) = claimed(memory)
     assert (lease.left_out, lease.attempts) == (("board",), 1)
     say(memory, "u")
-    assert memory.run(work.finish(lease)) == "again"
+    assert memory._services.run(work.finish(lease)) == "again"
     (lease,) = claimed(memory)
-    assert memory.run(work.finish(lease, error="F", failed={"index": "F"})) == "retry"
+    assert memory._services.run(work.finish(lease, error="F", failed={"index": "F"})) == "retry"
     (status,) = memory.work.status()
     assert {duty: (each.error, each.failures) for duty, each in status.paused.items()} == {
         "board": ("E", 1),
         "index": ("F", 1),
     }
-    assert memory.conversation("t", user_id="u").summaries.request()
+    assert memory.for_user("u").conversation("t").summaries.request()
     (lease,) = claimed(memory)
     assert lease.left_out == (), "who asks is not kept waiting"
-    assert memory.run(work.finish(lease, served=True)) == "done"
+    assert memory._services.run(work.finish(lease, served=True)) == "done"
     assert memory.work.queue().depth == 0
 
 
 def test_a_wish_is_not_served_by_what_left_the_summary_out(memory: SupabaseMemory) -> None:
     say(memory, "u")
-    memory.conversation("t", user_id="u").summaries.request()
+    memory.for_user("u").conversation("t").summaries.request()
     (lease,) = claimed(memory)
-    memory.run(work.finish(lease, error="E", failed={"summarize": "E"}))
+    memory._services.run(work.finish(lease, error="E", failed={"summarize": "E"}))
     say(memory, "u")
     (lease,) = claimed(memory)
     assert (lease.left_out, lease.requested) == (("summarize",), True)
-    memory.run(work.finish(lease, served=True))
+    memory._services.run(work.finish(lease, served=True))
     (status,) = memory.work.status()
     assert status.paused["summarize"].error == "E"
 
@@ -336,25 +337,17 @@ def test_a_wish_is_not_served_by_what_left_the_summary_out(memory: SupabaseMemor
 
 def test_an_empty_id_never_means_everybody(memory: SupabaseMemory) -> None:
     say(memory, "u")
-    verbs: list[Callable[..., Any]] = [
-        memory.work.status, memory.work.retry, memory.work.summarize_due, memory.work.index_due, memory.forget_expired,
-    ]  # fmt: skip
-    averbs: list[Callable[..., Any]] = [
-        memory.work.astatus, memory.work.aretry, memory.work.asummarize_due, memory.work.aindex_due,
-        memory.aforget_expired,
-    ]  # fmt: skip
-    for verb, averb in zip(verbs, averbs, strict=True):
-        with pytest.raises(InvalidInputError):
-            verb(user_id="")
-        with pytest.raises(InvalidInputError):
-            asyncio.run(averb(user_id=""))
+    with pytest.raises(InvalidInputError):
+        memory.for_user("")
+    with pytest.raises(InvalidInputError):
+        SupabaseMemory.from_conn_string("postgresql://u@127.0.0.1:1/x", user_id="")
 
 
 def test_a_retry_is_by_default_for_the_memorys_user(memory: SupabaseMemory, empty: str) -> None:
     for user in ("a", "b"):
         say(memory, user)
     for lease in claimed(memory):
-        memory.run(work.finish(lease, error="E", max_attempts=1))
+        memory._services.run(work.finish(lease, error="E", max_attempts=1))
     with SupabaseMemory.from_conn_string(empty, user_id="a") as mine:
         assert mine.work.retry() == 1
         assert [each.key.user_id for each in mine.work.status(state="due")] == ["a"]

@@ -20,13 +20,14 @@ from click.testing import CliRunner
 from langchain_core.messages import AIMessage, HumanMessage
 from psycopg import sql
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseStore, Worker
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory, SupabaseStore, Worker
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.settings import BoardPolicy, ContextBudget, SummaryPolicy
 from tests.embedders import WordEmbedder
+from tests.owners import conversation_of
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
@@ -102,24 +103,24 @@ class Site:
         """
         mine: dict[str, Any] = {"thread_id": "t", "user_id": user_id}
         memory = self.server
-        talk = memory.conversation(**mine)
+        talk = conversation_of(memory, **mine)
         if writes:
             talk.append([HumanMessage("Once more, about the kiln."), AIMessage("Gladly.")])
             assert talk.read(last=5)
         assert talk.context("What of the kiln?", budget=ContextBudget(characters=3000)).prompt
         for verb in (talk.coverage, talk.turns.list, talk.board.read, talk.summaries.list, talk.chunks.list):
             verb()
-        memory.conversations(user_id=user_id)
-        store = SupabaseStore(memory, user_id=user_id)
+        memory.for_user(user_id).conversations()
+        store = SupabaseStore(memory.for_user(user_id))
         for ask in (
             lambda: talk.context("What of the kiln?", query="the kiln"),
             lambda: talk.recall("kiln"),
-            lambda: memory.recall_summaries("kiln", user_id=user_id),
-            lambda: memory.privacy.changes(user_id=user_id),
-            lambda: memory.privacy.opt_outs(user_id=user_id),
-            lambda: memory.rollout.comparisons("t", user_id=user_id),
+            lambda: memory.for_user(user_id).recall_summaries("kiln"),
+            lambda: memory.for_user(user_id).privacy.changes(),
+            lambda: memory.for_user(user_id).privacy.opt_outs(),
+            lambda: memory.for_user(user_id).rollout.comparisons("t"),
             lambda: talk.manifests(),
-            lambda: memory.rollout.report(user_id=user_id),
+            lambda: memory.for_user(user_id).rollout.report(),
             lambda: store.search(("notes",), query="kiln", filter={"n": {"$gt": 0}}),
             lambda: store.list_namespaces(),
             lambda: store.get(("notes",), "one"),
@@ -142,8 +143,9 @@ def site(cluster: Cluster) -> Iterator[Site]:
         address,
         model=ExtractiveSummarizer(),
         embeddings=WordEmbedder(),
-        policy=SummaryPolicy(messages=6, keep_messages=2),
-        board_policy=BoardPolicy(update_frequency=2),
+        config=MemoryConfig(
+            policy=SummaryPolicy(messages=6, keep_messages=2), board_policy=BoardPolicy(update_frequency=2)
+        ),
     )
     for user_id in (POISONER, HONEST):
         fill(server, address, user_id)
@@ -156,7 +158,7 @@ def site(cluster: Cluster) -> Iterator[Site]:
 def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     """A row in every table of users."""
     mine: dict[str, Any] = {"thread_id": "t", "user_id": user_id}
-    conversation = memory.conversation(**mine)
+    conversation = conversation_of(memory, **mine)
     for turn in range(8):
         asked = HumanMessage(f"My kiln number {turn} needs 3 shelves by May.", id=f"m{turn}")
         conversation.append([asked, AIMessage("Noted.", id=f"a{turn}")])
@@ -166,10 +168,10 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     conversation.summaries.index()
     conversation.board.add("fact", "The kiln is red.", actor="ana")
     chunk = conversation.chunks.list()[0]
-    memory.privacy.rate(chunk, actor="ana", importance=0.9, user_id=user_id)
-    memory.privacy.opt_out(actor="ana", topic="glaze", user_id=user_id)
+    memory.for_user(user_id).privacy.rate(chunk, actor="ana", importance=0.9)
+    memory.for_user(user_id).privacy.opt_out(actor="ana", topic="glaze")
     conversation.forget_message("a7")
-    SupabaseStore(memory, user_id=user_id).put(("notes",), "one", {"text": "kiln", "n": 1})
+    SupabaseStore(memory.for_user(user_id)).put(("notes",), "one", {"text": "kiln", "n": 1})
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(
             "insert into memory.promotions (user_id, target, conversation_id, source_id, text_id, memory_id, message_ids)"
@@ -308,12 +310,12 @@ def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
         connection.execute(UNGUARD)
         connection.execute(WEIGHED)  # a transaction of its own, as Citus wants it
     with SupabaseMemory.from_conn_string(
-        address, model=ExtractiveSummarizer(), policy=SummaryPolicy(messages=6, keep_messages=2)
+        address, model=ExtractiveSummarizer(), config=MemoryConfig(policy=SummaryPolicy(messages=6, keep_messages=2))
     ) as memory:
         for user_id in (POISONER, HONEST):
             for turn in range(10):
                 said = [HumanMessage(f"My kiln number {turn}.", id=f"m{turn}"), AIMessage("Noted.", id=f"a{turn}")]
-                memory.conversation("t", user_id=user_id).append(said)
+                memory.for_user(user_id).conversation("t").append(said)
         yield memory, address
 
 
@@ -334,7 +336,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
         ).fetchone()
         connection.execute(change, [payload, POISONER])
         caplog.set_level(logging.WARNING)
-        conversation = memory.conversation(**mine)
+        conversation = conversation_of(memory, **mine)
         try:
             found = conversation.read()
         except SupabaseMemoryError:
@@ -348,12 +350,12 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
             else None
         )
         await Worker(memory).drain()
-        assert memory.conversation("t", user_id=HONEST).coverage().ranges[-1].to_sequence == 19
-        assert memory.conversation("t", user_id=HONEST).summaries.list(), "another's work is done"
+        assert memory.for_user(HONEST).conversation("t").coverage().ranges[-1].to_sequence == 19
+        assert memory.for_user(HONEST).conversation("t").summaries.list(), "another's work is done"
         if not found:
             return
         assert len(found) == 20
-        listed = memory.work.unreadable(user_id=POISONER)
+        listed = memory.for_user(POISONER).work.unreadable()
         said = [record for record in caplog.records if "cannot be read" in record.getMessage()]
         assert [each.sequence for each in listed] == [each.sequence for each in aside]
         assert len(said) == len(listed), "once, whoever reads it"
@@ -385,7 +387,7 @@ def test_the_command_lists_what_cannot_be_read(unguarded: tuple[SupabaseMemory, 
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("update memory.conversation_messages set payload = '[]' where message_id in ('m3', 'a3')")
     for user_id in (POISONER, HONEST):
-        memory.conversation("t", user_id=user_id).read()
+        memory.for_user(user_id).conversation("t").read()
     shown = run.invoke(commands, ["unreadable", "--database-url", address, "--user", POISONER]).output
     assert shown.splitlines() == [
         f"message {number} of user 'poisoner', agent 'default', thread 't': TypeError" for number in (6, 7)

@@ -12,7 +12,8 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, RecallWeights, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, SupabaseMemory
+from langchain_supabase_memory.settings import RecallWeights
 from langchain_supabase_memory.values import Chunk
 from tests.embedders import WordEmbedder
 
@@ -108,7 +109,7 @@ def test_accents_and_other_scripts(memory: SupabaseMemory) -> None:
 
 def test_of_another_users_speakers_nobody_is_meant(memory: SupabaseMemory) -> None:
     say(memory, ("Ana", "I swim with Melanei."), ("Ben", "I run."))
-    other = SupabaseMemory(memory.transport, user_id=f"{memory.user_id}-other")
+    other = SupabaseMemory(memory._services.transport, user_id=f"{memory.user_id}-other")
     say(other, *GARDEN)
     assert named(memory, "What does Melanei do?") == set()
     assert named(other, "What does Melanei do?") == {"Melanie"}, "the word was said to another user alone"

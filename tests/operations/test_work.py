@@ -40,7 +40,7 @@ T = TypeVar("T")
 async def do(door: Door, flow: Flow[T], memory: SupabaseMemory | None = None) -> T:
     """Drive a flow in the door's color, with a server's rights unless another memory is given."""
     memory = memory or door.service
-    return await memory.arun(flow) if door.color == "async" else memory.run(flow)
+    return await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
 
 
 def claiming(user_id: str, worker: str = "w", *, limit: int = 10, lease: float = 60, settle: float = 0) -> Any:
@@ -58,7 +58,7 @@ async def one(door: Door, user_id: str, **how: Any) -> Lease:
 
 async def say(door: Door, user_id: str, *texts: str, thread_id: str = "t", memory: Any = None) -> None:
     messages = [HumanMessage(text, id=f"id of {text}") for text in texts]
-    await door((memory or door.service).conversation(thread_id, user_id=user_id).append, messages)
+    await door((memory or door.service.for_user(user_id)).conversation(thread_id).append, messages)
 
 
 def rows(conn_string: str, user_id: str) -> list[dict[str, Any]]:
@@ -153,11 +153,11 @@ def test_what_is_rolled_back_leaves_no_mark(user_id: str, conn_string: str) -> N
 async def test_edits_and_forgetting_a_message_mark(door: Door, user_id: str, conn_string: str) -> None:
     await say(door, user_id, "a", "b")
     assert await do(door, work.finish(await one(door, user_id))) == "done"
-    await door(door.service.conversation("t", user_id=user_id).append, [HumanMessage("changed", id="id of a")])
+    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
     lease = await one(door, user_id)
     assert lease.position[:2] == (2, 1)
     assert await do(door, work.finish(lease)) == "done"
-    await door(door.service.conversation("t", user_id=user_id).forget_message, "id of b")
+    await door(door.service.for_user(user_id).conversation("t").forget_message, "id of b")
     assert await do(door, work.finish(await one(door, user_id))) == "done"
     assert rows(conn_string, user_id) == []
 
@@ -171,9 +171,9 @@ async def test_what_happens_while_a_piece_runs_is_looked_at_again(
     if change_ == "message":
         await say(door, user_id, "c")
     elif change_ == "edit":
-        await door(door.service.conversation("t", user_id=user_id).append, [HumanMessage("changed", id="id of a")])
+        await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
     elif change_ == "forget":
-        await door(door.service.conversation("t", user_id=user_id).forget_message, "id of b")
+        await door(door.service.for_user(user_id).conversation("t").forget_message, "id of b")
     else:  # as when a message of a chunk expires: neither the number of messages nor the revision says so
         change(conn_string, "update memory.conversations set has_stale = true where user_id = %s", user_id)
     assert await claimed(door, user_id) == [], "never two at once"
@@ -191,7 +191,7 @@ async def test_forgetting_leaves_nothing_in_the_queue(door: Door, user_id: str, 
     await say(door, user_id, f"{canary} again", thread_id=canary)
     now_due(conn_string, user_id)
     lease = await one(door, user_id)
-    await door(door.service.conversation(canary, user_id=user_id).forget)
+    await door(door.service.for_user(user_id).conversation(canary).forget)
     assert await do(door, work.finish(lease)) == "gone"
     assert await do(door, work.heartbeat([lease], lease_seconds=60)) == set()
     assert await do(door, work.release([lease])) == 0
@@ -390,7 +390,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_zombie_changes_nothing
     door: Door, user_id: str, conn_string: str
 ) -> None:
     await say(door, user_id, "m")
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     zombie = await one(door, user_id, worker="zombie", lease=0.2)
     assert await claimed(door, user_id) == []
     time.sleep(0.3)
@@ -475,14 +475,14 @@ async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
     now_due(conn_string, user_id)
     await say(door, user_id, "another", thread_id="t0")
     assert await claimed(door, user_id) == [], "what is dead stays so, whatever is said"
-    states = await door(door.service.work.status, user_id=user_id, state="dead")
+    states = await door(door.service.for_user(user_id).work.status, state="dead")
     assert sorted(each.key.thread_id for each in states) == threads
 
-    assert await door(door.service.conversation("t1", user_id=user_id).work.retry) == 1
+    assert await door(door.service.for_user(user_id).conversation("t1").work.retry) == 1
     assert [(each.key.thread_id, each.attempts) for each in await claimed(door, user_id)] == [("t1", 1)]
-    assert await door(door.service.work.retry, user_id=user_id, agent_id="nobody") == 0
-    assert await door(door.service.work.retry, user_id=user_id) == 5
-    assert await door(door.service.work.retry, user_id=user_id) == 0
+    assert await door(door.service.for_user(user_id).work.retry, agent_id="nobody") == 0
+    assert await door(door.service.for_user(user_id).work.retry) == 5
+    assert await door(door.service.for_user(user_id).work.retry) == 0
     assert {each.attempts for each in await claimed(door, user_id)} == {1}
 
 
@@ -512,8 +512,8 @@ async def test_a_failure_says_so_even_if_more_was_said(door: Door, user_id: str,
 async def test_a_wish_goes_first_and_is_marked_as_served(door: Door, user_id: str) -> None:
     for thread_id in ("a", "b", "c"):
         await say(door, user_id, "m", thread_id=thread_id)
-    assert await door(door.service.conversation("c", user_id=user_id).summaries.request)
-    assert not await door(door.service.conversation("none", user_id=user_id).summaries.request)
+    assert await door(door.service.for_user(user_id).conversation("c").summaries.request)
+    assert not await door(door.service.for_user(user_id).conversation("none").summaries.request)
     lease = await one(door, user_id, limit=1, settle=60)
     assert (lease.key.thread_id, lease.requested) == ("c", True)
     assert await do(door, work.finish(lease, served=True)) == "done"
@@ -525,7 +525,7 @@ async def test_a_wish_goes_first_and_is_marked_as_served(door: Door, user_id: st
 async def test_a_wish_for_what_is_idle_makes_it_due(door: Door, user_id: str, conn_string: str) -> None:
     await say(door, user_id, "m")
     await do(door, work.finish(await one(door, user_id)))
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     lease = await one(door, user_id)
     assert lease.requested
     assert await do(door, work.finish(lease, served=False)) == "done"
@@ -535,7 +535,7 @@ async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_st
     await say(door, user_id, "m")
     lease = await one(door, user_id)
     assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "dead"
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     lease = await one(door, user_id)
     assert (lease.attempts, lease.requested) == (1, True)
 
@@ -543,9 +543,9 @@ async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_st
 async def test_a_wish_is_not_kept_waiting_by_an_earlier_failure(door: Door, user_id: str) -> None:
     await say(door, user_id, "m")
     await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     lease = await one(door, user_id)
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "again"
     assert (await one(door, user_id)).requested
 
@@ -554,12 +554,12 @@ async def test_a_wish_while_a_piece_runs_is_done_afterwards(door: Door, user_id:
     await say(door, user_id, "m")
     lease = await one(door, user_id)
     assert not lease.requested
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)
     assert await claimed(door, user_id) == [], "not beside the one that runs"
     assert await do(door, work.finish(lease)) == "again"
     first = await one(door, user_id, settle=60)
     assert first.requested
-    await door(door.service.conversation("t", user_id=user_id).summaries.request)  # once more, meanwhile
+    await door(door.service.for_user(user_id).conversation("t").summaries.request)  # once more, meanwhile
     assert await do(door, work.finish(first, served=True)) == "again"
     second = await one(door, user_id, settle=60)
     assert second.requested, "the second wish is another one"
@@ -570,17 +570,17 @@ async def test_priority_goes_before_age_and_age_before_the_rest(door: Door, user
     for thread_id in ("a", "b", "c", "d"):
         await say(door, user_id, "m", thread_id=thread_id)
     for thread_id, priority in (("d", 7), ("a", -7)):
-        await door(door.service.conversation(thread_id, user_id=user_id).summaries.request, priority=priority)
+        await door(door.service.for_user(user_id).conversation(thread_id).summaries.request, priority=priority)
     order = [(await one(door, user_id, limit=1)).key.thread_id for _ in range(4)]
     assert order == ["d", "b", "c", "a"], "even a wish of low priority waits"
-    status = await door(door.service.work.status, user_id=user_id)
+    status = await door(door.service.for_user(user_id).work.status)
     assert {each.key.thread_id: each.priority for each in status} == {"a": -7, "b": 0, "c": 0, "d": 7}
 
 
 async def test_a_priority_stays(door: Door, user_id: str) -> None:
     await say(door, user_id, "m", thread_id="a")
     await say(door, user_id, "m", thread_id="b")
-    await door(door.service.conversation("b", user_id=user_id).summaries.request, priority=1)
+    await door(door.service.for_user(user_id).conversation("b").summaries.request, priority=1)
     for lease in await claimed(door, user_id):
         await do(door, work.finish(lease, served=True))
     for thread_id in ("a", "b"):
@@ -591,7 +591,7 @@ async def test_a_priority_stays(door: Door, user_id: str) -> None:
 async def test_a_priority_that_is_none_is_refused(door: Door, user_id: str) -> None:
     await say(door, user_id, "m")
     with pytest.raises(SupabaseMemoryError):
-        await door(door.service.conversation("t", user_id=user_id).summaries.request, priority=40_000)
+        await door(door.service.for_user(user_id).conversation("t").summaries.request, priority=40_000)
 
 
 # --- From time to time
@@ -612,7 +612,7 @@ def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: 
 
         def ask(number: int) -> bool:
             start.wait()
-            return memory.run(work.takes_turn(f"raced by {user_id}", 60))
+            return memory._services.run(work.takes_turn(f"raced by {user_id}", 60))
 
         assert sorted(aside.map(ask, range(2))) == [False, True]
 
@@ -700,10 +700,10 @@ async def test_the_idle_are_archived_until_somebody_goes_on(door: Door, user_id:
     assert not await do(door, work.archive(key, 0)), "it has moved on"
     assert await do(door, work.archive(key, 1))
     assert key not in await do(door, work.idle(60))
-    status = await door(door.service.conversation("t", user_id=user_id).work.status)
+    status = await door(door.service.for_user(user_id).conversation("t").work.status)
     assert status.archived_at is not None
     await say(door, user_id, "n")
-    status = await door(door.service.conversation("t", user_id=user_id).work.status)
+    status = await door(door.service.for_user(user_id).conversation("t").work.status)
     assert status.archived_at is None
     change(conn_string, age, user_id)
     assert key in await do(door, work.idle(60))
@@ -726,7 +726,7 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
             await do(door, work.release([lease]))
         elif name == "idle":
             await do(door, work.finish(lease))
-    found = await door(door.service.work.status, user_id=user_id)
+    found = await door(door.service.for_user(user_id).work.status)
     assert {each.key.thread_id: each.state for each in found} == {
         each.key.thread_id: each.key.thread_id for each in found
     }
@@ -738,19 +738,19 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
     due = by_name["due"]
     assert (due.messages, due.next_sequence, due.summarized_through, due.board_through) == (2, 2, -1, -1)
     for state in by_name:
-        named = await door(door.service.work.status, user_id=user_id, state=state)
+        named = await door(door.service.for_user(user_id).work.status, state=state)
         assert [each.key.thread_id for each in named] == [state]
-    only = await door(door.service.conversation("idle", user_id=user_id, agent_id="default").work.status)
+    only = await door(door.service.for_user(user_id).conversation("idle", agent_id="default").work.status)
     assert only == by_name["idle"]
-    assert await door(door.service.work.status, user_id=user_id, agent_id="nobody") == []
-    assert await door(door.service.work.status, user_id=f"{user_id}-nobody") == []
+    assert await door(door.service.for_user(user_id).work.status, agent_id="nobody") == []
+    assert await door(door.service.for_user(f"{user_id}-nobody").work.status) == []
 
 
 async def test_a_lease_that_ran_out_is_due(door: Door, user_id: str) -> None:
     await say(door, user_id, "m")
     await claimed(door, user_id, lease=0.1)
     time.sleep(0.2)
-    (status,) = await door(door.service.work.status, user_id=user_id)
+    (status,) = await door(door.service.for_user(user_id).work.status)
     assert status.state == "due"
 
 
@@ -765,10 +765,10 @@ async def test_a_long_status_comes_whole(door: Door, user_id: str, conn_string: 
     assert len(rows(conn_string, user_id)) == 250
     monkeypatch.setattr(work, "PAGE", 100)
     for state in (None, "due"):
-        found = await door(door.service.work.status, user_id=user_id, state=state)
+        found = await door(door.service.for_user(user_id).work.status, state=state)
         assert len({each.key.thread_id for each in found}) == len(found) == 250
-        assert len(await door(door.service.work.status, user_id=user_id, state=state, limit=130)) == 130
-    assert len(await door(door.service.work.status, user_id=user_id, state="dead")) == 0
+        assert len(await door(door.service.for_user(user_id).work.status, state=state, limit=130)) == 130
+    assert len(await door(door.service.for_user(user_id).work.status, state="dead")) == 0
 
 
 @pytest.fixture(scope="module")
@@ -794,15 +794,15 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
     for number in range(5):
         empty.conversation(f"t{number}").append([HumanMessage("m")])
     change(own, "update memory_private.work set since = now() - interval '1 hour'")
-    leases = empty.run(claiming("u", limit=4))
-    empty.run(work.finish(leases[0], error="TimeoutError", max_attempts=1))
-    empty.run(work.finish(leases[1], error="TimeoutError"))
-    empty.run(work.finish(leases[2]))
+    leases = empty._services.run(claiming("u", limit=4))
+    empty._services.run(work.finish(leases[0], error="TimeoutError", max_attempts=1))
+    empty._services.run(work.finish(leases[1], error="TimeoutError"))
+    empty._services.run(work.finish(leases[2]))
     queue = empty.work.queue()
     assert (queue.depth, queue.due, queue.leases, queue.waiting, queue.dead) == (3, 1, 1, 1, 1)
     assert 3599 < queue.lag_seconds < 3700
     assert queue.next_seconds == 0
-    empty.run(work.finish(empty.run(claiming("u"))[0]))
+    empty._services.run(work.finish(empty._services.run(claiming("u"))[0]))
     assert 10 < float(empty.work.queue().next_seconds or 0) <= 30
     now_due(own, "u")
     queue = empty.work.queue()
@@ -919,18 +919,18 @@ def test_the_status_of_some_conversations_touches_those_alone(crowd: psycopg.Con
 
 async def test_status_is_of_some_conversations_and_goes_on_behind_one(door: Door, user_id: str) -> None:
     for thread in ("a", "b", "c"):
-        await door(door.service.conversation(thread, user_id=user_id).add_turn, "hello", "hi")
-    every = await door(door.service.work.status, user_id=user_id)
+        await door(door.service.for_user(user_id).conversation(thread).add_turn, "hello", "hi")
+    every = await door(door.service.for_user(user_id).work.status)
     ids = [each.id for each in every]
     assert ids == sorted(ids)
-    assert [each.id for each in await door(door.service.work.status, user_id=user_id, ids=ids[1:])] == ids[1:]
-    assert await door(door.service.work.status, user_id=user_id, ids=[]) == []
-    behind = await door(door.service.work.status, user_id=user_id, after=(user_id, ids[0]), limit=1)
+    assert [each.id for each in await door(door.service.for_user(user_id).work.status, ids=ids[1:])] == ids[1:]
+    assert await door(door.service.for_user(user_id).work.status, ids=[]) == []
+    behind = await door(door.service.for_user(user_id).work.status, after=(user_id, ids[0]), limit=1)
     assert [each.id for each in behind] == [ids[1]]
     with pytest.raises(InvalidInputError):
-        await door(door.service.work.status, user_id=user_id, ids=["no id"])
+        await door(door.service.for_user(user_id).work.status, ids=["no id"])
     with pytest.raises(TooLargeError):
-        await door(door.service.work.status, user_id=user_id, ids=[ids[0]] * 10_001)
+        await door(door.service.for_user(user_id).work.status, ids=[ids[0]] * 10_001)
 
 
 @COUNTS
@@ -995,10 +995,10 @@ async def test_an_owner_asks_for_and_sees_their_own(door: Door, user_id: str, co
     assert (status.key.user_id, status.state) == (user_id, "due")
     await claimed(door, user_id)
     await claimed(door, f"{user_id}-other")
-    for named in ({}, {"user_id": user_id}):
-        (status,) = await door(memory.work.status, **named, state="running")
+    for asking in (memory, memory.for_user(user_id)):
+        (status,) = await door(asking.work.status, state="running")
         assert status.key.user_id == user_id
-        assert await door(memory.conversation("t", **named).summaries.request)
+        assert await door(asking.conversation("t").summaries.request)
 
 
 async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, conn_string: str) -> None:
@@ -1010,13 +1010,13 @@ async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, co
     for access in (token(user_id=f"{user_id}-stranger"), *nobody):
         stranger = door.as_token(access)
         for state in (None, "dead", "due", "idle"):
-            assert await door(stranger.work.status, user_id=user_id, state=state) == []
+            assert await door(stranger.for_user(user_id).work.status, state=state) == []
             assert user_id not in [
                 each.key.user_id for each in await do(door, work.status(None, state=state), stranger)
             ]
-        assert not await door(stranger.conversation("t", user_id=user_id).summaries.request, priority=9)
+        assert not await door(stranger.for_user(user_id).conversation("t").summaries.request, priority=9)
     for anonymous in (door.as_token(token("anon")), door.as_token(token("anon", user_id))):
-        theirs = anonymous.conversation("t", user_id=user_id)
+        theirs = anonymous.for_user(user_id).conversation("t")
         for verb in (theirs.work.status, theirs.summaries.request):
             with pytest.raises(PermissionDeniedError):
                 await door(verb)

@@ -142,8 +142,9 @@ class Reader:
             assert self._capsys.readouterr().out.splitlines() == said
 
     def close(self) -> None:
-        if "memory" in self.names:
-            self.names["memory"].close()
+        for each in self.names.values():
+            if isinstance(each, SupabaseMemory):
+                each.close()
 
 
 @pytest.fixture
@@ -520,7 +521,7 @@ def test_what_cron_sends_is_what_the_endpoint_takes(fresh: str, monkeypatch: pyt
     monkeypatch.setenv("MEMORY_DRAIN_SECRET", sent.secret)
     api, made = import_module("myapp.api"), import_module("myapp.memory")
     endpoint = api.app.routes[sent.path]
-    made.memory.conversation("studio", user_id="maya").add_turn("My kiln shows E-47", "That is the thermocouple.")
+    made.memory.for_user("maya").conversation("studio").add_turn("My kiln shows E-47", "That is the thermocouple.")
     request = types.SimpleNamespace(headers={name.lower(): value for name, value in sent.headers.items()})
     assert asyncio.run(endpoint(request)) == {"pieces": 1}
     for wrong in ({}, {"authorization": "Bearer "}, {"authorization": "Bearer é"}):

@@ -106,7 +106,7 @@ async def test_two_users_talk_at_once_and_each_is_remembered_alone(
         assert own in answer
     async with SupabaseMemory.from_conn_string(conn_string) as memory:
         for name, said in USERS.items():
-            stored = await memory.conversation(threads[name], user_id=ids[name]).aread()
+            stored = await memory.for_user(ids[name]).conversation(threads[name]).aread()
             texts = [str(each.message.text) for each in stored if each.message is not None]
             assert texts[::2] == [said, QUESTIONS[name]]
             assert len(texts) == 4

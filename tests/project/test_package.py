@@ -20,15 +20,22 @@ import pytest
 import langchain_supabase_memory
 from langchain_supabase_memory import SupabaseMemory
 from tests.bounds import declared
+from tests.public import MODULES, public_names
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_supabase_memory"
 
 
+SHARED = {"PERSONAL_DATA", "LocalEmbeddings", "Redactor", "SECRETS", "Worker", "WorkerPolicy"}
+"""Names of the first week that stand beside others of their kind, too."""
+
+
 def test_every_name_exported_is_there_and_no_other() -> None:
     assert sorted(langchain_supabase_memory.__all__) == dir(langchain_supabase_memory)
-    for name in langchain_supabase_memory.__all__:
-        assert getattr(langchain_supabase_memory, name) is not None
+    assert len(langchain_supabase_memory.__all__) <= 26, "what people type in a first week; all else has a module"
+    assert all(each is not None for each in public_names().values())
+    for module in MODULES[1:]:  # what the package has is imported from there
+        assert not {*module.__all__} & {*langchain_supabase_memory.__all__} - SHARED, module
     with pytest.raises(AttributeError):
         langchain_supabase_memory.nothing  # noqa: B018
 
@@ -69,7 +76,18 @@ def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
         if not name.startswith("_")
     }
     asking_nobody = {
-        *("agent", "as_user", "chunking", "conversation", "health", "key", "owner", "require_embedder", "scope"),
+        *(
+            "agent",
+            "for_token",
+            "for_user",
+            "chunking",
+            "conversation",
+            "health",
+            "key",
+            "owner",
+            "require_embedder",
+            "scope",
+        ),
         *("scope_text", "summary_policy"),
     }
     verbs = set(public) - asking_nobody
@@ -147,7 +165,7 @@ def test_the_built_wheel_works_in_an_empty_environment(tmp_path: Path, uv: str, 
     shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "sql").rglob("*.sql")}
     assert {f"langchain_supabase_memory/{name}" for name in shipped} <= names
     assert "langchain_supabase_memory/py.typed" in names
-    assert "langchain_supabase_memory/cli/demo/transcript.jsonl" in names
+    assert "langchain_supabase_memory/testing/transcript.jsonl" in names
     looks = {
         str(each.relative_to(ROOT))
         for part in ("static", "templates")

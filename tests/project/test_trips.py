@@ -18,7 +18,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 import langchain_supabase_memory
-from langchain_supabase_memory import ContextPack, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory.types import ContextPack
 from tests.chat_models import ScriptedModel
 from tests.conftest import Door
 
@@ -109,7 +110,7 @@ async def test_an_append_dumps_each_message_once(door: Door, user_id: str, monke
         return dumps(value)
 
     monkeypatch.setattr(orjson, "dumps", count)
-    conversation = door.service.conversation("t", user_id=user_id)
+    conversation = door.service.for_user(user_id).conversation("t")
     messages = turn_with_tools()
     await door(conversation.append, messages)
     assert dumped == dict.fromkeys([str(each.id) for each in messages], 1)
@@ -133,7 +134,7 @@ def test_a_pack_renders_each_message_once(conn_string: str, user_id: str) -> Non
 
 def test_a_turn_of_the_middleware_does_its_work_once(conn_string: str, user_id: str) -> None:
     model = ScriptedModel(script=lambda _: "A hot one.")
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=MemoryConfig(recall=None)) as memory:
         agent = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=InMemorySaver())
         run: RunnableConfig = {"configurable": {"thread_id": "t"}}
         agent.invoke({"messages": [HumanMessage("Which kiln is this?")]}, run)

@@ -80,5 +80,5 @@ def test_a_vector_of_one_owner_s_summary_reads_nobody_else(address: str) -> None
         transport = CountingTransport(connection)
         memory = SupabaseMemory(transport, user_id=OWNER, embeddings=WordEmbedder(), model=None)
         flow: Any = summary_recall.index_summaries(Scope(OWNER, "default", "t"), embedder="words")
-        assert memory.run(flow) == 1
+        assert memory._services.run(flow) == 1
         assert transport.taken().read < MOST

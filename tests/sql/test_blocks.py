@@ -143,7 +143,7 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
             assert [(each.number, each.from_sequence) for each in found] == [turn[:2] for turn in before[-3:]]
             # What has expired and is not removed yet is neither counted nor numbered.
             kept = SupabaseMemory(
-                memory.transport,
+                memory._services.transport,
                 user_id=user_id,
                 retention=Retention(max_messages=story.random.choice([10, 1100, 2000])),
             ).conversation("t")

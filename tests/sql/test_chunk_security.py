@@ -22,36 +22,36 @@ TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 
 
 async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
-    owner = SupabaseMemory(door.service.transport, user_id=user_id, embeddings=WordEmbedder())
+    owner = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
     await door(owner.conversation("t").append, [HumanMessage("the canary of mine", id="m")])
     await door(owner.conversation("t").index)
     await door(owner.conversation("t").append, [HumanMessage("another one", id="n")])
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    stranger.embeddings = owner.embeddings
+    stranger._services.embeddings = owner._services.embeddings
     for named in (None, user_id):
-        one = stranger.conversation("t", user_id=named)
+        one = stranger._for(named).conversation("t")
         assert await door(one.index) == IndexResult(-1, 0)
-        assert await door(stranger.work.index_due, user_id=named) == {}
+        assert await door(stranger._for(named).work.index_due) == {}
         assert await door(one.chunks.list) == []
         assert await door(one.chunks.reembed, drop=True) == 0
         for answer in (
-            door(stranger.recall, "canary", user_id=named), door(stranger.recall, "canary", user_id=named, exact_below=0),
+            door(stranger._for(named).recall, "canary"), door(stranger._for(named).recall, "canary", exact_below=0),
             door(one.recall, "canary"), door(one.recall, "canary", neighbors=5),
         ):  # fmt: skip
             found = await answer
             assert (found.chunks, found.searched) == ([], 0)
-        assert await door(stranger.forget_expired, user_id=named) == Receipt()
+        assert await door(stranger._for(named).forget_expired) == Receipt()
     anonymous = door.as_token(token("anon", user_id))
-    unreachable = anonymous.conversation("t", user_id=user_id)
+    unreachable = anonymous.for_user(user_id).conversation("t")
     for verb in (unreachable.index, unreachable.chunks.list):
         with pytest.raises(PermissionDeniedError):
             await door(verb)
     with pytest.raises(PermissionDeniedError):
         await door(unreachable.recall, "canary")
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.recall, "canary", user_id=user_id)
+        await door(anonymous.for_user(user_id).recall, "canary")
     theirs = door.as_token(token(user_id=user_id))
-    theirs.embeddings = owner.embeddings
+    theirs._services.embeddings = owner._services.embeddings
     assert [each.content for each in (await door(theirs.recall, "canary")).chunks] == ["the canary of mine"]
     assert await door(theirs.conversation("t").index) == IndexResult(1, 1)
 

@@ -120,7 +120,7 @@ def fill(address: str) -> None:
     """Store some of everything for each owner."""
     with SupabaseMemory.from_conn_string(address, model=None) as memory:
         for owner in OWNERS:
-            talk = memory.conversation("talk", user_id=owner)
+            talk = memory.for_user(owner).conversation("talk")
             for number in range(6):
                 talk.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
             talk.index()
@@ -314,16 +314,16 @@ async def test_workers_do_all_that_is_due_also_of_one_owner(citus: CitusCluster)
                 HumanMessage(f"Glaze {number} of {owner} is blue. {'It is fired slowly. ' * 20}")
                 for number in range(20)
             ]
-            await memory.conversation("talk", user_id=owner).aappend(said)
-        one = Worker(memory, user_id=OWNERS[0])
+            await memory.for_user(owner).conversation("talk").aappend(said)
+        one = Worker(memory.for_user(OWNERS[0]))
         assert (await one.drain()).pieces == 1
         assert (await Worker(memory).drain()).pieces == len(OWNERS) - 1
         for owner in OWNERS:
-            (status,) = await memory.work.astatus(user_id=owner)
+            (status,) = await memory.for_user(owner).work.astatus()
             assert status.state == "idle"
             assert status.indexed_through == status.next_sequence - 1
             assert status.summarized_through > 0
-        (best, *_) = (await memory.conversation("talk", user_id=OWNERS[3]).arecall("glaze 7")).chunks
+        (best, *_) = (await memory.for_user(OWNERS[3]).conversation("talk").arecall("glaze 7")).chunks
         assert "Glaze 7 of owner-3" in best.content
 
 
@@ -351,7 +351,7 @@ def test_erasure_erases_on_the_nodes(citus: CitusCluster, name: str, address: st
 def test_nobody_acts_as_a_signed_in_user_there(address: str) -> None:
     with (
         SupabaseMemory.from_conn_string(address, model=None) as memory,
-        memory.as_user({"sub": OWNERS[2], "role": "authenticated"}) as user,
+        memory.for_token({"sub": OWNERS[2], "role": "authenticated"}) as user,
         pytest.raises(SupabaseMemoryError),
     ):
         user.conversation("talk").read()
@@ -376,19 +376,19 @@ def test_a_node_that_is_away_is_an_error_for_its_owners_alone(citus: CitusCluste
     lost = next(owner for owner, port in where.items() if port == away.port)
     there = next(owner for owner, port in where.items() if port != away.port)
     with SupabaseMemory.from_conn_string(address, model=None, retry=NO_RETRY) as memory:
-        memory.conversation("talk", user_id=lost).count()
+        memory.for_user(lost).conversation("talk").count()
         away.halt()
         try:
             for _ in range(2 * BreakerPolicy().failures):
                 with pytest.raises(UnavailableError) as caught:
-                    memory.conversation("talk", user_id=lost).read()
+                    memory.for_user(lost).conversation("talk").read()
                 assert not caught.value.is_away
             assert memory.health().state == "closed"
-            memory.conversation("talk", user_id=there).append([HumanMessage("Still here.")])
+            memory.for_user(there).conversation("talk").append([HumanMessage("Still here.")])
         finally:
             away.resume()
-        assert memory.conversation("talk", user_id=lost).count() == 12
-        assert memory.conversation("talk", user_id=there).count() == 13
+        assert memory.for_user(lost).conversation("talk").count() == 12
+        assert memory.for_user(there).conversation("talk").count() == 13
 
 
 def test_the_doctor_says_what_is_true_there(address: str) -> None:

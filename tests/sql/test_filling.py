@@ -36,13 +36,13 @@ def test_a_crowd_is_as_if_each_had_talked(cluster: Cluster) -> None:
     with psycopg.connect(address) as connection:
         with SupabaseMemory.from_conn_string(address, embeddings=embedder, model=None) as memory:
             for thread in range(10):
-                said = memory.conversation(f"talk-{thread}", user_id="owner-11").read()
+                said = memory.for_user("owner-11").conversation(f"talk-{thread}").read()
                 assert [each.sequence for each in said] == list(range(10))
-                real = memory.conversation(f"talk-{thread}", user_id="real")
+                real = memory.for_user("real").conversation(f"talk-{thread}")
                 real.append([each.message for each in said if each.message is not None])
                 real.index()
-            assert memory.recall("refund", user_id="owner-11").chunks
-            assert not memory.recall("refund", user_id="owner-17").chunks
+            assert memory.for_user("owner-11").recall("refund").chunks
+            assert not memory.for_user("owner-17").recall("refund").chunks
         for table in OWN:
             assert rows(connection, table, "owner-11") == rows(connection, table, "real") != [], table
             assert len(rows(connection, table, "owner-1")) == len(rows(connection, table, "owner-11")), table

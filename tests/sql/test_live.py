@@ -10,7 +10,14 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ExtractiveSummarizer, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory import (
+    ExtractiveSummarizer,
+    MemoryConfig,
+    SummaryPolicy,
+    SupabaseMemory,
+    Worker,
+    WorkerPolicy,
+)
 from langchain_supabase_memory.adapters.schema import files
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import MigrationConflictError
@@ -66,7 +73,11 @@ def live_through(live: str) -> None:
     policy = SummaryPolicy(messages=4, keep_messages=1)
     for user in ("ana", "ben"):
         with SupabaseMemory.from_conn_string(
-            live, user_id=user, model=ExtractiveSummarizer(), embeddings=WordEmbedder(), policy=policy
+            live,
+            user_id=user,
+            model=ExtractiveSummarizer(),
+            embeddings=WordEmbedder(),
+            config=MemoryConfig(policy=policy),
         ) as memory:
             conversation = memory.conversation("kiln")
             conversation.append(
@@ -80,7 +91,9 @@ def live_through(live: str) -> None:
     def fails(_: object) -> str:
         raise ZeroDivisionError
 
-    with SupabaseMemory.from_conn_string(live, user_id="ben", model=fails, policy=policy) as memory:
+    with SupabaseMemory.from_conn_string(
+        live, user_id="ben", model=fails, config=MemoryConfig(policy=policy)
+    ) as memory:
         said = [HumanMessage(f"{secret} {n}: {'the kiln is hot, ' * 9}") for n in range(12)]
         memory.conversation("broken").append(said)
         asyncio.run(Worker(memory, name="the-worker", policy=WorkerPolicy(max_attempts=1, debounce_seconds=0)).drain())

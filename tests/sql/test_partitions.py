@@ -14,7 +14,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from benchmarks.partitions import LockCounting
-from langchain_supabase_memory import BoardPolicy, SummaryPolicy, SupabaseMemory, Worker
+from langchain_supabase_memory import BoardPolicy, MemoryConfig, SummaryPolicy, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
@@ -62,13 +62,13 @@ def name(cluster: Cluster) -> str:
         for owner in OWNERS:
             talk(memory, owner)
         # What the verbs alone leave empty: a full block of messages, one that is gone, and a summary with its vector.
-        long = memory.conversation("long", user_id="owner-3")
+        long = memory.for_user("owner-3").conversation("long")
         long.append([HumanMessage(f"message {number}", id=f"m{number}") for number in range(1030)])
         long.forget_message("m1029")
         briefly = SummaryPolicy(messages=4, keep_messages=1)
-        memory.conversation("talk", user_id="owner-3").summaries.make(policy=briefly, model=ExtractiveSummarizer())
+        memory.for_user("owner-3").conversation("talk").summaries.make(policy=briefly, model=ExtractiveSummarizer())
         flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), embedder="of summaries")
-        assert memory.run(flow) == 1
+        assert memory._services.run(flow) == 1
     return name
 
 
@@ -87,7 +87,7 @@ class Filling(Caller):
 
 def talk(memory: SupabaseMemory, owner: str) -> None:
     """A conversation with chunks, a board and a topic that is not to be remembered."""
-    conversation = memory.conversation("talk", user_id=owner)
+    conversation = memory.for_user(owner).conversation("talk")
     for number in range(6):
         conversation.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
     conversation.index()
@@ -203,19 +203,21 @@ async def test_a_worker_does_all_that_is_due(cluster: Cluster) -> None:
         address,
         model=ExtractiveSummarizer(),
         embeddings=WordEmbedder(24),
-        policy=SummaryPolicy(mode="background", messages=4, keep_messages=2),
-        board_policy=BoardPolicy(update_frequency=2),
+        config=MemoryConfig(
+            policy=SummaryPolicy(mode="background", messages=4, keep_messages=2),
+            board_policy=BoardPolicy(update_frequency=2),
+        ),
     )
     for owner in OWNERS:
         for number in range(6):
             said = f"The kiln number {number} of {owner} stands in Riga."
-            await memory.conversation("t", user_id=owner).aadd_turn(said, f"The kiln of {owner} is noted.")
+            await memory.for_user(owner).conversation("t").aadd_turn(said, f"The kiln of {owner} is noted.")
     await Worker(memory).drain()
     for owner in OWNERS:
-        conversation = memory.conversation("t", user_id=owner)
+        conversation = memory.for_user(owner).conversation("t")
         assert await conversation.summaries.alist(), owner
         assert (await conversation.board.aread()).through_sequence is not None, owner
-        found = await memory.arecall("kiln", user_id=owner, exact_below=0)
+        found = await memory.for_user(owner).arecall("kiln", exact_below=0)
         assert found.chunks, owner
         assert all(owner in each.content for each in found.chunks), owner
     with psycopg.connect(address) as connection:
@@ -357,7 +359,7 @@ def test_a_database_moves_into_partitions_by_export_and_import(cluster: Cluster,
     parted = cluster.conn_string(cluster.create_database())
     with SupabaseMemory.from_conn_string(plain) as memory:
         for owner in OWNERS:
-            conversation = memory.conversation("studio", user_id=owner, agent_id="potter")
+            conversation = memory.for_user(owner).conversation("studio", agent_id="potter")
             for number in range(5):
                 conversation.add_turn(f"{owner} asks {number}", f"The answer {number}", idempotency_key=str(number))
             conversation.board.add("fact", f"{owner} has a kiln", actor=owner)
@@ -376,8 +378,8 @@ def told(address: str) -> list[Any]:
     found: list[Any] = []
     with SupabaseMemory.from_conn_string(address) as memory:
         for owner in OWNERS:
-            for info in memory.conversations(user_id=owner):
-                conversation = memory.conversation(info.thread_id, user_id=owner, agent_id=info.agent_id)
+            for info in memory.for_user(owner).conversations():
+                conversation = memory.for_user(owner).conversation(info.thread_id, agent_id=info.agent_id)
                 said = [(each.sequence, each.message_id, each.message, each.created_at)
                         for each in conversation.read(columns=("message_id", "payload", "created_at"))]  # fmt: skip
                 items = [(each.text, each.author) for each in conversation.board.read().items]

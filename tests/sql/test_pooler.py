@@ -11,12 +11,13 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import PostgresTransport, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
 from langchain_supabase_memory.adapters.transports.postgres import _sql
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, connection_failed
 from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.transports import PostgresTransport
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.examining import installed
@@ -61,8 +62,8 @@ def test_a_database_is_used_by_a_server_and_two_users(cluster: Cluster, database
     with Pooler(cluster, database, mode, 2) as pooler:
         for user in (f"{mode}-ana", f"{mode}-ben"):
             claims = {"sub": user, "role": "authenticated"}
-            with SupabaseMemory.from_conn_string(
-                pooler.conn_string, claims=claims, embeddings=WordEmbedder(24)
+            with SupabaseMemory.from_conn_string(pooler.conn_string, embeddings=WordEmbedder(24)).for_token(
+                claims
             ) as memory:
                 memory.conversation("t").append([HumanMessage(f"{user} fires the kiln")])
                 assert memory.conversation("t").index().failed is None
@@ -70,7 +71,7 @@ def test_a_database_is_used_by_a_server_and_two_users(cluster: Cluster, database
                 assert [each.content for each in found.chunks] == [f"{user} fires the kiln"]
         with SupabaseMemory.from_conn_string(pooler.conn_string) as memory:
             assert installed(memory) == script.current()
-            assert memory.conversation("t", user_id=f"{mode}-ana").count() == 1
+            assert memory.for_user(f"{mode}-ana").conversation("t").count() == 1
         assert left_behind(pooler.conn_string) == []
 
 

@@ -21,6 +21,7 @@ from langchain_supabase_memory import (
     ChunkPolicy,
     ContextBudget,
     LoadContextNode,
+    MemoryConfig,
     Retention,
     SummaryPolicy,
     SupabaseMemory,
@@ -37,6 +38,7 @@ from langchain_supabase_memory.values import Receipt
 from tests.embedders import WordEmbedder
 from tests.examining import found
 from tests.inspector.visiting import Person
+from tests.memory_keywords import memory_keywords
 from tests.operations.test_branches import Subject, asks, config, texts
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
@@ -135,8 +137,7 @@ def test_a_memory_on_a_replica_answers_every_read(conn_string: str, user_id: str
         user_id=user_id,
         retention=Retention(max_age=timedelta(days=1)),
         embeddings=WordEmbedder(),
-        policy=SummaryPolicy(mode="background"),
-        chunking=ChunkPolicy(mode="background"),
+        config=MemoryConfig(policy=SummaryPolicy(mode="background"), chunking=ChunkPolicy(mode="background")),
     )
     with memory:
         assert "m9" not in {each.message_id for each in memory.conversation("t").read(columns=["message_id"])}
@@ -161,7 +162,9 @@ def test_a_node_that_only_loads_does_so_where_nothing_can_be_written(
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         Subject(memory, "nodes-sync", saver=saver).graph.invoke(asks("one"), config())
     replica = f"{conn_string}?options=-c%20default_transaction_read_only%3Don"
-    with SupabaseMemory.from_conn_string(replica, user_id=user_id, policy=SummaryPolicy(mode="background")) as memory:
+    with SupabaseMemory.from_conn_string(
+        replica, user_id=user_id, config=MemoryConfig(policy=SummaryPolicy(mode="background"))
+    ) as memory:
         shown: list[str] = []
 
         class State(MessagesState):
@@ -209,12 +212,12 @@ def memories(
         "chunking": ChunkPolicy(mode="background"),
     }
     with ExitStack() as stack:
-        written = SupabaseMemory.from_conn_string(primary.conn_string(name), **settings)
+        written = SupabaseMemory.from_conn_string(primary.conn_string(name), **memory_keywords(settings))
         if request.param == "direct":
-            read = SupabaseMemory.from_conn_string(replica.conn_string(name), **settings)
+            read = SupabaseMemory.from_conn_string(replica.conn_string(name), **memory_keywords(settings))
         else:
             api = stack.enter_context(DataApi(replica, name, listens=False))
-            read = SupabaseMemory.from_url(api.url, token("service_role"), rest_path="", **settings)
+            read = SupabaseMemory.from_url(api.url, token("service_role"), rest_path="", **memory_keywords(settings))
         yield stack.enter_context(written), stack.enter_context(read), replica
 
 
@@ -286,7 +289,7 @@ def test_a_replica_reads_the_store(memories: tuple[SupabaseMemory, SupabaseMemor
     SupabaseStore(written).put(("kilns",), "old", {"stands in": "Riga"}, ttl=60)
     replica.follow()
     there, here = SupabaseStore(written), SupabaseStore(read)
-    if read.transport.endpoint.kind != "postgres":  # PostgREST begins to write wherever a function might
+    if read._services.transport.endpoint.kind != "postgres":  # PostgREST begins to write wherever a function might
         with pytest.raises(ConfigurationError, match="takes no writes"):
             here.get(("kilns",), "old")
         return
@@ -310,7 +313,7 @@ def test_what_would_go_is_counted_on_a_replica(memories: tuple[SupabaseMemory, S
     for count in counts:
         expected = count(written)
         assert expected.messages > 0
-        if read.transport.endpoint.kind == "postgres":
+        if read._services.transport.endpoint.kind == "postgres":
             assert count(read) == expected
         else:  # PostgREST begins to write wherever a function might
             with pytest.raises(ConfigurationError, match="takes no writes"):
@@ -326,9 +329,9 @@ def test_a_user_s_token_holds_on_a_replica(
 ) -> None:
     written, read, _ = memories
     for who, expected in ((user_id, looked_at(written)["read"]), ("a stranger", [])):
-        is_direct = read.transport.endpoint.kind == "postgres"
+        is_direct = read._services.transport.endpoint.kind == "postgres"
         identity: Any = {"sub": who, "role": "authenticated"} if is_direct else token(user_id=who)
-        asked = read.as_user(identity)
+        asked = read.for_token(identity)
         assert [each.message_id for each in asked.conversation("t").read(columns=["message_id"])] == expected, who
         assert bool(asked.conversations()) is bool(asked.recall("kiln").chunks) is bool(expected), who
 
@@ -422,7 +425,7 @@ def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> No
 def until_it_lags_no_more(memory: SupabaseMemory) -> None:
     """The server writes to its log by itself, too, and so something may just have arrived."""
     end = time.monotonic() + 60
-    while memory.transport.perform(Call("memory_worker_doctor", {}))["replay_lag_seconds"] != 0:
+    while memory._services.transport.perform(Call("memory_worker_doctor", {}))["replay_lag_seconds"] != 0:
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -439,7 +442,7 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
         written.conversation("t").add_turn("Where is the kiln?", "In Riga.")
         replica.follow()
         assert "replica" not in found(written)
-        assert written.transport.perform(lag)["replay_lag_seconds"] is None
+        assert written._services.transport.perform(lag)["replay_lag_seconds"] is None
         assert found(read)["replica"].state == "green"
         until_it_lags_no_more(read)
 
@@ -447,7 +450,7 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
         written.conversation("t").add_turn("And the newest?", "In Tartu.")
         first = second = 0.0
         while not 0 < first < second:  # what was written has to arrive first
-            first, second = (read.transport.perform(lag)["replay_lag_seconds"] for _ in range(2))
+            first, second = (read._services.transport.perform(lag)["replay_lag_seconds"] for _ in range(2))
         assert second < 60
         assert found(read)["replica"].state == "green"
         replica.follow()

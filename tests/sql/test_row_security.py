@@ -37,6 +37,7 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.conversations import ALL_COLUMNS
 from langchain_supabase_memory.values import Receipt
 from tests.conftest import Door
+from tests.owners import conversation_of
 from tests.services.data_api import SECRET, token, verified
 
 if TYPE_CHECKING:
@@ -79,10 +80,11 @@ DIRECT = pytest.mark.parametrize("door", ["direct-sync", "direct-async"], indire
 async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str = "t", **who: Any) -> Any:
     """Call a verb with all that one would have to guess: the thread's name, and the id of its only message."""
     if verb == "conversations":
-        return (await door(memory.conversations, **who)).conversations
+        owned = memory._for(who.pop("user_id", None))
+        return (await door(owned.conversations, **who)).conversations
     if verb in FUNCTIONS:
         return await perform(door, memory, verb, thread_id, **who)
-    conversation = memory.conversation(thread_id, **who)
+    conversation = conversation_of(memory, thread_id, **who)
     if verb == "append":
         return await door(conversation.append, [HumanMessage("secret", id="m")])
     if verb == "forget_message":
@@ -92,24 +94,29 @@ async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str =
 
 async def perform(door: Door, memory: SupabaseMemory, verb: str, thread_id: str = "t", **who: Any) -> Any:
     """Call a SQL function as the flows do; what is no part of the conversation's name is an argument of its own."""
-    key = memory.key(thread_id, who.pop("user_id", None), who.pop("agent_id", None))
+    key = memory._services.key(thread_id, who.pop("user_id", None), who.pop("agent_id", None))
     call = Call(f"memory_{verb}", {**conversation_ids(key), **FUNCTIONS[verb], **who})
-    return await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
+    return (
+        await memory._services.transport.aperform(call)
+        if door.color == "async"
+        else memory._services.transport.perform(call)
+    )
 
 
 async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
     """Owner and thread of everything that is due, if anything at all is due, for who asks."""
     flow = summaries.is_summary_due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
-    found = await memory.arun(flow) if door.color == "async" else memory.run(flow)
+    found = await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
     return [(str(key.user_id), key.thread_id) for key in found]
 
 
 async def everything(door: Door, user_id: str) -> tuple[Any, Any, Any]:
     """All that the database holds of a user, as the server sees it."""
-    listed = (await door(door.service.conversations, user_id=user_id)).conversations
+    listed = (await door(door.service.for_user(user_id).conversations)).conversations
     rows = [
         await door(
-            door.service.conversation(each.thread_id, agent_id=each.agent_id, user_id=user_id).read, columns=ALL_COLUMNS
+            door.service.for_user(user_id).conversation(each.thread_id, agent_id=each.agent_id).read,
+            columns=ALL_COLUMNS,
         )
         for each in listed
     ]
@@ -127,7 +134,7 @@ def _settled(future: Future[Any]) -> Any:
 
 def acting_over_the_service(door: Door, access_token: str) -> SupabaseMemory:
     """A user over the very connections of the server, so that a leak would be a leak of the server's rights."""
-    return door.service.as_user(access_token if door.kind == "data_api" else verified(access_token))
+    return door.service.for_token(access_token if door.kind == "data_api" else verified(access_token))
 
 
 # The stories, through the doors
@@ -143,11 +150,11 @@ async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id:
     assert await use(door, memory, "count", **who) == 1
     listed = await use(door, memory, "conversations", **who)
     assert [(each.user_id, each.thread_id, each.id) for each in listed] == [(user_id, "t", appended.conversation_id)]
-    edited = await door(memory.conversation("t", **who).append, [HumanMessage("changed", id="m")])
+    edited = await door(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
     assert edited.updated == ["m"]
-    assert await door(door.service.conversation("t", user_id=user_id).count) == 1
+    assert await door(door.service.for_user(user_id).conversation("t").count) == 1
     assert await use(door, memory, "forget_message", **who) == Receipt(messages=1)
-    await door(memory.conversation("t", **who).append, [HumanMessage("another", id="n")])
+    await door(conversation_of(memory, "t", **who).append, [HumanMessage("another", id="n")])
     assert await use(door, memory, "forget", **who) == Receipt(1, 1)
     assert await everything(door, user_id) == ([], [], [])
 
@@ -171,14 +178,14 @@ async def test_an_owner_summarizes_what_is_theirs(door: Door, user_id: str, name
     assert (await use(door, memory, "context", **who))["segments"][0]["content"] == "forged"
     assert (await use(door, memory, "coverage", **who))["segments"] == [[1, 0, 0, None]]
     # What was summarized is taken back when it changes, by the owner's own rights.
-    await door(memory.conversation("t", **who).append, [HumanMessage("changed", id="m")])
+    await door(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
     assert await use(door, memory, "summaries", **who) == []
 
 
 async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door, user_id: str) -> None:
     await use(door, door.as_token(token(user_id=user_id)), "append")
     await use(door, door.as_token(token(user_id=user_id)), "append", agent_id="other")
-    ids = {each.agent_id: each.id for each in await door(door.service.conversations, user_id=user_id)}
+    ids = {each.agent_id: each.id for each in await door(door.service.for_user(user_id).conversations)}
     commit = {"user_id": user_id, "agent_id": "other", "p_conversation_id": ids["other"]}
     assert (await use(door, door.service, "commit_summary", **commit))["committed"]
     before = await everything(door, user_id)
@@ -202,9 +209,11 @@ async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door,
             await use(door, stranger, "append", **who)
         assert caught.value.code == "42501"
         with pytest.raises(PermissionDeniedError):
-            await door(stranger.conversation("t", **who).append, [HumanMessage("forged", id="new")])
+            await door(conversation_of(stranger, "t", **who).append, [HumanMessage("forged", id="new")])
         with pytest.raises(PermissionDeniedError):
-            await door(stranger.conversation("a thread of the owner's to be", **who).append, [HumanMessage("forged")])
+            await door(
+                conversation_of(stranger, "a thread of the owner's to be", **who).append, [HumanMessage("forged")]
+            )
     assert await everything(door, user_id) == before
     assert await everything(door, f"{user_id}-stranger") == ([], [], [])
 
@@ -222,10 +231,10 @@ async def test_the_same_thread_name_of_two_users_is_two_conversations(door: Door
 
 
 async def test_a_memory_for_a_user_ignores_the_servers_own_default_user(door: Door, user_id: str) -> None:
-    server = SupabaseMemory(door.service.transport, user_id=f"{user_id}-servers")
+    server = SupabaseMemory(door.service._services.transport, user_id=f"{user_id}-servers")
     await use(door, server, "append")
     access_token = token(user_id=user_id)
-    memory = server.as_user(access_token if door.kind == "data_api" else verified(access_token))
+    memory = server.for_token(access_token if door.kind == "data_api" else verified(access_token))
     assert await use(door, memory, "read") == []
     await use(door, memory, "append")
     assert [each.user_id for each in await use(door, memory, "conversations")] == [user_id]
@@ -293,7 +302,7 @@ async def test_an_empty_subject_owns_nothing(door: Door) -> None:
 @pytest.mark.parametrize("role", ["postgres", "supabase_admin", "authenticator", "", None, "Authenticated"])
 async def test_claims_are_no_way_to_a_stronger_role(door: Door, role: str | None) -> None:
     with pytest.raises(AuthenticationError, match="role"):
-        door.service.as_user({"sub": "u", "role": role})
+        door.service.for_token({"sub": "u", "role": role})
 
 
 @DATA_API
@@ -375,10 +384,10 @@ async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: 
     for name, other in zip(names, names[1:] + names[:1], strict=True):
         calls += [
             (memories[name].conversation("t").read,),
-            (memories[name].conversation("t", user_id=other).read,),
+            (memories[name].for_user(other).conversation("t").read,),
             (memories[name].conversations,),
-            (memories[name].conversation("t", user_id=other).append, [HumanMessage("forged")]),
-            (door.service.conversation("t", user_id=name).count,),
+            (memories[name].for_user(other).conversation("t").append, [HumanMessage("forged")]),
+            (door.service.for_user(name).conversation("t").count,),
         ]
     answers = iter(await gathered(calls))
     for name in names:
@@ -414,12 +423,12 @@ async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluste
         )
     transport = PostgresTransport(place.migrator, pool_size=1)
     server = SupabaseMemory(transport)
-    door = Door("direct", color, server, lambda access_token: server.as_user(verified(access_token)))
+    door = Door("direct", color, server, lambda access_token: server.for_token(verified(access_token)))
 
     async def whoami(memory: SupabaseMemory) -> dict[str, Any]:
-        perform = memory.transport.aperform if color == "async" else None
+        perform = memory._services.transport.aperform if color == "async" else None
         call = Call("test_whoami")
-        answer: dict[str, Any] = await perform(call) if perform else memory.transport.perform(call)
+        answer: dict[str, Any] = await perform(call) if perform else memory._services.transport.perform(call)
         return answer
 
     try:
@@ -471,13 +480,13 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Place:
     migrator = cluster.conn_string(name, "supabase_admin" if plain else "postgres")
     migrate(migrator)
     with SupabaseMemory.from_conn_string(migrator) as memory:
-        appended = memory.conversation("t", user_id=OWNER).append([HumanMessage(SECRET_TEXT, id="m")])
+        appended = memory.for_user(OWNER).conversation("t").append([HumanMessage(SECRET_TEXT, id="m")])
         assert appended.conversation_id is not None
         of_the_owner = {"p_user_id": OWNER, "p_thread_id": "t", "p_conversation_id": appended.conversation_id}
         told = {**FUNCTIONS["commit_summary"], **of_the_owner, "p_content": SECRET_TEXT}
-        assert memory.transport.perform(Call("memory_commit_summary", told))["committed"]
-        memory.conversation("t", user_id=OWNER).board.add("fact", SECRET_TEXT, actor="owner")
-        memory.conversation("t", user_id=OWNER).board.edit_summary(SECRET_TEXT, actor="owner")
+        assert memory._services.transport.perform(Call("memory_commit_summary", told))["committed"]
+        memory.for_user(OWNER).conversation("t").board.add("fact", SECRET_TEXT, actor="owner")
+        memory.for_user(OWNER).conversation("t").board.edit_summary(SECRET_TEXT, actor="owner")
     return Place(migrator, migrator if plain else cluster.conn_string(name, "authenticator"), appended.conversation_id)
 
 
@@ -895,27 +904,27 @@ def test_the_view_of_turns_is_no_way_out(breakable: psycopg.Connection, place: P
 async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: str) -> None:
     names = [f"{user_id}-a", f"{user_id}-b"]
     for name in names:
-        await door(door.service.conversation("t", user_id=name).add_turn, "q", "a")
+        await door(door.service.for_user(name).conversation("t").add_turn, "q", "a")
     moment = Retention(max_age=timedelta(microseconds=1))
     stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
     owner = door.as_token(token(user_id=names[0]))
-    for where in ({"user_id": names[0]}, {}):
-        assert await door(stranger.forget_expired, **where, retention=moment) == Receipt()
-    theirs = stranger.conversation("t", user_id=names[0])
+    for asking in (stranger.for_user(names[0]), stranger):
+        assert await door(asking.forget_expired, retention=moment) == Receipt()
+    theirs = stranger.for_user(names[0]).conversation("t")
     for verb in (theirs.turns.list, theirs.read):
         assert await door(verb, retention=moment) == []
     with pytest.raises(PermissionDeniedError):
         await door(theirs.append, [HumanMessage("x")], retention=moment)
-    assert [await door(door.service.conversation("t", user_id=name).count) for name in names] == [2, 2]
-    assert await door(owner.forget_expired, user_id=names[1], retention=moment) == Receipt()
+    assert [await door(door.service.for_user(name).conversation("t").count) for name in names] == [2, 2]
+    assert await door(owner.for_user(names[1]).forget_expired, retention=moment) == Receipt()
     assert await door(owner.forget_expired, retention=moment) == Receipt(1, 2)
-    assert [await door(door.service.conversation("t", user_id=name).count) for name in names] == [0, 2]
+    assert [await door(door.service.for_user(name).conversation("t").count) for name in names] == [0, 2]
     anonymous = door.as_token(token("anon", names[1]))
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.forget_expired, user_id=names[1], retention=moment)
+        await door(anonymous.for_user(names[1]).forget_expired, retention=moment)
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.conversation("t", user_id=names[1]).turns.list, retention=moment)
-    assert await door(door.service.conversation("t", user_id=names[1]).count) == 2
+        await door(anonymous.for_user(names[1]).conversation("t").turns.list, retention=moment)
+    assert await door(door.service.for_user(names[1]).conversation("t").count) == 2
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
     with SupabaseMemory.from_conn_string(address) as memory:
         for user_id, thread_id, turns in (("u", "long", 3), ("u", "short", 1), ("v", "long", 2)):
             for _ in range(turns):
-                memory.conversation(thread_id, user_id=user_id).add_turn("q", "a")
+                memory.for_user(user_id).conversation(thread_id).add_turn("q", "a")
     with newer_release(tmp_path / "sql"):
         for name in (fresh, upgraded):
             migrate(cluster.conn_string(name, role))
@@ -300,7 +300,7 @@ def test_a_server_that_is_not_there_is_one_clear_error() -> None:
         SupabaseMemory.from_conn_string(nowhere, retry=NO_RETRY) as memory,
         pytest.raises(UnavailableError, match=r"could not be reached.*safe to repeat"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
 
 
 def test_a_wrong_user_is_one_clear_error(cluster: Cluster) -> None:
@@ -308,12 +308,12 @@ def test_a_wrong_user_is_one_clear_error(cluster: Cluster) -> None:
         SupabaseMemory.from_conn_string(cluster.conn_string(user="nobody")) as memory,
         pytest.raises(AuthenticationError, match="Check both in the connection string"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
     with (
         SupabaseMemory.from_conn_string(cluster.conn_string("no_such_database")) as memory,
         pytest.raises(ConfigurationError, match="no such database"),
     ):
-        memory.conversation("t", user_id="u").count()
+        memory.for_user("u").conversation("t").count()
 
 
 def test_a_cached_plan_lets_nobody_call_what_they_may_not(cluster: Cluster) -> None:

@@ -28,12 +28,12 @@ NOTHING: list[Any] = [None, [], [], []]
 
 def of(door: Door, bearer: str, user_id: str | None = None) -> SupabaseStore:
     """The store of the bearer of a token, who may name somebody."""
-    return SupabaseStore(door.as_token(token(user_id=bearer)), index={"embed": Words()}, user_id=user_id)
+    return SupabaseStore(door.as_token(token(user_id=bearer))._for(user_id), index={"embed": Words()})
 
 
 async def everything(door: Door, user_id: str) -> Any:
     """What the server sees of a user's items."""
-    found = await door(SupabaseStore(door.service, user_id=user_id).search, (), limit=100)
+    found = await door(SupabaseStore(door.service.for_user(user_id)).search, (), limit=100)
     return sorted((item.namespace, item.key, item.value["text"], item.updated_at) for item in found)
 
 
@@ -71,7 +71,7 @@ async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_
         connection.execute(
             "update memory.store_items set expires_at = clock_timestamp() where user_id = %s and key = 'k'", [user_id]
         )
-    other = SupabaseStore(door.as_token(token(user_id=stranger)), index={"embed": Words("other", 50)}, user_id=user_id)
+    other = SupabaseStore(door.as_token(token(user_id=stranger)).for_user(user_id), index={"embed": Words("other", 50)})
     assert await door(posing.sweep) == 0
     assert await door(other.reindex) == 0
     forged = {"user_id": user_id, "namespace": ["a"], "key": "l", "vectors": [{"field": "$", "vector": [1]}]}
@@ -81,7 +81,11 @@ async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_
         "memory_store_reindex",
         {"p_model": "words", "p_dimensions": 1, "p_items": [{**forged, "updated_at": updated_at}]},
     )
-    page = await memory.transport.aperform(call) if door.color == "async" else memory.transport.perform(call)
+    page = (
+        await memory._services.transport.aperform(call)
+        if door.color == "async"
+        else memory._services.transport.perform(call)
+    )
     assert page == {"items": [], "after": None, "indexed": 0}
     # The same names of their own are other items.
     await door(of(door, stranger).put, ("a",), "l", {"text": "mine"})
@@ -94,7 +98,7 @@ async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_
 async def test_nobody_and_forgers_are_refused(door: Door, user_id: str) -> None:
     await door(of(door, user_id).batch, PUTS)
     for role, subject in (("anon", None), ("anon", user_id)):
-        store = SupabaseStore(door.as_token(token(role, subject)), user_id=user_id)
+        store = SupabaseStore(door.as_token(token(role, subject)).for_user(user_id))
         for verb, arguments in ((store.batch, [READS]), (store.batch, [PUTS]), (store.sweep, [])):
             with pytest.raises(AccessError):
                 await door(verb, *arguments)
@@ -115,13 +119,13 @@ async def test_nobody_and_forgers_are_refused(door: Door, user_id: str) -> None:
 async def test_a_server_must_say_whose_items_it_means(door: Door, user_id: str) -> None:
     store = SupabaseStore(door.service)
     for ops in (READS, PUTS):
-        with pytest.raises(InvalidInputError, match="No user is named.*Pass user_id"):
+        with pytest.raises(InvalidInputError, match="No user is named.*memory.for_user"):
             await door(store.batch, ops)
     with pytest.raises(InvalidInputError, match="user_id"):
-        SupabaseStore(door.service, user_id="")
+        SupabaseStore(door.service.for_user(""))
     with pytest.raises(InvalidInputError, match="1 to 512 bytes of UTF-8, not 800"):
-        SupabaseStore(door.service, user_id="ж" * 400)
-    mine, theirs = (SupabaseStore(door.service, user_id=f"{user_id}-{n}") for n in range(2))
+        SupabaseStore(door.service.for_user("ж" * 400))
+    mine, theirs = (SupabaseStore(door.service.for_user(f"{user_id}-{n}")) for n in range(2))
     await door(mine.put, ("a",), "k", {"text": "mine"})
     assert await door(theirs.get, ("a",), "k") is None
 
@@ -130,10 +134,10 @@ async def test_a_server_must_say_whose_items_it_means(door: Door, user_id: str) 
 async def test_a_server_embeds_everybodys_items(door: Door, user_id: str, conn_string: str) -> None:
     users = [f"{user_id}-{letter}" for letter in "ab"]
     for user in users:
-        await door(SupabaseStore(door.service, user_id=user).batch, PUTS)
+        await door(SupabaseStore(door.service.for_user(user)).batch, PUTS)
     words = Words(f"model of {user_id}")
     everybody = SupabaseStore(door.service, index={"embed": words, "fields": ["text"]})
-    assert await door(SupabaseStore(door.service, index={"embed": words}, user_id=users[0]).reindex) == 2
+    assert await door(SupabaseStore(door.service.for_user(users[0]), index={"embed": words}).reindex) == 2
     assert await door(everybody.reindex) >= 2
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
@@ -144,7 +148,7 @@ async def test_a_server_embeds_everybodys_items(door: Door, user_id: str, conn_s
 
 
 async def test_what_was_stored_is_in_no_error_and_no_name(door: Door, user_id: str) -> None:
-    store = SupabaseStore(door.service, user_id=user_id)
+    store = SupabaseStore(door.service.for_user(user_id))
     assert "secret" not in repr(store)
     attempts: tuple[Callable[[], Any], ...] = (
         lambda: door(store.put, ("secret\0",), "k", {}),

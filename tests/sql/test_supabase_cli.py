@@ -176,17 +176,17 @@ def works(project: Project) -> None:
     """Check that the memory works, for the server and for a signed-in user."""
     with SupabaseMemory.from_conn_string(project.conn_string) as memory:
         assert installed(memory) == script.current()
-        memory.conversation("t", user_id="u").append([HumanMessage("hello")])
-        assert [str(each.message.text) for each in memory.conversation("t", user_id="u").read() if each.message] == [
+        memory.for_user("u").conversation("t").append([HumanMessage("hello")])
+        assert [str(each.message.text) for each in memory.for_user("u").conversation("t").read() if each.message] == [
             "hello"
         ]
-        user = memory.as_user({"sub": "u", "role": "authenticated"})
+        user = memory.for_token({"sub": "u", "role": "authenticated"})
         user.conversation("t").append([HumanMessage("again")])
         assert user.conversation("t").count() == 2
-        stranger = memory.as_user({"sub": "stranger", "role": "authenticated"})
-        assert stranger.conversation("t", user_id="u").read() == []
+        stranger = memory.for_token({"sub": "stranger", "role": "authenticated"})
+        assert stranger.for_user("u").conversation("t").read() == []
         with pytest.raises(PermissionDeniedError):
-            memory.as_user({"sub": "u", "role": "anon"}).conversation("t").read()
+            memory.for_token({"sub": "u", "role": "anon"}).conversation("t").read()
         with pytest.raises(InvalidInputError, match="No user is named"):
             memory.conversation("t").read()
 

@@ -107,7 +107,7 @@ def brute_force(connection: psycopg.Connection, user: str, vector: list[float], 
 def recalled(conn_string: str, user: str, vector: list[float], **asked: Any) -> tuple[list[int], bool]:
     claims = {"sub": user, "role": "authenticated"}
     embedder = EmbeddingModel(ScriptedEmbedder(lambda texts: [vector for _ in texts], "drawn"))
-    with SupabaseMemory.from_conn_string(conn_string, claims=claims, embeddings=embedder) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, embeddings=embedder).for_token(claims) as memory:
         found = memory.recall("any question", weights=MEANING, **asked)
     return [each.place for each in found.chunks], found.approximate
 

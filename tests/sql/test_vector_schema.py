@@ -89,7 +89,7 @@ def use(memory: SupabaseMemory, user_id: str) -> None:
     assert conversation.summaries.index() == 1
     (summary,) = memory.recall_summaries("hot kiln")
     assert summary.similarity is not None
-    store = SupabaseStore(memory, index={"embed": WordEmbedder(24), "fields": ["text"]}, user_id=user_id)
+    store = SupabaseStore(memory.for_user(user_id), index={"embed": WordEmbedder(24), "fields": ["text"]})
     store.put(("a",), "k", {"text": "the kiln is hot"})
     (item,) = store.search(("a",), query="hot kiln")
     assert item.score is not None
@@ -111,9 +111,8 @@ def test_everything_with_vectors_works_by_both_doors(
         memory = SupabaseMemory.from_url(api.url, bearer, rest_path="", user_id=user_id, embeddings=embedder)
     else:
         claims = None if who == "service_role" else {"sub": user_id, "role": who}
-        memory = SupabaseMemory.from_conn_string(
-            cluster.conn_string(database), user_id=user_id, claims=claims, embeddings=embedder
-        )
+        memory = SupabaseMemory.from_conn_string(cluster.conn_string(database), embeddings=embedder)
+        memory = memory.for_user(user_id) if claims is None else memory.for_token(claims)
     with memory:
         use(memory, user_id)
         assert installed(memory) == script.current(vector_schema)

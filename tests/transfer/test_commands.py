@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
@@ -31,7 +31,9 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
+    ) as made:
         yield made
 
 
@@ -167,9 +169,9 @@ def test_a_user_takes_along_what_is_theirs_with_their_own_token(
     memory: SupabaseMemory, cluster: Cluster, database: str, user_id: str, conn_string: str, tmp_path: Path
 ) -> None:
     other = f"{user_id}-other"
-    many = SupabaseMemory(memory.transport)
+    many = SupabaseMemory(memory._services.transport)
     for owner in (user_id, other):
-        many.conversation("studio", user_id=owner).append(
+        many.for_user(owner).conversation("studio").append(
             [HumanMessage(f"Of {owner}.", id="m"), AIMessage("Yes", id="n")]
         )
     with Project(cluster, database) as project:
@@ -182,7 +184,7 @@ def test_a_user_takes_along_what_is_theirs_with_their_own_token(
         assert other not in path.read_text()
         brought = ["import", "jsonl", str(path), "--access-token", project.token(f"{user_id}-third")]
         assert "2 stored" in bearer.invoke(commands, brought).output
-        assert many.conversation("studio", user_id=f"{user_id}-third").count() == 2
+        assert many.for_user(f"{user_id}-third").conversation("studio").count() == 2
         stranger = bearer.invoke(commands, ["export", "-", "--user", other])
         assert "0 messages of 0 conversations" in stranger.output
 

@@ -25,8 +25,9 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langchain_supabase_memory import SupabaseMemory, aimport_conversations, import_conversations
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.transfer import aimport_conversations, import_conversations
 from langchain_supabase_memory.transfer.batches import UNTIMED
 from langchain_supabase_memory.transfer.sources import langchain_postgres, langchain_sql, langgraph, openai_agents
 from langchain_supabase_memory.transfer.values import ThreadStart
@@ -42,7 +43,9 @@ SAID: Final[list[BaseMessage]] = [
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
+    ) as made:
         yield made
 
 

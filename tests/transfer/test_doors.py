@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import (
-    SupabaseMemory,
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory
+from langchain_supabase_memory.effects import Call
+from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
+from langchain_supabase_memory.language.messages.codec import to_row
+from langchain_supabase_memory.transfer import (
     aexport_conversations,
     aimport_conversations,
     export_conversations,
     import_conversations,
 )
-from langchain_supabase_memory.effects import Call
-from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart
 from tests.conftest import Door
@@ -43,7 +43,7 @@ async def run(door: Door, sync: Any, color: Any, memory: SupabaseMemory, *argume
 async def test_a_user_takes_along_what_is_theirs_by_their_own_token(door: Door, user_id: str, tmp_path: Path) -> None:
     other = f"{user_id}-other"
     for each in (user_id, other):
-        conversation = door.service.conversation("studio", user_id=each)
+        conversation = door.service.for_user(each).conversation("studio")
         await door(conversation.append, [HumanMessage(f"Said by {each}.", id="m0")], created_at=AT)
         await door(conversation.append, [AIMessage(f"m{n}", id=f"m{n}") for n in range(1, 1201)])
     mine = door.as_token(token("authenticated", user_id))
@@ -65,14 +65,16 @@ async def test_a_user_takes_along_what_is_theirs_by_their_own_token(door: Door, 
     found = await door(third.conversation("studio").read, first=1, columns=("created_at", "payload"))
     assert (found[0].created_at, found[0].message.id) == (AT, "m0")
     with pytest.raises(SupabaseMemoryError):
-        await importing(third, jsonl(tmp_path / "mine.jsonl"), user_id=other)
-    nothing = await exporting(third, tmp_path / "theirs.jsonl", user_id=other)
+        await importing(third.for_user(other), jsonl(tmp_path / "mine.jsonl"))
+    nothing = await exporting(third.for_user(other), tmp_path / "theirs.jsonl")
     assert (nothing.conversations, nothing.messages) == (0, 0)
 
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Any:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
+    ) as made:
         yield made
 
 
@@ -109,7 +111,7 @@ def test_half_an_export_is_known_by_its_missing_end(memory: SupabaseMemory, tmp_
     export_conversations(memory, path)
     whole = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(whole[:-3]))
-    half = SupabaseMemory(memory.transport, user_id="half")
+    half = SupabaseMemory(memory._services.transport, user_id="half")
     with pytest.raises(InvalidInputError, match="its last line is missing"):
         import_conversations(half, jsonl(path))
     assert half.conversation("t").count() == 8
@@ -215,8 +217,8 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
     assert skipped.stored + skipped.known == 359
     assert [place for _, place in skipped.lost.values()] == ["conversation 60, message 1"]
     called: list[str] = []
-    counted: Any = _Counting(mine.transport, called)
-    mine.transport = counted
+    counted: Any = _Counting(mine._services.transport, called)
+    mine._services.transport = counted
     whole = await importing(mine, talks(None))
     assert (whole.stored, whole.known, whole.restored, whole.lost) == (1, 359, 0, {})
     assert sorted({*called}) == ["memory_import", "memory_limits"]

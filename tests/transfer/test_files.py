@@ -13,10 +13,10 @@ from typing import Any, Final
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import Retention, SupabaseMemory, export_conversations, import_conversations
+from langchain_supabase_memory import MemoryConfig, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
-from langchain_supabase_memory.transfer import file_reader
+from langchain_supabase_memory.transfer import export_conversations, file_reader, import_conversations
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
 from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
 from langchain_supabase_memory.transfer.values import Event, LossCount, SourceMessage, ThreadStart
@@ -29,7 +29,9 @@ SECRET: Final = "peanuts"
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
+    ) as made:
         yield made
 
 
@@ -405,7 +407,7 @@ def test_a_dry_run_stores_nothing_and_says_what_retention_would_remove(
         (Retention(max_turns=9), 0), (None, 0),
     ):  # fmt: skip
         with SupabaseMemory.from_conn_string(
-            conn_string, user_id=user_id, recall=None, model=None, retention=retention
+            conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None, retention=retention
         ) as memory:
             receipt = import_conversations(memory, jsonl(path), dry_run=True)
             assert (receipt.messages, receipt.stored, receipt.expired) == (12, 0, gone)
@@ -424,7 +426,9 @@ def test_secrets_and_what_is_not_to_be_remembered_stay_out(conn_string: str, use
         {"thread_id": "t", "messages": [{"role": "user", "content": "My key is sk-proj-abcdefghijklmnopqrstuvwxyz012345678901"}]},
         {"thread_id": "u", "messages": [{"role": "user", "content": text} for text in ("My divorce is in May.", "My kiln is blue.")]},
     )  # fmt: skip
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), redactor=SECRETS
+    ) as memory:
         memory.privacy.opt_out("divorce", actor="maya")
         import_conversations(memory, jsonl(path))
         assert "abcdefghij" not in stored(memory, "t")[0].text
@@ -433,13 +437,18 @@ def test_secrets_and_what_is_not_to_be_remembered_stay_out(conn_string: str, use
 
 
 def test_an_export_of_ours_is_redacted_on_its_way_in(conn_string: str, user_id: str, tmp_path: Path) -> None:
-    from langchain_supabase_memory import SECRETS, export_conversations
+    from langchain_supabase_memory import SECRETS
+    from langchain_supabase_memory.transfer import export_conversations
 
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz012345678901"
-    with SupabaseMemory.from_conn_string(conn_string, recall=None, model=None) as plain:
-        plain.conversation("t", user_id=user_id).append([HumanMessage(f"My key is {key}", id="m")], metadata={"k": key})
-        export_conversations(plain, tmp_path / "all.jsonl", user_id=user_id)
-    with SupabaseMemory.from_conn_string(conn_string, user_id=f"{user_id}-2", recall=None, redact=SECRETS) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, config=MemoryConfig(recall=None), model=None) as plain:
+        plain.for_user(user_id).conversation("t").append(
+            [HumanMessage(f"My key is {key}", id="m")], metadata={"k": key}
+        )
+        export_conversations(plain.for_user(user_id), tmp_path / "all.jsonl")
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=f"{user_id}-2", config=MemoryConfig(recall=None), redactor=SECRETS
+    ) as memory:
         import_conversations(memory, jsonl(tmp_path / "all.jsonl"))
         row = memory.conversation("t").read(columns=("text", "payload", "metadata"))[0]
         assert key not in repr((row.text, row.message and row.message.content, row.metadata))
@@ -613,7 +622,9 @@ def test_what_people_set_is_redacted_and_made_storable_on_its_way_in(
         tmp_path,
         *ours(begun("t", title=f"My {key}\0", metadata={"k": key, "n\0": "\0"}), line_of("Hello"), edits),
     )
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, redact=SECRETS) as memory:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), redactor=SECRETS
+    ) as memory:
         assert import_conversations(memory, jsonl(path)).restored == 4
         conversation = memory.conversation("t")
         board, info = conversation.board.read(), conversation.info()

@@ -15,20 +15,17 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.postgres import PostgresStore
 from langmem import create_manage_memory_tool, create_search_memory_tool  # type: ignore[import-untyped]
 
-from langchain_supabase_memory import (
-    SupabaseChatMessageHistory,
-    SupabaseMemory,
-    SupabaseStore,
-    import_conversations,
-)
+from langchain_supabase_memory import MemoryConfig, SupabaseChatMessageHistory, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.agents.nodes import SaveTurnNode
-from langchain_supabase_memory.transfer import sources
+from langchain_supabase_memory.transfer import import_conversations, sources
 from tests.services.postgres import Cluster
 
 
 @pytest.fixture
 def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, recall=None, model=None) as made:
+    with SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
+    ) as made:
         yield made
 
 

@@ -18,19 +18,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langchain_supabase_memory import (
-    BoardItem,
-    Chunk,
-    Conversation,
-    Retention,
-    SummaryPolicy,
-    SupabaseMemory,
-    export_conversations,
-    import_conversations,
-)
+from langchain_supabase_memory import MemoryConfig, Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.agents.nodes import SaveTurnNode
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.transfer import export_conversations, import_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
+from langchain_supabase_memory.types import BoardItem, Chunk, Conversation
 from tests.fuzzing import examples
 from tests.language.test_messages import EVERY_KIND
 
@@ -41,7 +34,7 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def memory(conn_string: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, recall=None) as made:
+    with SupabaseMemory.from_conn_string(conn_string, config=MemoryConfig(recall=None)) as made:
         yield made
 
 
@@ -68,12 +61,12 @@ def filled(conversation: Conversation) -> None:
 def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
     """All that an export is to keep of a user, as another user's would be."""
     found: list[Any] = [
-        [(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.privacy.opt_outs(user_id=user_id)]
+        [(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.for_user(user_id).privacy.opt_outs()]
     ]
     for info in sorted(
-        memory.conversations(user_id=user_id, limit=1000), key=lambda each: (each.thread_id, each.agent_id)
+        memory.for_user(user_id).conversations(limit=1000), key=lambda each: (each.thread_id, each.agent_id)
     ):
-        conversation = memory.conversation(info.thread_id, user_id=user_id, agent_id=info.agent_id)
+        conversation = memory.for_user(user_id).conversation(info.thread_id, agent_id=info.agent_id)
         messages = [
             (m.message_id, m.message, m.role, m.text, m.characters, m.tokens, m.created_at, m.metadata, m.images)
             for m in conversation.read(columns=COLUMNS)
@@ -107,25 +100,25 @@ COLUMNS: Final = (
 
 def moved(memory: SupabaseMemory, source: str, target: str, folder: Path) -> Path:
     path = folder / f"{source}.jsonl"
-    export_conversations(memory, path, user_id=source)
-    import_conversations(memory, jsonl(path), user_id=target)
+    export_conversations(memory.for_user(source), path)
+    import_conversations(memory.for_user(target), jsonl(path))
     return path
 
 
 def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: SupabaseMemory, tmp_path: Path) -> None:
     one, other = fresh(), fresh()
-    memory.privacy.opt_out("health", actor=BY, user_id=one)
-    filled(memory.conversation("studio", user_id=one))
-    filled(memory.conversation("studio", user_id=one, agent_id="second"))
-    rated = memory.conversation("studio", user_id=one)
+    memory.for_user(one).privacy.opt_out("health", actor=BY)
+    filled(memory.for_user(one).conversation("studio"))
+    filled(memory.for_user(one).conversation("studio", agent_id="second"))
+    rated = memory.for_user(one).conversation("studio")
     rated.index()
-    memory.privacy.rate(rated.chunks.list()[0], actor=BY, useful=True, user_id=one)
-    memory.conversation("silent", user_id=one).opt_out(actor=BY)
-    memory.conversation("silent", user_id=one).append([HumanMessage("Nothing of this", id="n1")])
+    memory.for_user(one).privacy.rate(rated.chunks.list()[0], actor=BY, useful=True)
+    memory.for_user(one).conversation("silent").opt_out(actor=BY)
+    memory.for_user(one).conversation("silent").append([HumanMessage("Nothing of this", id="n1")])
 
     path = moved(memory, one, other, tmp_path)
     assert told(memory, other) == told(memory, one)
-    again = import_conversations(memory, jsonl(path), user_id=other)
+    again = import_conversations(memory.for_user(other), jsonl(path))
     assert (again.stored, again.restored, again.known) == (0, 0, again.messages)
     assert told(memory, other) == told(memory, one)
 
@@ -134,7 +127,7 @@ def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
     memory: SupabaseMemory, tmp_path: Path
 ) -> None:
     one, other = fresh(), fresh()
-    said = memory.conversation("studio", user_id=one)
+    said = memory.for_user(one).conversation("studio")
     said.append([HumanMessage("I live in Lisbon. My budget is 40 euros.", id="m0"), AIMessage("Noted.", id="m1")])
     said.board.revise()
     lisbon = next(item for item in said.board.read().items if "Lisbon" in item.text)
@@ -143,7 +136,7 @@ def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
         if "Lisbon" in item.text:
             said.board.delete(item, actor=BY)
     moved(memory, one, other, tmp_path)
-    there = memory.conversation("studio", user_id=other)
+    there = memory.for_user(other).conversation("studio")
     there.board.revise()
     assert lisbon.text not in {item.text for item in there.board.read().items}
     assert kept <= {item.text for item in there.board.read().items}
@@ -151,14 +144,14 @@ def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
 
 def test_a_summary_that_a_person_wrote_stands_elsewhere(memory: SupabaseMemory, tmp_path: Path) -> None:
     one, other = fresh(), fresh()
-    said = memory.conversation("studio", user_id=one)
+    said = memory.for_user(one).conversation("studio")
     said.append([HumanMessage(f"Glaze number {n} is blue and costs {n} euros.", id=f"m{n}") for n in range(30)])
     policy = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=2000)
     assert len(said.summaries.make(policy=policy).segments) > 1
     first = said.summaries.list()[0]
     said.summaries.edit(first.number, "Thirty glazes.", actor=BY)
     moved(memory, one, other, tmp_path)
-    assert [s.content for s in memory.conversation("studio", user_id=other).summaries.list()] == ["Thirty glazes."]
+    assert [s.content for s in memory.for_user(other).conversation("studio").summaries.list()] == ["Thirty glazes."]
     assert told(memory, other) == told(memory, one)
 
 
@@ -231,7 +224,7 @@ def test_any_conversation_is_equal_elsewhere(
     rated: float | None,
 ) -> None:
     one, other = fresh(), fresh()
-    conversation = memory.conversation("studio", user_id=one)
+    conversation = memory.for_user(one).conversation("studio")
     for message, time in said:
         conversation.append([message], metadata=metadata or None, created_at=time)
     conversation.append(
@@ -245,7 +238,7 @@ def test_any_conversation_is_equal_elsewhere(
             conversation.board.edit_summary(summary, actor=BY)
     if rated is not None:
         conversation.index()
-        memory.privacy.rate(conversation.chunks.list()[-1], actor=BY, importance=rated, user_id=one)
+        memory.for_user(one).privacy.rate(conversation.chunks.list()[-1], actor=BY, importance=rated)
     for text in facts:
         try:
             item = conversation.board.add("fact", text, actor=BY)
@@ -265,7 +258,7 @@ def test_any_conversation_is_equal_elsewhere(
         conversation.opt_out(actor=BY)
     moved(memory, one, other, tmp_path)
     assert told(memory, other) == told(memory, one)
-    there = memory.conversation("studio", user_id=other)
+    there = memory.for_user(other).conversation("studio")
     for each in (conversation, there):
         each.index()
     assert [_weighed(chunk) for chunk in there.chunks.list()] == [
@@ -281,19 +274,19 @@ def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
     memory: SupabaseMemory, tmp_path: Path
 ) -> None:
     one, other = fresh(), fresh()
-    said = memory.conversation("studio", user_id=one)
+    said = memory.for_user(one).conversation("studio")
     said.append([HumanMessage("I live in Lisbon.", id="m0")])
     said.update(title="A kiln", metadata={"color": "blue"})
     said.board.add("fact", "The kiln is blue", actor=BY)
     said.board.edit_summary("It is about a kiln.", actor=BY)
     said.forget_message("m0")
-    memory.conversation("empty", user_id=one).append([HumanMessage("Hello", id="m0")])
-    memory.conversation("empty", user_id=one).forget_message("m0")
+    memory.for_user(one).conversation("empty").append([HumanMessage("Hello", id="m0")])
+    memory.for_user(one).conversation("empty").forget_message("m0")
     path = moved(memory, one, other, tmp_path)
     assert [len(each[7]) for each in told(memory, one)[1:]] == [0, 0]
     assert told(memory, other) == told(memory, one)
-    assert memory.conversation("studio", user_id=other).board.read().items
-    again = import_conversations(memory, jsonl(path), user_id=other)
+    assert memory.for_user(other).conversation("studio").board.read().items
+    again = import_conversations(memory.for_user(other), jsonl(path))
     assert (again.restored, again.lost) == (0, {})
 
 
@@ -301,12 +294,12 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
     conn_string: str, memory: SupabaseMemory, tmp_path: Path
 ) -> None:
     one, other = fresh(), fresh()
-    said = memory.conversation("studio", user_id=one)
+    said = memory.for_user(one).conversation("studio")
     old = datetime.now(UTC) - timedelta(days=40)
     said.append([HumanMessage("I live in Lisbon.", id="m0"), AIMessage("Noted.", id="m1")], created_at=old)
     filled(said)
     said.index()
-    memory.privacy.rate(said.chunks.list()[0], actor=BY, useful=True, user_id=one)
+    memory.for_user(one).privacy.rate(said.chunks.list()[0], actor=BY, useful=True)
     for retention, kept in (
         (Retention(max_age=timedelta(days=30)), {"title", "summary", "items", "deleted"}),
         (Retention(max_age=timedelta(days=30), max_summary_age=timedelta(seconds=1)), {"title"}),
@@ -318,20 +311,22 @@ def test_what_retention_does_not_keep_is_no_part_of_an_export(
                     "update memory.conversation_summary_boards set updated_at = now() - interval '1 day'"
                     " where user_id = %s", [one],
                 )  # fmt: skip
-        with SupabaseMemory.from_conn_string(conn_string, recall=None, retention=retention) as keeping:
+        with SupabaseMemory.from_conn_string(
+            conn_string, config=MemoryConfig(recall=None), retention=retention
+        ) as keeping:
             path = tmp_path / "kept.jsonl"
-            export_conversations(keeping, path, user_id=one)
+            export_conversations(keeping.for_user(one), path)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         found = {name for line in lines if line["kind"] == "edits" for name in line["edits"]}
         assert found | {"title"} == kept
         assert ("I live in Lisbon." in path.read_text()) == (retention is None)
     with SupabaseMemory.from_conn_string(
-        conn_string, recall=None, retention=Retention(max_age=timedelta(milliseconds=1))
+        conn_string, config=MemoryConfig(recall=None), retention=Retention(max_age=timedelta(milliseconds=1))
     ) as nothing:
-        export_conversations(nothing, path, user_id=one)
-        import_conversations(memory, jsonl(path), user_id=other)
-        assert memory.conversation("studio", user_id=other).count() == 0
-        info = memory.conversation("studio", user_id=other).info()
+        export_conversations(nothing.for_user(one), path)
+        import_conversations(memory.for_user(other), jsonl(path))
+        assert memory.for_user(other).conversation("studio").count() == 0
+        info = memory.for_user(other).conversation("studio").info()
         assert info is not None
         assert info.title == "A kiln"
 
@@ -350,14 +345,14 @@ def test_messages_that_a_forked_graph_left_are_exported(memory: SupabaseMemory, 
     before: Any = {"configurable": {**graph.get_state(config).config["configurable"], "user_id": user}}
     graph.invoke({"messages": [HumanMessage("Second?")]}, config)
     graph.invoke({"messages": [HumanMessage("Another?")]}, before)
-    receipt = export_conversations(memory, tmp_path / "x.jsonl", user_id=user)
+    receipt = export_conversations(memory.for_user(user), tmp_path / "x.jsonl")
     assert (receipt.messages, receipt.superseded) == (4, 2)
     lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
     left = [line for line in lines if line["kind"] == "superseded"]
     assert [line["payload"]["data"]["content"] for line in left] == ["Second?", "Answer 3"]
     other = fresh()
-    told = import_conversations(memory, jsonl(tmp_path / "x.jsonl"), user_id=other)
-    assert memory.conversation("kiln", user_id=other).count() == 4
+    told = import_conversations(memory.for_user(other), jsonl(tmp_path / "x.jsonl"))
+    assert memory.for_user(other).conversation("kiln").count() == 4
     assert {what: count for what, (count, _) in told.lost.items()} == {
         "superseded messages, which an import leaves out": 2
     }

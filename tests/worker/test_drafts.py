@@ -22,6 +22,7 @@ from langchain_supabase_memory.values import ConversationKey
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from langchain_supabase_memory.worker.model_answer_cache import with_cached_answers
 from tests import worker_process
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.worker_process import Plug, Setup, noted
@@ -131,14 +132,14 @@ async def test_a_summary_that_came_out_too_long_is_only_shortened(empty: str) ->
     first, second = Hanging(hangs_at=2), Hanging(hangs_at=0)
     said = [HumanMessage("The crates hold tea."), AIMessage("So it is.")]
     settings = {**POLICIES, "board_policy": BoardPolicy(update_frequency=100)}
-    async with SupabaseMemory.from_conn_string(empty, user_id="u", model=first, **settings) as memory:
+    async with SupabaseMemory.from_conn_string(empty, user_id="u", model=first, **memory_keywords(settings)) as memory:
         await memory.conversation("t").aappend(said)
         worker = asyncio.create_task(Worker(memory, policy=WORK).run())
         await first.is_there.wait()
         assert drafts(empty) == 1
         worker.cancel()
         await asyncio.gather(worker, return_exceptions=True)
-    async with SupabaseMemory.from_conn_string(empty, user_id="u", model=second, **settings) as memory:
+    async with SupabaseMemory.from_conn_string(empty, user_id="u", model=second, **memory_keywords(settings)) as memory:
         await Worker(memory, policy=WORK).drain()
         (segment,) = await memory.conversation("t").summaries.alist()
     assert segment.content == "The crates hold tea, for Anna."
@@ -150,7 +151,7 @@ async def test_a_summary_that_came_out_too_long_is_only_shortened(empty: str) ->
 
 
 async def leased(memory: SupabaseMemory) -> Lease:
-    (lease,) = await memory.arun(work.claim("w", limit=1, lease_seconds=60, debounce_seconds=0))
+    (lease,) = await memory._services.arun(work.claim("w", limit=1, lease_seconds=60, debounce_seconds=0))
     return lease
 
 
@@ -171,11 +172,11 @@ async def test_a_draft_does_not_outlive_what_it_was_made_from(empty: str, change
         said = [HumanMessage("The crates hold tea.", id="m1"), AIMessage("So it is.", id="m2")]
         await memory.conversation("t").aappend(said)
         lease = await leased(memory)
-        assert await memory.arun(work.keep_draft(lease, "1", "The crates hold tea."))
+        assert await memory._services.arun(work.keep_draft(lease, "1", "The crates hold tea."))
         assert drafts(empty) == 1
         await CHANGES[change](memory)
         assert drafts(empty) == 0
-        assert not await memory.arun(work.keep_draft(lease, "2", "The crates hold tea."))
+        assert not await memory._services.arun(work.keep_draft(lease, "2", "The crates hold tea."))
         assert drafts(empty) == 0
 
 
@@ -185,13 +186,13 @@ async def test_more_being_said_changes_nothing(empty: str) -> None:
         lease = await leased(memory)
         assert lease.drafts == {}
         await memory.conversation("t").aappend([HumanMessage("Two.")])
-        assert await memory.arun(work.keep_draft(lease, "d", "answer \U0001f600"))
-        await memory.arun(work.release([lease]))
+        assert await memory._services.arun(work.keep_draft(lease, "d", "answer \U0001f600"))
+        await memory._services.arun(work.release([lease]))
         again = await leased(memory)
         assert again.drafts == {"d": "answer \U0001f600"}
         assert "answer" not in repr(again)
-        assert not await memory.arun(work.keep_draft(lease, "e", "from a lease that is another's now"))
-        assert await memory.arun(work.finish(again)) == "done"
+        assert not await memory._services.arun(work.keep_draft(lease, "e", "from a lease that is another's now"))
+        assert await memory._services.arun(work.finish(again)) == "done"
         assert drafts(empty) == 0
 
 
@@ -200,8 +201,8 @@ async def test_a_topic_that_is_not_to_be_remembered_is_not_drafted(empty: str) -
         await memory.privacy.aopt_out(topic="divorce", actor="u")
         await memory.conversation("t").aappend([HumanMessage("My divorce is final.")])
         lease = await leased(memory)
-        assert not await memory.arun(work.keep_draft(lease, "1", "They are divorced."))
-        assert await memory.arun(work.keep_draft(lease, "2", "They speak."))
+        assert not await memory._services.arun(work.keep_draft(lease, "1", "They are divorced."))
+        assert await memory._services.arun(work.keep_draft(lease, "2", "They speak."))
         assert drafts(empty) == 1
 
 

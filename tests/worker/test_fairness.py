@@ -61,7 +61,7 @@ def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
 
 def claimed(memory: SupabaseMemory, limit: int = SLOTS, held: Any = None, slots: int | None = SLOTS) -> list[Lease]:
     flow = work.claim("w", limit=limit, lease_seconds=60, debounce_seconds=0, slots=slots, limits=held)
-    return memory.run(flow)
+    return memory._services.run(flow)
 
 
 def owners(leases: list[Lease]) -> list[str]:
@@ -69,7 +69,7 @@ def owners(leases: list[Lease]) -> list[str]:
 
 
 def say(memory: SupabaseMemory, user_id: str, thread_id: str = "t") -> None:
-    memory.conversation(thread_id, user_id=user_id).append([HumanMessage("m")])
+    memory.for_user(user_id).conversation(thread_id).append([HumanMessage("m")])
 
 
 def due(address: str) -> int:
@@ -108,7 +108,7 @@ def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemo
     execute(own, MARK)
     say(memory, "honest")
     for number in range(1, 11):
-        assert memory.conversation(f"t{number}", user_id="flood").summaries.request(priority=9)
+        assert memory.for_user("flood").conversation(f"t{number}").summaries.request(priority=9)
     leases = claimed(memory, limit=3)
     assert owners(leases) == ["flood", "honest", "flood"]
     assert [lease.requested for lease in leases] == [True, False, True], "and before the owner's others"
@@ -119,10 +119,10 @@ def test_a_request_is_taken_before_it_has_settled_but_not_before_others(memory: 
     say(memory, "asking")
 
     def settled() -> list[Lease]:
-        return memory.run(work.claim("w", limit=4, lease_seconds=60, debounce_seconds=60))
+        return memory._services.run(work.claim("w", limit=4, lease_seconds=60, debounce_seconds=60))
 
     assert settled() == []
-    assert memory.conversation("t", user_id="asking").summaries.request()
+    assert memory.for_user("asking").conversation("t").summaries.request()
     assert owners(settled()) == ["asking"]
 
 
@@ -192,7 +192,7 @@ def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: 
         say(memory, "flood", f"t{random.randrange(2000)}")
 
     def request() -> None:
-        memory.conversation(f"t{random.randrange(400)}", user_id="flood").summaries.request(priority=0)
+        memory.for_user("flood").conversation(f"t{random.randrange(400)}").summaries.request(priority=0)
 
     with busy(append, append, request):
         for number in range(20):
@@ -203,7 +203,7 @@ def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: 
                 leases = claimed(memory, limit=1, slots=1)
                 served.update(owners(leases))
                 for lease in leases:
-                    memory.run(work.finish(lease))
+                    memory._services.run(work.finish(lease))
                 if "honest" in owners(leases):
                     break
                 assert count < 50
@@ -263,24 +263,24 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
         user, thread = random.choice(users), f"t{random.randrange(8)}"
         say(memory, user, thread)
         if random.random() < 0.2:
-            memory.conversation(thread, user_id=user).summaries.request()
+            memory.for_user(user).conversation(thread).summaries.request()
         if random.random() < 0.1:
-            memory.conversation(thread, user_id=user).forget()
+            memory.for_user(user).conversation(thread).forget()
 
     def think() -> None:
         leases = claimed(memory, limit=5, slots=5)
-        memory.run(work.heartbeat(leases, lease_seconds=60))
-        memory.run(work.release(leases[3:]))
+        memory._services.run(work.heartbeat(leases, lease_seconds=60))
+        memory._services.run(work.release(leases[3:]))
         for lease in leases[:3]:
             error = random.choice([None, None, "TimeoutError"])
             failed = None if error is None or random.random() < 0.5 else {"board": error}
             finished[
-                memory.run(work.finish(lease, error=error, failed=failed, max_attempts=3, retry_seconds=0.01))
+                memory._services.run(work.finish(lease, error=error, failed=failed, max_attempts=3, retry_seconds=0.01))
             ] += 1
 
     def bring_back() -> None:
-        memory.run(work.retry(None))
-        memory.run(work.reconcile())
+        memory._services.run(work.retry(None))
+        memory._services.run(work.reconcile())
         time.sleep(0.05)
 
     with busy(talk, talk, talk, think, think, bring_back):
@@ -289,12 +289,12 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
     assert finished["lost"] == 0
     found = "select deadlocks from pg_stat_database where datname = current_database()"
     assert execute(own, found) == [(0,)], "nor is one hidden by trying again"
-    memory.run(work.retry(None))
+    memory._services.run(work.retry(None))
     time.sleep(0.1)
     for _ in range(200):
         leases = claimed(memory, limit=20, slots=None)
         for lease in leases:
-            memory.run(work.finish(lease))
+            memory._services.run(work.finish(lease))
         if not leases and due(own) == 0:
             break
     assert execute(own, "select user_id, run_after::text, lease_token from memory_private.work") == []
@@ -305,8 +305,8 @@ def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: Supabas
     for thread_id in ("fails", "is lost"):
         say(memory, "u", thread_id)
     flow = work.claim("w", limit=2, lease_seconds=0.4, debounce_seconds=0)
-    first = next(lease for lease in memory.run(flow) if lease.key.thread_id == "fails")
-    memory.run(work.finish(first, error="TimeoutError", retry_seconds=0.2))
+    first = next(lease for lease in memory._services.run(flow) if lease.key.thread_id == "fails")
+    memory._services.run(work.finish(first, error="TimeoutError", retry_seconds=0.2))
     assert claimed(memory) == []
     time.sleep(0.5)
     assert sorted(lease.key.thread_id for lease in claimed(memory)) == ["fails", "is lost"]
@@ -316,9 +316,9 @@ def test_an_owner_who_was_forgotten_leaves_no_name(memory: SupabaseMemory, own: 
     for thread_id in ("a", "b", "c"):
         say(memory, "u", thread_id)
     assert execute(own, "select user_id from memory_private.owners") == [("u",)]
-    memory.conversation("a", user_id="u").forget()
+    memory.for_user("u").conversation("a").forget()
     assert execute(own, "select user_id from memory_private.owners") == [("u",)]
-    memory.forget_user(user_id="u")
+    memory.for_user("u").forget_user()
     assert execute(own, "select user_id from memory_private.owners") == []
 
 
@@ -327,7 +327,7 @@ def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, own: 
     say(memory, "u")
     execute(own, "delete from memory_private.owners")
     assert claimed(memory) == []
-    memory.run(work.reconcile())
+    memory._services.run(work.reconcile())
     assert owners(claimed(memory)) == ["u"]
 
 

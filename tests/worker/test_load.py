@@ -16,6 +16,7 @@ from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.transports.embedded import start
 from langchain_supabase_memory.worker import WorkerPolicy
 from tests import worker_process
+from tests.memory_keywords import memory_keywords
 from tests.worker_process import POLICIES, Setup
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -64,7 +65,7 @@ async def test_nothing_is_lost_and_the_backlog_drains(tmp_path: Path) -> None:
     threads = [f"t{number}" for number in range(CONVERSATIONS)]
     messages = 2 * TURNS
     each = messages // ROUNDS
-    async with SupabaseMemory.embedded(folder, user_id="u", **SETTINGS) as memory:
+    async with SupabaseMemory.embedded(folder, user_id="u", **memory_keywords(SETTINGS)) as memory:
         assert {each.state for each in await memory.adoctor()} == {"green"}
         begun = time.monotonic()
         workers = [worker_process.started(setup) for _ in range(2)]

@@ -27,6 +27,7 @@ from langchain_supabase_memory.operations.work import Queue
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests import worker_process
 from tests.embedders import WordEmbedder
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.worker_process import FUNCTIONS, POLICIES, Plug, Setup, link
@@ -332,10 +333,12 @@ and not exists (
 async def undisturbed(memory: SupabaseMemory, conn_string: str, talk: Talk) -> dict[str, list[dict[str, Any]]]:
     """The chunks that one worker makes of the same messages, all at once and without anything going wrong."""
     twin = f"{memory.user_id}-twin"
-    async with SupabaseMemory.from_conn_string(conn_string, embeddings=WordEmbedder(), **POLICIES) as other:
+    async with SupabaseMemory.from_conn_string(
+        conn_string, embeddings=WordEmbedder(), **memory_keywords(POLICIES)
+    ) as other:
         for thread, said in talk.said.items():
             again = [type(each)(each.content, id=each.id) for each in said]
-            await other.conversation(thread, user_id=twin).aappend(again)
+            await other.for_user(twin).conversation(thread).aappend(again)
         tally = await Worker(other).drain()
     assert tally.outcomes == {"done": len(talk.said)}
     return {
@@ -433,7 +436,7 @@ async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(own_clust
         time.sleep(1)
         own_cluster.resume()
 
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **memory_keywords(POLICIES)) as memory:
         herd = Herd(setup, fates(6, 30), [1, 1, 1, 2])
         talk = Talk(memory, 40, seed=6)
         await proof(memory, conn_string, talk, herd, least=30, outages={10: crash, 20: own_cluster.restart})
@@ -446,7 +449,9 @@ async def test_so_do_workers_with_nothing_but_url_and_key(cluster: Cluster, tmp_
     with DataApi(cluster, conn_string.rpartition("/")[2]) as api:
         key = token("service_role")
         setup = Setup(str(tmp_path / "log"), url=api.url, key=key, worker=WORK, seconds=(0.0, 0.05), failing=7)
-        async with SupabaseMemory.from_url(api.url, key, rest_path="", user_id="u", **POLICIES) as memory:
+        async with SupabaseMemory.from_url(
+            api.url, key, rest_path="", user_id="u", **memory_keywords(POLICIES)
+        ) as memory:
             talk = Talk(memory, 12, seed=7)
             await proof(memory, conn_string, talk, Herd(setup, fates(7, 12), [1, 2]), least=20)
 
@@ -464,7 +469,7 @@ def migrated(cluster: Cluster) -> str:
 async def test_what_is_said_while_a_piece_is_under_way_is_not_forgotten(cluster: Cluster, tmp_path: Path) -> None:
     conn_string = migrated(cluster)
     setup = Setup(str(tmp_path / "log"), conn_string=conn_string, worker=WORK, seconds=(1.0, 1.0))
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **memory_keywords(POLICIES)) as memory:
         talk = Talk(memory, 1, seed=1)
         await talk.say("t0", 8)
         herd = Herd(setup, [], [1])
@@ -483,7 +488,7 @@ async def test_an_answer_that_comes_after_the_lease_changes_nothing(
     """A worker that is suspended while its model thinks; meanwhile another does its work, and more is said."""
     conn_string = migrated(cluster)
     setup = Setup(str(tmp_path / "log"), conn_string=conn_string, worker=WORK, seconds=(0.3, 0.3))
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **memory_keywords(POLICIES)) as memory:
         talk = Talk(memory, 2, seed=1)
         for thread in talk.said:
             await talk.say(thread, messages)
@@ -520,7 +525,7 @@ async def test_a_worker_that_is_asked_to_stop_gives_its_leases_back(
     log = tmp_path / "log"
     policy = dataclasses.replace(WORK, concurrency=3, lease_seconds=60, grace_seconds=grace)
     setup = Setup(str(log), conn_string=conn_string, worker=policy, seconds=(1.0, 1.0))
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **memory_keywords(POLICIES)) as memory:
         talk = Talk(memory, 6, seed=1)
         for thread in talk.said:
             await talk.say(thread, 20)
@@ -548,7 +553,7 @@ async def test_a_summary_is_found_whose_worker_was_killed_before_it_was_embedded
 ) -> None:
     conn_string = migrated(cluster)
     setup = Setup(str(tmp_path / "log"), conn_string=conn_string, worker=WORK)
-    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **POLICIES) as memory:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id="u", **memory_keywords(POLICIES)) as memory:
         talk = Talk(memory, 1, seed=1)
         await talk.say("t0", 20)
         herd = Herd(setup, [plug], [1], life=60)  # it is to come to its plug, however slow the machine is

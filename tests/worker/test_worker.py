@@ -20,7 +20,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from langchain_supabase_memory import ChunkPolicy, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.effects import Call
@@ -42,6 +42,7 @@ from tests.chat_models import ScriptedModel
 from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.examining import found
+from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.sql.test_schema import newer_release
@@ -106,8 +107,8 @@ class Place:
     def memory(self, model: Any = None, *, kind: str = "direct", **settings: Any) -> SupabaseMemory:
         settings = {"policy": SUMMARIES, "board_policy": BOARDS, "model": model, **settings}
         if kind == "direct":
-            return SupabaseMemory.from_conn_string(self.address, **settings)
-        return SupabaseMemory.from_url(self.url, token("service_role"), rest_path="", **settings)
+            return SupabaseMemory.from_conn_string(self.address, **memory_keywords(settings))
+        return SupabaseMemory.from_url(self.url, token("service_role"), rest_path="", **memory_keywords(settings))
 
     def execute(self, statement: str) -> list[Any]:
         with psycopg.connect(self.address, autocommit=True) as connection:
@@ -297,10 +298,10 @@ async def test_the_same_worker_twice_is_an_error(place: Place, kept: Keep) -> No
 
 def test_a_user_is_no_worker(place: Place) -> None:
     with place.memory() as server, pytest.raises(ConfigurationError, match="cannot act as one user"):
-        Worker(server.as_user({"sub": "u", "role": "authenticated"}))
+        Worker(server.for_token({"sub": "u", "role": "authenticated"}))
     anonymous = SupabaseMemory.from_url(place.url, token("anon"), rest_path="")
     with anonymous, pytest.raises(ConfigurationError, match="cannot act as one user"):
-        Worker(anonymous.as_user(token(user_id="u")))
+        Worker(anonymous.for_token(token(user_id="u")))
 
 
 async def test_a_key_that_is_no_servers_is_an_error_at_the_beginning(place: Place, kept: Keep) -> None:
@@ -318,7 +319,7 @@ async def test_the_user_of_the_memory_narrows_the_work(place: Place, kept: Keep)
     await Worker(own).drain()
     assert place.covered() == [("own", 4, 5), ("theirs", -1, -1)]
     with pytest.raises(InvalidInputError, match="made for one user"):
-        Worker(own, user_id="someone else")
+        Worker(own.for_user("someone else"))
     await Worker(kept(place.memory(Model(), user_id=ME))).drain()  # a default is not a user that it was made for
     assert place.covered() == [("own", 4, 5), ("theirs", 4, 5)]
 
@@ -345,7 +346,7 @@ async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
             retention=Retention(max_age=timedelta(days=3)),
         )
     )
-    worker = Worker(memory, policy=archives, user_id="ana")
+    worker = Worker(memory.for_user("ana"), policy=archives)
     assert (await asyncio.wait_for(worker.drain(), SOON)).outcomes["done"] >= 3
     assert place.execute(OF_BEN) == before
     ana = "select thread_id, message_count, summarized_through, archived_at is null from memory.conversations"
@@ -358,14 +359,14 @@ async def test_a_named_owner_narrows_the_work(place: Place, kept: Keep) -> None:
     alerts: list[str] = []
     policy = replace(FAST, alert_seconds=600)
     place.execute("update memory_private.work set since = since - interval '1 hour'")
-    async with Worker(memory, policy=policy, user_id="ana", on_alert=lambda kind, _: alerts.append(kind)):
+    async with Worker(memory.for_user("ana"), policy=policy, on_alert=lambda kind, _: alerts.append(kind)):
         place.say("more", user_id="ana")
         await until(lambda: {row[0] for row in place.queue} == {"ben"})
     assert alerts == []
-    assert (await memory.arun(work.queue(user_id="ana"))).depth == 0
-    assert (await memory.arun(work.queue())).depth == 3
+    assert (await memory._services.arun(work.queue(user_id="ana"))).depth == 0
+    assert (await memory._services.arun(work.queue())).depth == 3
     with pytest.raises(InvalidInputError, match="1 to 512 bytes"):
-        Worker(memory, user_id="")
+        Worker(memory.for_user(""))
 
 
 OF_BEN = (
@@ -557,7 +558,7 @@ async def test_an_embedder_that_fails_does_not_hold_up_the_summary(place: Place,
 
     place.say("a", "b", "c", "d", "e")
     memory = kept(place.memory(Model(), embeddings=ScriptedEmbedder(fail)))
-    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    memory._services.embeddings._wait_seconds = 0  # type: ignore[union-attr]
     async with Worker(
         memory, policy=WorkerPolicy(concurrency=1, poll_seconds=0.1, debounce_seconds=0, retry_seconds=60)
     ):
@@ -591,7 +592,7 @@ async def test_a_vector_that_was_missed_is_made_up_for(place: Place, kept: Keep)
 
     place.say("t")
     memory = kept(place.memory(Model(), embeddings=ScriptedEmbedder(embed)))
-    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    memory._services.embeddings._wait_seconds = 0  # type: ignore[union-attr]
     worker = Worker(memory)
     assert (await worker.drain()).outcomes == {"retry": 1}
     assert place.execute("select count(*) from memory.summary_embeddings") == [(0,)]
@@ -715,7 +716,7 @@ async def test_who_is_cancelled_gives_back_at_once(place: Place, kept: Keep, kin
 async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
     place.say("a", "b")
     memory = kept(place.memory(Model(seconds=600), kind=kind))
-    inner, entered = memory.transport.aperform, asyncio.Event()
+    inner, entered = memory._services.transport.aperform, asyncio.Event()
 
     async def slow(call: Any) -> Any:
         answer = await inner(call)
@@ -724,7 +725,7 @@ async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept
             await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
         return answer
 
-    memory.transport.aperform = slow  # type: ignore[method-assign]
+    memory._services.transport.aperform = slow  # type: ignore[method-assign]
     task = asyncio.create_task(Worker(memory, policy=FAST).run())
     await asyncio.wait_for(entered.wait(), SOON)
     assert place.leases == 2
@@ -801,7 +802,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
     place.say("a", "b")
     model = Model()
     memory = kept(place.memory(model, kind=kind))
-    inner, entered = memory.transport.aperform, asyncio.Event()
+    inner, entered = memory._services.transport.aperform, asyncio.Event()
 
     async def slow(call: Any) -> Any:
         answer = await inner(call)
@@ -810,7 +811,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
             await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
         return answer
 
-    memory.transport.aperform = slow  # type: ignore[method-assign]
+    memory._services.transport.aperform = slow  # type: ignore[method-assign]
     for policy in (WorkerPolicy(debounce_seconds=0), WorkerPolicy(debounce_seconds=0, grace_seconds=0)):
         entered.clear()
         worker = Worker(memory, policy=policy)
@@ -867,7 +868,7 @@ async def test_a_heartbeat_does_not_stop_what_is_being_given_back(place: Place, 
     """The database has it back already, and the answer that says so is on its way."""
     place.say("t")
     memory = kept(place.memory(Model(error=ValueError())))
-    inner = memory.transport.aperform
+    inner = memory._services.transport.aperform
 
     async def slow(call: Any) -> Any:
         answer = await inner(call)
@@ -875,7 +876,7 @@ async def test_a_heartbeat_does_not_stop_what_is_being_given_back(place: Place, 
             await asyncio.sleep(0.6)
         return answer
 
-    memory.transport.aperform = slow  # type: ignore[method-assign]
+    memory._services.transport.aperform = slow  # type: ignore[method-assign]
     alerts: list[str] = []
     policy = WorkerPolicy(lease_seconds=0.3, max_attempts=1)
     tally = await Worker(memory, policy=policy, on_alert=lambda kind, _: alerts.append(kind)).drain()
@@ -921,7 +922,10 @@ async def test_workers_do_not_claim_in_vain_while_something_is_due(place: Place,
     place.say(*(f"t{number}" for number in range(60)))
     policy = replace(FAST, poll_seconds=60.0)  # only what a worker knows makes it claim
     claims = [Claims(PostgresTransport(place.address)) for _ in range(4)]
-    memories = [SupabaseMemory(each, model=Model(), policy=SUMMARIES, board_policy=BOARDS) for each in claims]
+    memories = [
+        SupabaseMemory(each, model=Model(), config=MemoryConfig(policy=SUMMARIES, board_policy=BOARDS))
+        for each in claims
+    ]
     workers = [Worker(kept(memory), policy=policy) for memory in memories]
     async with workers[0], workers[1], workers[2], workers[3]:
         await until(lambda: place.queue == [])
@@ -1092,13 +1096,13 @@ async def test_what_is_behind_is_found_and_what_is_idle_left_alone(place: Place,
 async def test_only_one_does_the_chores(place: Place, kept: Keep) -> None:
     memory = kept(place.memory())
     calls: list[str] = []
-    inner = memory.transport.aperform
+    inner = memory._services.transport.aperform
 
     async def noting(call: Any) -> Any:
         calls.append(call.function)
         return await inner(call)
 
-    memory.transport.aperform = noting  # type: ignore[method-assign]
+    memory._services.transport.aperform = noting  # type: ignore[method-assign]
     async with Worker(memory, policy=FAST), Worker(memory, policy=FAST), Worker(memory, policy=FAST):
         await until(lambda: calls.count("memory_worker_chore") >= 6)
         await asyncio.sleep(0.2)
@@ -1184,7 +1188,7 @@ async def test_nothing_that_was_said_is_logged(place: Place, kept: Keep, caplog:
         raise ValueError(canary)
 
     memory = kept(place.memory(ScriptedModel(script=script), embeddings=ScriptedEmbedder(embed)))
-    memory.embeddings._wait_seconds = 0  # type: ignore[union-attr]
+    memory._services.embeddings._wait_seconds = 0  # type: ignore[union-attr]
     with caplog.at_level(logging.DEBUG, logger="langchain_supabase_memory"):
         worker = Worker(memory, policy=WorkerPolicy(max_attempts=1), long_term=long_term)
         tally = await worker.drain()

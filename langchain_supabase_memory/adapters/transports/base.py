@@ -30,7 +30,7 @@ class Transport(Protocol):
     async def aperform(self, call: Call) -> Any:
         """The async twin of `perform`; it never blocks the event loop."""
 
-    def as_user(self, identity: Any) -> Transport:
+    def for_token(self, identity: Any) -> Transport:
         """A transport over the same connections whose calls carry this identity."""
 
     def close(self) -> None:

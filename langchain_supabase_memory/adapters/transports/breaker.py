@@ -14,30 +14,18 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tenacity import (
-    AsyncRetrying,
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-    wait_random_exponential,
-)
-
 from langchain_supabase_memory import fork
-from langchain_supabase_memory.deadline import AbandonedError, is_over, seconds_left
 from langchain_supabase_memory.effects import SCHEMA
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tenacity import RetryCallState
+    from collections.abc import Callable
 
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
     from langchain_supabase_memory.effects import Call
-    from langchain_supabase_memory.settings import BreakerPolicy, RetryPolicy
+    from langchain_supabase_memory.settings import BreakerPolicy
 
 State = Literal["closed", "open", "half-open"]
 
@@ -199,9 +187,9 @@ class BreakingTransport(Unpicklable):
         self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
         return answer
 
-    def as_user(self, identity: Any) -> BreakingTransport:
+    def for_token(self, identity: Any) -> BreakingTransport:
         """The same circuit for another user."""
-        return BreakingTransport(self.inner.as_user(identity), self.breaker)
+        return BreakingTransport(self.inner.for_token(identity), self.breaker)
 
     def close(self) -> None:
         """Close what the sync methods opened."""
@@ -222,74 +210,3 @@ class BreakingTransport(Unpicklable):
             self.breaker.succeeded()  # it answered, if only with an error
         else:
             self.breaker.gave_up(probe=probe)
-
-
-def repeat(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> Any:
-    """Perform a call under a retry policy. Every verb is idempotent, so every verb is repeated.
-
-    Args:
-        policy: How often, how long.
-        perform: Performs the call once.
-        call: The call.
-
-    Returns:
-        What `perform` returns.
-
-    Raises:
-        UnavailableError: It could not be performed within the policy; any other error is raised at once.
-        AbandonedError: Nobody waits for it any more.
-    """
-    begun = time.monotonic()
-    try:
-        return perform(call)  # nearly always enough, and tenacity's loop would cost as much as the call's own work
-    except UnavailableError as error:
-        if is_over():
-            raise AbandonedError from None  # cut short: nothing is known about the database
-        failed = [error]
-
-    def tried(call: Call) -> Any:
-        if failed:
-            raise failed.pop()
-        seconds_left(policy.deadline_seconds)  # who waits may have given up meanwhile
-        return perform(call)
-
-    return Retrying(**_arguments(policy, begun))(tried, call)
-
-
-async def arepeat(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
-    """The async twin of `repeat`, with tenacity's async loop."""
-    begun = time.monotonic()
-    try:
-        return await perform(call)
-    except UnavailableError as error:
-        failed = [error]
-
-    async def tried(call: Call) -> Any:
-        if failed:
-            raise failed.pop()
-        return await perform(call)
-
-    return await AsyncRetrying(**_arguments(policy, begun))(tried, call)
-
-
-class _Wait:
-    """How long to wait before another try: with jitter, after what the server asks for."""
-
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._jitter = wait_random_exponential(multiplier=policy.wait_seconds, max=policy.max_wait_seconds)
-
-    def __call__(self, state: RetryCallState) -> float:
-        error = None if state.outcome is None else state.outcome.exception()
-        asked_seconds = error.retry_after_seconds if isinstance(error, UnavailableError) else None
-        return (asked_seconds or 0.0) + self._jitter(state)
-
-
-def _arguments(policy: RetryPolicy, begun: float) -> dict[str, Any]:
-    """Tenacity's settings for a loop whose first try, begun at that time, has failed already."""
-    left_seconds = policy.deadline_seconds - (time.monotonic() - begun)
-    return {
-        "stop": stop_after_attempt(policy.attempts) | stop_before_delay(left_seconds),
-        "wait": _Wait(policy),
-        "retry": retry_if_exception_type(UnavailableError),
-        "reraise": True,
-    }

@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import inspect
 import json
+import time
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from langchain_supabase_memory.checks import type_name
 from langchain_supabase_memory.deadline import in_thread
-from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError
+from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, TokenExpiredError
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -194,6 +195,32 @@ def subject(token: str) -> str | None:
         return claimed(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
     except ValueError:
         return None
+
+
+def token_claims(value: str) -> dict[str, Any]:
+    """What a token says, whoever signed it: a signed-in user's, which has not expired.
+
+    Args:
+        value: The token, a JWT.
+
+    Raises:
+        AuthenticationError: It cannot be read, has expired, or is no signed-in user's.
+    """
+    part = token(value).split(".")[1]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise AuthenticationError(
+            "Nobody is signed in: the access token cannot be read.", hint="Pass the session's access_token."
+        )
+    check_types(found)
+    if found.get("role", "authenticated") == "service_role":
+        raise AuthenticationError("The token is a server's.", hint="Pass a user's access_token.")
+    if (expires := found.get("exp")) is not None and expires <= time.time():
+        raise TokenExpiredError("The access token has expired.")
+    return found
 
 
 def claimed(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The direct door: `psycopg` and its pool, safe behind a transaction pooler, able to act as a user."""
+"""The direct connection: `psycopg` and its pool, safe behind a transaction pooler, able to act as a user."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import asyncio
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from functools import lru_cache, partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, LiteralString, Self, TypeAlias
 from weakref import WeakSet
 
 from langchain_supabase_memory import documents, fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.breaker import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, claimed
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo, of_postgres
 from langchain_supabase_memory.adapters.transports.per_loop import PerLoop
 from langchain_supabase_memory.adapters.transports.pools import AsyncPool
 from langchain_supabase_memory.adapters.transports.response_shapes import unreadable, validate
+from langchain_supabase_memory.adapters.transports.retry import aretry, retry
 from langchain_supabase_memory.checks import number
 from langchain_supabase_memory.deadline import Stopping, hold, in_thread, is_over, seconds_left
 from langchain_supabase_memory.errors import (
@@ -119,7 +121,7 @@ class PostgresTransport(Unpicklable):
         """The server, and whether a pooler stands before it; of one that is not started yet, nothing."""
         return self._pools.endpoint
 
-    def as_user(self, identity: Claims) -> PostgresTransport:
+    def for_token(self, identity: Claims) -> Self:
         """A transport over the same pools that acts as another user.
 
         Args:
@@ -128,18 +130,28 @@ class PostgresTransport(Unpicklable):
         Raises:
             AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
         """
-        twin = object.__new__(PostgresTransport)
-        twin._pools, twin._retry = self._pools, self._retry
-        twin._claims = Credential(identity, checked_claims)
+        twin = copy(self)
+        twin._claims = Credential(identity, self._check_identity)
         return twin
+
+    def _check_identity(self, identity: object) -> tuple[str, str]:
+        return checked_claims(identity)
 
     def perform(self, call: Call) -> Any:
         """Perform one call; see `Transport.perform`."""
-        return repeat(self._retry, self._perform_once, call)
+        begun = time.monotonic()
+        try:
+            return self._perform_once(call)
+        except UnavailableError as error:
+            return retry(self._retry, self._perform_once, call, error, begun)
 
     async def aperform(self, call: Call) -> Any:
         """Perform one call; see `Transport.aperform`."""
-        return await arepeat(self._retry, self._aperform_once, call)
+        begun = time.monotonic()
+        try:
+            return await self._aperform_once(call)
+        except UnavailableError as error:
+            return await aretry(self._retry, self._aperform_once, call, error, begun)
 
     def close(self) -> None:
         """Close the pool of the sync calls."""

@@ -6,14 +6,15 @@ import asyncio
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.adapters import addresses
-from langchain_supabase_memory.adapters.transports.breaker import arepeat, repeat
 from langchain_supabase_memory.adapters.transports.credentials import Credential, subject
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.adapters.transports.endpoint import PROFILE, AsyncConnection, Endpoint
@@ -22,6 +23,7 @@ from langchain_supabase_memory.adapters.transports.http_errors import document
 from langchain_supabase_memory.adapters.transports.per_loop import PerLoop
 from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
 from langchain_supabase_memory.adapters.transports.response_shapes import validate
+from langchain_supabase_memory.adapters.transports.retry import aretry, retry
 from langchain_supabase_memory.checks import number, wrong_type
 from langchain_supabase_memory.deadline import hold, in_thread, retrieve_exception, seconds_left
 from langchain_supabase_memory.errors import (
@@ -143,7 +145,7 @@ class SupabaseTransport(Unpicklable):
         """The Data API, and where the project's keys are shown."""
         return of_data_api(self._clients.url, self._clients.address)
 
-    def as_user(self, identity: AccessToken) -> SupabaseTransport:
+    def for_token(self, identity: AccessToken) -> SupabaseTransport:
         """A transport over the same clients for another user; a client is shared, a token never is.
 
         Args:
@@ -152,28 +154,42 @@ class SupabaseTransport(Unpicklable):
         Raises:
             AuthenticationError: The access token is none.
         """
-        twin = object.__new__(SupabaseTransport)
-        twin._clients, twin._retry = self._clients, self._retry
+        twin = copy(self)
         twin._token = Credential(identity, checked_token)
         return twin
 
     def perform(self, call: Call) -> Any:
         """Perform one call; see `Transport.perform`."""
         try:
-            return repeat(self._retry, self._perform_once, call)
+            return self._perform(call)
         except TokenExpiredError:
             if self._token is None or not self._token.is_callable:
                 raise
-            return repeat(self._retry, self._perform_once, call)  # the function may have a new one
+            return self._perform(call)  # the function may have a new one
+
+    def _perform(self, call: Call) -> Any:
+        begun = time.monotonic()
+        try:
+            return self._perform_once(call)
+        except UnavailableError as error:
+            return retry(self._retry, self._perform_once, call, error, begun)
+
+    async def _aperform(self, call: Call) -> Any:
+        """The async twin of `_perform`, by the async tries."""
+        begun = time.monotonic()
+        try:
+            return await self._aperform_once(call)
+        except UnavailableError as error:
+            return await aretry(self._retry, self._aperform_once, call, error, begun)
 
     async def aperform(self, call: Call) -> Any:
         """Perform one call; see `Transport.aperform`."""
         try:
-            return await arepeat(self._retry, self._aperform_once, call)
+            return await self._aperform(call)
         except TokenExpiredError:
             if self._token is None or not self._token.is_callable:
                 raise
-            return await arepeat(self._retry, self._aperform_once, call)
+            return await self._aperform(call)
 
     def close(self) -> None:
         """Close the sync client, if it is ours."""

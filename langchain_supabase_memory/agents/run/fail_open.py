@@ -64,7 +64,7 @@ def log_failed(
         SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a mistake in the set-up.
     """
     ids = (key.user_id, key.agent_id, key.thread_id)
-    level = memory.causes.level(action, error, logging.ERROR)
+    level = memory._services.causes.level(action, error, logging.ERROR)
     _logger.log(
         level, "%s (user %r, agent %r, thread %r): %s", action, *ids, error, extra=conversation_fields(key, error)
     )
@@ -86,13 +86,13 @@ def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bo
         return on_error == "raise"
     if isinstance(error, MigrationConflictError) or not isinstance(error, _OF_THE_SETUP):
         return False
-    if isinstance(error, AccessError) and memory.transport.acts_as_user:
+    if isinstance(error, AccessError) and memory._services.transport.acts_as_user:
         return False
     if isinstance(error, ConfigurationError) and not any(
-        cause.part == "database" and cause.reason == error.message for cause in memory.causes.failures
+        cause.part == "database" and cause.reason == error.message for cause in memory._services.causes.failures
     ):
         return False  # something else than the database refused, such as a rule of redaction
-    return not memory.causes.has_answered
+    return not memory._services.causes.has_answered
 
 
 def wrap_error(error: Exception) -> SupabaseMemoryError:
@@ -150,7 +150,7 @@ class Attempt(Generic[T]):
     def perform(self, _: object) -> T | None:
         """Run the flow. What is returned and raised: as for `FailOpen.attempt`."""
         try:
-            return within(self.seconds, partial(self.guard.memory.run, self._flow))
+            return within(self.seconds, partial(self.guard.memory._services.run, self._flow))
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
@@ -158,7 +158,7 @@ class Attempt(Generic[T]):
     async def aperform(self, _: object) -> T | None:
         """The async twin of `perform`, which ends the flow at the deadline."""
         try:
-            return await awithin(self.seconds, self.guard.memory.arun(self._flow))
+            return await awithin(self.seconds, self.guard.memory._services.arun(self._flow))
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
@@ -310,7 +310,7 @@ class FailOpen:
         if isinstance(error, InvalidInputError) and error.code is None:
             raise error  # what was passed is no message; what the database refuses waits like everything else
         try:
-            self.memory.outbox.keep(key, task.keep)
+            self.memory._services.outbox.keep(key, task.keep)
         except OutboxError as full:
             error = full
         if isinstance(error, TimeoutError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_supabase_memory.agents.run import checkpoints, state_owners, task_ids
 from langchain_supabase_memory.agents.run.alignment import align, comparable
@@ -117,14 +117,7 @@ def graph_state(
     Raises:
         InvalidInputError: They are no messages.
     """
-    try:
-        listed = codec.check_messages(convert_to_messages(cast("Any", messages)))
-    except InvalidInputError:
-        raise
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise InvalidInputError(
-            f"The graph's messages are none ({type(error).__name__}).", hint="Pass a list of LangChain messages."
-        ) from None
+    listed = codec.as_messages(messages)
     task_ids.name(listed, config)
     codec.ensure_ids(listed)
     codec.separate_ids(listed)
@@ -149,7 +142,7 @@ def store(guard: FailOpen, key: ConversationKey, messages: Sequence[BaseMessage]
 
 
 def _store(memory: SupabaseMemory, key: ConversationKey, messages: Sequence[BaseMessage]) -> Flow[None]:
-    yield from flush_and_append(memory, key, messages, metadata={"via": VIA}, replace=False)
+    yield from flush_and_append(memory._services, key, messages, metadata={"via": VIA}, replace=False)
 
 
 def _storing(messages: Sequence[BaseMessage]) -> GuardedTask:
@@ -262,8 +255,8 @@ class StateDiff:
     @classmethod
     def compute(cls, memory: SupabaseMemory, key: ConversationKey, run: GraphState, rules: Rules) -> StateDiff:
         """Those of a state; where that does not say what was stored last, this process may know it."""
-        own = _of_this(run.record, key, memory.records)
-        record, messages = own or memory.records.get(key), run.messages
+        own = _of_this(run.record, key, memory._services.records)
+        record, messages = own or memory._services.records.get(key), run.messages
         if record is not None and record.first is not None:
             messages = messages[next((place for place, each in enumerate(messages) if each.id == record.first), 0) :]
         chain = branches.digests(messages)
@@ -341,7 +334,9 @@ class StateDiff:
         """
         messages, chain, known, token = self.messages, self.digests, self.stored_count, uuid4().hex
         record, own = self.record, self.own_messages
-        manifest = self.memory.packs.pop(self.key, self.run.messages, messages[known:]) if self.stores else None
+        manifest = (
+            self.memory._services.packs.pop(self.key, self.run.messages, messages[known:]) if self.stores else None
+        )
         first = None if record is None or len(messages) == len(self.run.messages) else record.first
         # Without a checkpointer it may be resent with ids that were made just now.
         strict = bool(self.run.branch) and self.run.lineage.saver is None
@@ -411,7 +406,7 @@ class StateDiff:
         owner = StateOwner.from_answer(self.key, answer) or (None if record is None else record.owner)
         ids = [codec.row_id(message.id) for message in messages[:end] if content.is_conversation(message)]
         made = StateRecord(token, marks, first, branches.shorten_ids(ids), owner)
-        self.memory.records.put(self.key, made)
+        self.memory._services.records.put(self.key, made)
         state_owners.keep(self.run.lineage, owner)
         return made
 
@@ -444,7 +439,9 @@ class StateDiff:
         owner = None if record is None else record.owner
         if owner is None:
             return {**told, "database": None}
-        return told if owner.database == self.memory.records.database else {**told, "database": owner.database}
+        return (
+            told if owner.database == self.memory._services.records.database else {**told, "database": owner.database}
+        )
 
     def _send(self, messages: Sequence[BaseMessage], update: BranchUpdate, manifest: Lists | None) -> Flow[None]:
         lasting = content.conversation_messages(messages)
@@ -454,7 +451,9 @@ class StateDiff:
             shown = manifest if first + PAGE >= len(lasting) else None  # with the answer, which comes last
             run = self.run.lineage.run
             metadata = {"via": VIA} if run is None else {"via": VIA, "run": run}
-            yield from flush_and_append(self.memory, self.key, page, metadata=metadata, branch=whole, manifest=shown)
+            yield from flush_and_append(
+                self.memory._services, self.key, page, metadata=metadata, branch=whole, manifest=shown
+            )
 
 
 def _of_this(record: StateRecord | None, key: ConversationKey, records: StateRecords) -> StateRecord | None:
@@ -480,7 +479,7 @@ def _align(memory: SupabaseMemory, key: ConversationKey, run: GraphState) -> Flo
         How many of the first are none of the state's any more: what comes before all that is stored.
     """
     columns: list[conversations.Column] = ["message_id", "role", "text", "payload"]
-    messages, redactor = run.conversation, memory.redactor
+    messages, redactor = run.conversation, memory._services.redactor
     history = len(content.conversation_messages(run.branch))
     state = [comparable(codec.to_row(message, redactor)) for message in messages]
     wanted = min(2 * len(messages) + _BEYOND, PAGE)

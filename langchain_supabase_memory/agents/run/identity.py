@@ -22,7 +22,6 @@ class RunIdentity:
     """Ids that are said once, when a node or a middleware is made; what is `None` is read from each run.
 
     Attributes:
-        user_id: The owner.
         agent_id: The agent.
         project_id: What a chain of responses must not cross, beside the thread.
 
@@ -30,12 +29,11 @@ class RunIdentity:
         InvalidInputError: An id that is bound is not a usable string: an empty one would leave the choice to the run.
     """
 
-    user_id: str | None = None
     agent_id: str | None = None
     project_id: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("user_id", "agent_id", "project_id"):
+        for name in ("agent_id", "project_id"):
             if getattr(self, name) is not None:
                 check_id(name, getattr(self, name))
 
@@ -45,15 +43,14 @@ class RunIdentity:
         """The conversation of a run.
 
         The thread is `configurable["thread_id"]`. A memory that was made for one user is that user's, and a run that
-        names another is an error. Else the owner is, in this order: the one that was bound, the user whom LangGraph's
-        server authenticated, `user_id` of the run's context, `configurable["user_id"]`, and for an embedded memory
+        names another is an error. Else the owner is, in this order: the user whom LangGraph's server authenticated,
+        `user_id` of the run's context, `configurable["user_id"]`, and for an embedded memory
         `"me"`. Of what a run says, the server's own word among it, an empty id is none.
 
         The server's user is an object that the server made: what a client wrote under `langgraph_auth_user` is a
         mapping, and counts for nothing. The context and the configuration are the application's word: where they come
-        from a client, that client chooses among the users of a memory that was made for nobody. Make the memory for
-        one user, bind `user_id`, let the server authenticate, or give the memory the user's own access token
-        (`SupabaseMemory.as_user`).
+        from a client, that client chooses among the users of a memory that was made for nobody. Use
+        `memory.for_user` or `memory.for_token`, or let the server authenticate.
 
         Args:
             memory: The memory.
@@ -71,11 +68,11 @@ class RunIdentity:
                 "No thread is named.", hint='Pass {"configurable": {"thread_id": "..."}} as the config of the run.'
             )
         server = getattr(getattr(runtime, "server_info", None), "user", None)
-        user_id = self.user_id or getattr(server, "identity", None) or of_run("user_id", config, runtime)
+        user_id = getattr(server, "identity", None) or of_run("user_id", config, runtime)
         agent_id = self.agent_id or of_run("agent_id", config, runtime)
         if user_id is not None:
-            same_user(memory.made_for, user_id)
-        return memory.key(thread_id, user_id, agent_id)
+            same_user(memory._services.made_for, user_id)
+        return memory._services.key(thread_id, user_id, agent_id)
 
     def scope(
         self,

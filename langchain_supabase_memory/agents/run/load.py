@@ -114,7 +114,7 @@ class Loader:
         """
         storing = storing or self.guard
         match = yield from self._match(key, run)
-        if match is not None or pending(self.guard.memory, key):
+        if match is not None or pending(self.guard.memory._services, key):
             # The turn that is pointed at may be new itself; and what waits is shown until it is stored.
             return (yield from changes.stored(storing)), None
         query = self._query(run)
@@ -146,7 +146,7 @@ class Loader:
 
     def _report(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
         """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
-        self.guard.memory.causes.warn_if_unattended(pack, has_writer=self._is_done_here)
+        self.guard.memory._services.causes.warn_if_unattended(pack, has_writer=self._is_done_here)
         if pack.due and self._is_done_here:
             return
         if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):
@@ -154,12 +154,12 @@ class Loader:
 
     @property
     def _retention(self) -> Retention | None:
-        return self.retention or self.guard.memory.settings.retention
+        return self.retention or self.guard.memory._services.settings.retention
 
     @property
     def _zone(self) -> str | tzinfo | None:
         """The time zone that the run is in."""
-        return self.time_zone or of_run("time_zone", *current_run()) or self.guard.memory.settings.time_zone
+        return self.time_zone or of_run("time_zone", *current_run()) or self.guard.memory._services.config.time_zone
 
     @property
     def _is_done_here(self) -> bool:
@@ -169,7 +169,7 @@ class Loader:
     def _check_state(self, key: ConversationKey, result: SummaryResult | None) -> None:
         """Give an alert if a summary that was made is poor."""
         if result is not None and is_poor(result.quality, self.policy.min_quality):
-            alert(self.guard.memory.metrics, "quality", of_quality(key, result.quality or 0.0))
+            alert(self.guard.memory._services.metrics, "quality", of_quality(key, result.quality or 0.0))
 
     def _query(self, run: GraphState) -> RecallRequest | None:
         """What is recalled: what fits the user's message."""
@@ -177,7 +177,7 @@ class Loader:
             return None
         filters = Filters(time_zone=self._zone)
         # Another embedder than what is stored was made with costs the meaning, and not the answer.
-        return recall_options(self.guard.memory, str(run.current[0].text), self.recall, filters, strict=False)
+        return recall_options(self.guard.memory._services, str(run.current[0].text), self.recall, filters, strict=False)
 
     def _prepare(
         self, key: ConversationKey, pack: ContextPack, query: RecallRequest | None, writer: StreamWriter
@@ -210,14 +210,14 @@ class Loader:
             current=run.current,
             branch=run.branch,
             lineage=run.lineage,
-            pending=pending(self.guard.memory, key),
+            pending=pending(self.guard.memory._services, key),
             retention=self._retention,
             recalling=query,
             prepared=False,
         )
 
     def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
-        return turns.referenced_turn(key, match, retention=self.guard.memory.settings.retention)
+        return turns.referenced_turn(key, match, retention=self.guard.memory._services.settings.retention)
 
     def _with_query(self, run: GraphState, reference: Reference | None) -> GraphState:
         """The current turn with the turn that it points at before it."""
@@ -250,7 +250,7 @@ def recall_scope(recall: RecallScope | Inherited | None, memory: SupabaseMemory)
         ConfigurationError: It is none of the choices.
     """
     if isinstance(recall, Inherited):
-        return memory.settings.recall
+        return memory._services.config.recall
     choice("recall", recall, RECALL_SCOPES, optional=True, more="None")
     return recall
 

@@ -162,7 +162,9 @@ class PartialAnswers:
             return
         # Without the mark of a graph's state, as if by hand: no state has it, and it stays all the same.
         task = GuardedTask("A partial answer could not be stored; it waits in the outbox", [answer])
-        yield from self._guard.attempt(flush_and_append(self._guard.memory, key, [answer], replace=False), task, key)
+        yield from self._guard.attempt(
+            flush_and_append(self._guard.memory._services, key, [answer], replace=False), task, key
+        )
         with self._lock:
             self._stored[key, question_id] = str(answer.id)
             _evict(self._stored)
@@ -174,7 +176,7 @@ class PartialAnswers:
         partial = pieces.answer
         whole = next((each for each in messages if isinstance(each, AIMessage)), None)
         # Where nobody is named, the next run of this thread may be another user's.
-        is_named = key.user_id is not None or not self._guard.memory.transport.user_varies
+        is_named = key.user_id is not None or not self._guard.memory._services.transport.user_varies
         with self._lock:
             before = self._stored.pop((key, question_id), None)
             if is_named and partial and whole is not None and whole.id is not None and not whole.tool_calls:

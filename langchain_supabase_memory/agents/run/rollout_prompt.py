@@ -188,8 +188,8 @@ class PromptStages:
             self._rollout.last_messages,
             current=run.current,
             branch=run.branch,
-            pending=pending(self._guard.memory, key),
-            retention=self._guard.memory.settings.retention,
+            pending=pending(self._guard.memory._services, key),
+            retention=self._guard.memory._services.settings.retention,
         )
 
     def _old(self, guard: FailOpen, key: ConversationKey, run: GraphState) -> Effects[_Old]:

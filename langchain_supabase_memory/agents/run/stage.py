@@ -93,7 +93,7 @@ class Stages:
         if not has_failed:
             self._answers[key.agent_id] = until, document, False
             return self._from_document(key, document)
-        self._guard.memory.metrics.alert("rollout")
+        self._guard.memory._services.metrics.alert("rollout")
         _, before, had_failed = self._answers.get(key.agent_id, (0.0, None, True))
         if had_failed or key.user_id is None:
             self._answers[key.agent_id] = until, None, True
@@ -122,7 +122,7 @@ class Stages:
             why, stage, key.user_id, key.agent_id, key.thread_id,
             extra={**conversation_fields(key), "memory_stage": str(stage), "memory_error": why},
         )  # fmt: skip
-        self._guard.memory.metrics.alert("rollout")
+        self._guard.memory._services.metrics.alert("rollout")
         return stage
 
 

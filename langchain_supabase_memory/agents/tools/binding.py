@@ -56,7 +56,6 @@ class Bindings(TypedDict, total=False):
     """What every tool takes beside its memory; see `Binding`."""
 
     thread_id: str | None
-    user_id: str | None
     agent_id: str | None
     characters: int
     time_zone: str | tzinfo | None
@@ -70,7 +69,6 @@ class Binding:
     Attributes:
         memory: Where the conversations are.
         thread_id: The conversation; by default the run's.
-        user_id: The owner; by default the run's.
         agent_id: The agent; by default the run's.
         characters: The most characters of one result.
         time_zone: In which times are shown, and "today" begins; by default `time_zone` of the run's context or
@@ -85,7 +83,6 @@ class Binding:
 
     memory: SupabaseMemory
     thread_id: str | None = None
-    user_id: str | None = None
     agent_id: str | None = None
     characters: int = output_limit.CHARACTERS
     time_zone: str | tzinfo | None = None
@@ -103,7 +100,7 @@ class Binding:
 
     def __post_init__(self) -> None:
         fail_open.check_on_error(self.on_error)
-        for name in ("thread_id", "user_id", "agent_id"):
+        for name in ("thread_id", "agent_id"):
             if getattr(self, name) is not None:
                 check_id(name, getattr(self, name))
         output_limit.check_limit(self.characters)
@@ -137,23 +134,23 @@ class ToolCall:
         """The time zone of the person who asks."""
         where = self.binding
         said = where.time_zone or of_run("time_zone", self.config, self.runtime)
-        return zone(said or where.memory.settings.time_zone)
+        return zone(said or where.memory._services.config.time_zone)
 
     @property
     def embedder(self) -> str | None:
         """The name of the memory's embedder."""
-        return self.binding.memory.embedder_name
+        return self.binding.memory._services.embedder_name
 
     def key(self, conversation_id: str | None = None) -> ConversationKey:
         """The conversation that is meant: another one of the same owner and agent, or the present one."""
         where = self.binding
-        bound = RunIdentity(where.user_id, where.agent_id)
+        bound = RunIdentity(where.agent_id)
         return bound.key(where.memory, self.config, self.runtime, conversation_id or where.thread_id)
 
     def scope(self, reach: RecallScope, conversation_id: str | None = None) -> Scope:
         """Where to search."""
         where = self.binding
-        bound = RunIdentity(where.user_id, where.agent_id)
+        bound = RunIdentity(where.agent_id)
         thread_id = conversation_id or where.thread_id
         return bound.scope(where.memory, self.config, self.runtime, reach, thread_id)
 
@@ -178,14 +175,14 @@ class ToolCall:
         Returns:
             Whether everything can be found now. That it failed is no failure of the search.
         """
-        chunking = self.binding.memory.settings.chunking
+        chunking = self.binding.memory._services.config.chunking
         if chunking.mode != "inline":
             return True
         try:
             done = yield from _with_deadline(indexing.index_messages(key, chunking, embedder=self.embedder), PATIENCE)
         except SupabaseMemoryError as error:
             ids = (key.user_id, key.agent_id, key.thread_id)
-            level = self.binding.memory.causes.level("Indexing failed", error, logging.WARNING)
+            level = self.binding.memory._services.causes.level("Indexing failed", error, logging.WARNING)
             text = "Indexing failed (user %r, agent %r, thread %r): %s"
             _logger.log(level, text, *ids, error, extra=conversation_fields(key, error))
             return False
@@ -211,7 +208,7 @@ def tool(
             if names:  # a bare text is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
             flow = answer(ToolCall(binding, *current_run(), _current_config(runtime)), **arguments)
-            return (yield from effects.in_one_step(flow, binding.memory))
+            return (yield from effects.in_one_step(flow, binding.memory._services))
 
     # The default hides the parameter from direct calls, the annotation from the model.
     def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
@@ -240,7 +237,7 @@ def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
     except InvalidInputError as error:
         raise ToolException(str(error)) from None
     except SupabaseMemoryError as error:
-        level = binding.memory.causes.level(f"The tool {name} failed", error, logging.WARNING)
+        level = binding.memory._services.causes.level(f"The tool {name} failed", error, logging.WARNING)
         _logger.log(level, "The tool %s failed: %s", name, error, extra={"memory_tool": name, **error_fields(error)})
         if fail_open.is_raised(error, binding.on_error, binding.memory):
             raise

@@ -48,7 +48,7 @@ def find_exact(
         limit=query.limit,
         calls=CALLS,
         after=after,
-        retention=call.binding.memory.settings.retention,
+        retention=call.binding.memory._services.settings.retention,
         keep=lambda each: each.message.message_id not in call.present,
     )
     more = "" if page.after is None else f"There may be more: go on with after={page.after} and the same words."

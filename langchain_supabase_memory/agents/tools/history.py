@@ -91,7 +91,7 @@ def search_conversation_history_tool(
     Args:
         memory: Where the conversations are.
         scope: Where to look: this `conversation`, all of the user's with this `agent`, or all of the `user`'s.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `search_conversation_history(query, time_range="all", limit=5, more=[], exact=None, after=None)`, sync
@@ -129,7 +129,7 @@ def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindin
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `get_conversation_summary(conversation_id=None)`, sync and async.
@@ -143,7 +143,7 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `recall_context(context_type, conversation_id=None)`, sync and async.
@@ -171,7 +171,9 @@ def search_history(call: ToolCall, reach: RecallScope, queries: Sequence[str], f
     limit = filters.limit or LIMIT
     spare = _SPARE if call.present else 0
     within = replace(filters, limit=limit + spare, time_zone=call.zone)
-    result = yield from search.recall_chunks(scope, check_questions(queries, within), call.binding.memory.capabilities)
+    result = yield from search.recall_chunks(
+        scope, check_questions(queries, within), call.binding.memory._services.capabilities
+    )
     chunks = [chunk for chunk in result.chunks if not call.can_see(chunk)][:limit]
     notes = ["" if complete else _UNINDEXED, "Only words could be compared, not meaning." if result.failed else ""]
     if not chunks:
@@ -207,7 +209,7 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
         conversation_id: Another conversation of the same owner and agent.
     """
     key = call.key(conversation_id)
-    retention = call.binding.memory.settings.retention
+    retention = call.binding.memory._services.settings.retention
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
     segments = yield from summaries.list_segments(key, last=1, retention=retention)
     if not newest:

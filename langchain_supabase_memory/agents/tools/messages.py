@@ -58,7 +58,7 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
@@ -100,7 +100,7 @@ def read_originals(
 
 def _page(request: ToolCall, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
     """Messages, and whether the database has more within the bounds."""
-    retention = retention_argument(request.binding.memory.settings.retention)
+    retention = retention_argument(request.binding.memory._services.settings.retention)
     arguments = {**conversation_ids(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
     answer = yield from call("memory_read", {**arguments, **bounds})
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]

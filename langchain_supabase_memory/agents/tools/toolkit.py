@@ -44,7 +44,6 @@ class SupabaseMemoryToolkit(BaseToolkit):
     Attributes:
         memory: Where the conversations are.
         thread_id: The conversation; by default the run's.
-        user_id: The owner; by default the run's (see `identity.Bound`).
         agent_id: The agent; by default the run's.
         scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
         characters: The most characters of one result.
@@ -61,7 +60,6 @@ class SupabaseMemoryToolkit(BaseToolkit):
 
     memory: SupabaseMemory = Field(exclude=True, repr=False)
     thread_id: str | None = None
-    user_id: str | None = None
     agent_id: str | None = None
     scope: RecallScope = "conversation"
     characters: int = CHARACTERS

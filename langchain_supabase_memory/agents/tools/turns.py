@@ -46,7 +46,7 @@ def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool
 
     Args:
         memory: Where the conversation is.
-        bound: `thread_id`, `user_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
 
     Returns:
         The tool `get_turn(n)`, sync and async. A failure becomes an answer of the tool, and no error of the graph.
@@ -57,7 +57,7 @@ def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool
 def read_turn(call: ToolCall, n: int) -> Flow[Answer]:
     """One turn by its number, 1 for the first and -1 for the newest."""
     memory, key = call.binding.memory, call.key()
-    turn = yield from turns.read_turn(key, n, retention=memory.settings.retention)
+    turn = yield from turns.read_turn(key, n, retention=memory._services.settings.retention)
     if turn is None:
         return note(f"There is no turn {n}."), []
     characters = call.binding.characters

@@ -86,7 +86,7 @@ def cleanup(
         expire = partial(forget_expired, retention, user_id=user_id, agent_id=agent_id, thread_id=thread_id)
         if not yes:
             with spinner("Counting what would go …"):
-                counts = confirmation.receipt_text(memory.run(expire(dry_run=True)), with_conversations=False)
+                counts = confirmation.receipt_text(memory._services.run(expire(dry_run=True)), with_conversations=False)
             if dry_run or not counts:
                 click.echo(f"{f'{counts} would go' if counts else 'Nothing is to be removed'}, {scope}.")
                 return
@@ -113,7 +113,7 @@ def _remove(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str
                 removed = confirmation.receipt_text(receipt, with_conversations=False) or removed
                 update(f"Removing … so far {removed}")
 
-            memory.run(expire(report=report))
+            memory._services.run(expire(report=report))
     except KeyboardInterrupt:
         click.echo(
             f"{removed} removed before that. The rest is as it was; the same command goes on from there.", err=True

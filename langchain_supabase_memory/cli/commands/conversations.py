@@ -44,7 +44,7 @@ def conversations(
     from langchain_supabase_memory.cli import conversation_list
 
     with address.open() as memory, formatting.spinner("Asking the database …"):
-        page = memory.conversations(user_id=user_id, agent_id=agent_id, state=state, limit=limit, after=after)
+        page = memory.for_user(user_id).conversations(agent_id=agent_id, state=state, limit=limit, after=after)
     if as_json:
         formatting.echo_json({"conversations": [asdict(each) for each in page], "after": page.after})
         return

@@ -51,10 +51,9 @@ def export(
         transfer_options.progress("Exporting") as report,
     ):
         receipt = export_conversations(
-            memory,
+            memory._for(user_id),
             sys.stdout.buffer if target == "-" else target,
             format=as_format,
-            user_id=user_id,
             agent_id=agent_id,
             thread_id=thread_id,
             progress=report,

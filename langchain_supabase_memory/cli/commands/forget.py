@@ -40,7 +40,7 @@ def forget(
         target = _Target(memory, user_id, agent_id, thread_id)
         if not yes:
             counts = confirmation.receipt_text(target.forget(dry_run=True), with_conversations=True)
-            if target.is_user and not counts and memory.privacy.changes(user_id=user_id, limit=1):
+            if target.is_user and not counts and memory.for_user(user_id).privacy.changes(limit=1):
                 counts = "What the user controls"
             if dry_run or not counts:
                 click.echo(f"{f'{counts} would go' if counts else 'Nothing is stored'}, {scope}.")
@@ -82,15 +82,15 @@ class _Target:
         """Delete it in one transaction; a thread of several agents in one transaction per agent."""
         memory, user_id, thread_id = self._memory, self._user_id, self._thread_id
         if thread_id is None:
-            return memory.forget_user(user_id=user_id, agent_id=self._agent_id, dry_run=dry_run)
+            return memory.for_user(user_id).forget_user(agent_id=self._agent_id, dry_run=dry_run)
         if self._agent_id is not None:
             agents = [self._agent_id]
         else:
-            memory.conversation(thread_id, user_id=user_id)  # checks the ids
-            agents = [row.key.agent_id for row in memory.work.status(user_id=user_id, thread_id=thread_id)]
+            memory.for_user(user_id).conversation(thread_id)  # checks the ids
+            agents = [row.key.agent_id for row in memory.for_user(user_id).work.status(thread_id=thread_id)]
         self.deleted = Receipt()
         for agent_id in agents:
-            receipt = memory.conversation(thread_id, user_id=user_id, agent_id=agent_id).forget(dry_run=dry_run)
+            receipt = memory.for_user(user_id).conversation(thread_id, agent_id=agent_id).forget(dry_run=dry_run)
             self.deleted = _sum(self.deleted, receipt)
         return self.deleted
 

@@ -61,7 +61,7 @@ def import_(
         transfer_options.progress("Importing") as report,
     ):
         receipt = import_conversations(
-            memory, events, user_id=user_id, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=report
+            memory._for(user_id), events, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=report
         )
     for line in transfer_options.import_report(receipt):
         click.echo(line)

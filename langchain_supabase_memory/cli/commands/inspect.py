@@ -81,7 +81,7 @@ def inspect(
         else:
             memory = application if isinstance(application, SupabaseMemory) else application.memory
             if user_id is not None:
-                memory.user_id = memory.scope_text(user_id)
+                memory = memory.for_user(user_id)
         stack.enter_context(memory)
         if as_user is not None:
             memory = _as_user(memory, as_user)
@@ -114,7 +114,7 @@ def _open_memory(address: Address, access_token: str | None, models: Models, use
     settings = {"user_id": user_id, **models.settings()}
     if access_token is None or not (address.url and address.key) or given_on_command_line("database_url", "embedded"):
         return address.open(**settings)
-    return address.open(needs_server=False, access_token=access_token, **settings)
+    return address.open(needs_server=False, **settings).for_token(access_token)
 
 
 def _as_user(memory: SupabaseMemory, user_id: str) -> SupabaseMemory:
@@ -125,10 +125,14 @@ def _as_user(memory: SupabaseMemory, user_id: str) -> SupabaseMemory:
     """
     from langchain_supabase_memory.adapters.transports.breaker import BreakingTransport
 
-    inner = memory.transport.inner if isinstance(memory.transport, BreakingTransport) else memory.transport
+    inner = (
+        memory._services.transport.inner
+        if isinstance(memory._services.transport, BreakingTransport)
+        else memory._services.transport
+    )
     if not hasattr(inner, "alisten"):  # only a direct connection has it
         raise ConfigurationError(
             "Over the Data API nobody can be acted as by name.",
             hint="Pass the user's token as --access-token with the publishable key, or name a --database-url.",
         )
-    return memory.as_user({"sub": user_id, "role": "authenticated"})
+    return memory.for_token({"sub": user_id, "role": "authenticated"})

@@ -106,10 +106,11 @@ def mcp(
 
 def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str, Any]:
     """The settings of a memory without summaries (a worker writes those), which indexes only what it stores."""
+    from langchain_supabase_memory.memory.config import MemoryConfig
     from langchain_supabase_memory.settings import ChunkPolicy
 
-    policy = ChunkPolicy(mode="inline" if write else "background")
-    return {"agent_id": agent_id, "embeddings": models.embedder(embeddings), "model": None, "chunking": policy}
+    config = MemoryConfig(chunking=ChunkPolicy(mode="inline" if write else "background"))
+    return {"agent_id": agent_id, "embeddings": models.embedder(embeddings), "model": None, "config": config}
 
 
 def _open_memory(address: Address, user_id: str | None, token: str | None, settings: dict[str, Any]) -> SupabaseMemory:
@@ -127,14 +128,14 @@ def _open_memory(address: Address, user_id: str | None, token: str | None, setti
                 "A token goes with the Data API.",
                 hint=f"Pass --url and the publishable --key; or --user instead of the token for ${DATABASE_URL}.",
             )
-        return address.open(needs_server=False, access_token=token, **settings)
+        return address.open(needs_server=False, **settings).for_token(token)
     if not user_id:
         raise ConfigurationError(
             "Nobody is named whose conversations these are.",
             hint="Pass --user or set SUPABASE_MEMORY_USER; or the person's access token, SUPABASE_MEMORY_TOKEN.",
         )
     if is_direct:
-        return address.open(claims={"sub": user_id, "role": "authenticated"}, **settings)
+        return address.open(**settings).for_token({"sub": user_id, "role": "authenticated"})
     return address.open(user_id=user_id, **settings)
 
 

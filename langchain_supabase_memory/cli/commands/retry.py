@@ -20,5 +20,5 @@ if TYPE_CHECKING:
 def retry(address: Address, user_id: str | None, thread_id: str | None) -> None:
     """Retry the work that workers have given up."""
     with address.open() as memory, spinner("Asking the database …"):
-        count = memory.work.retry(user_id=user_id, thread_id=thread_id)
+        count = memory._for(user_id).work.retry(thread_id=thread_id)
     click.echo(f"{count} conversations are due again.")

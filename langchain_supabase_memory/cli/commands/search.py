@@ -50,11 +50,11 @@ def search(
     ExactQuery(texts=texts)  # refuses long or many words before anything is opened
     with address.open(embeddings=models.embedder(embeddings)) as memory:
         if thread_id is None:
-            scope = memory.scope(user_id, agent_id)
-            recall = memory.recall(query, user_id=user_id, agent_id=agent_id, limit=limit)
+            scope = memory._services.scope(user_id, agent_id)
+            recall = memory.for_user(user_id).recall(query, agent_id=agent_id, limit=limit)
         else:
             conversation, _ = message_pages.find_conversation(memory, thread_id, user_id, agent_id)
-            scope = Scope.of(conversation.key)
+            scope = Scope.of(conversation._key)
             recall = conversation.recall(query, limit=limit)
         matches = search_results.find_matches(memory, scope, texts, limit)
     if as_json:

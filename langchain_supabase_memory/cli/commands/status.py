@@ -45,7 +45,7 @@ def status(
 
     with address.open() as memory, formatting.spinner("Asking the database …"):
         queue = memory.work.queue()
-        rows = memory.work.status(user_id=user_id, thread_id=thread_id, state=state, limit=limit + 1)
+        rows = memory._for(user_id).work.status(thread_id=thread_id, state=state, limit=limit + 1)
     rows, has_more = rows[:limit], len(rows) > limit
     if as_json:
         document = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": has_more}

@@ -25,7 +25,7 @@ def unreadable(address: Address, user_id: str | None, limit: int, as_json: bool)
     Prompts leave them out until somebody writes their payload anew, or forgets them.
     """
     with address.open() as memory, spinner("Asking the database …"):
-        rows = memory.work.unreadable(user_id=user_id, limit=limit + 1)
+        rows = memory._for(user_id).work.unreadable(limit=limit + 1)
     rows, has_more = rows[:limit], len(rows) > limit
     if as_json:
         echo_json({"messages": [asdict(row) for row in rows], "more": has_more})

@@ -96,10 +96,10 @@ def worker(
                 model_calls_per_minute=calls_per_minute,
                 archive_after=None if archive_after is None else timedelta(hours=archive_after),
             )
-            target = Worker(target, policy=policy, user_id=user)
+            target = Worker(target._for(user), policy=policy)
         if metrics_port is not None:
             if target.metrics is NO_METRICS:
-                target.memory.metrics = Metrics()
+                target.memory._services.metrics = Metrics()
             server = MetricsServer(target.metrics, target.health, host=metrics_host, port=metrics_port)
             stack.enter_context(server)
             click.echo(f"Metrics on http://{metrics_host}:{server.port}/metrics", err=True)
@@ -151,7 +151,7 @@ async def _report(worker: Worker, draw: Callable[[Sequence[str]], None]) -> None
     async def query() -> None:
         while True:
             try:
-                queue = await worker.memory.arun(work.queue(user_id=worker.user_id))
+                queue = await worker.memory._services.arun(work.queue(user_id=worker.user_id))
                 queue_parts[:] = [f"{queue.depth} due", f"lag {formatting.format_duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
                 queue_parts[:] = ["the database is away"]

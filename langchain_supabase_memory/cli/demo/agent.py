@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.cli.demo import prompt_view
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.settings import ContextBudget, SummaryPolicy
+from langchain_supabase_memory.testing import prompt_view
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from langchain_supabase_memory.cli.demo import transcript
 from langchain_supabase_memory.memory.memory import SupabaseMemory
+from langchain_supabase_memory.testing import transcript
 
 THREAD = "demo"
 USER = "maya"

@@ -25,16 +25,18 @@ from rich.text import Text
 from langchain_supabase_memory.adapters.telemetry import alerts
 from langchain_supabase_memory.adapters.transports.embedded import start_migrated
 from langchain_supabase_memory.adapters.transports.event_loop import run
-from langchain_supabase_memory.cli.demo import prompt_view, replay, transcript
+from langchain_supabase_memory.cli.demo import replay
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY, AgentAnswer, DemoAgent
-from langchain_supabase_memory.cli.demo.model import quote
 from langchain_supabase_memory.cli.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.messages.invisible import spell_out, spell_out_lines
+from langchain_supabase_memory.memory.config import MemoryConfig
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.operations.boards.kinds import SENTENCES_FIRST
 from langchain_supabase_memory.operations.recall.chunk_timeline import chunk_timeline
 from langchain_supabase_memory.settings import SummaryPolicy
+from langchain_supabase_memory.testing import prompt_view, transcript
+from langchain_supabase_memory.testing.quoting_model import quote
 from langchain_supabase_memory.worker import Worker
 
 if TYPE_CHECKING:
@@ -104,7 +106,12 @@ def show(
     with (
         _Alerts() as alert_filter,
         SupabaseMemory.from_conn_string(
-            conn_string, user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
+            conn_string,
+            user_id=USER,
+            model=summarizer,
+            embeddings=embeddings,
+            budget=BUDGET,
+            config=MemoryConfig(policy=POLICY),
         ) as memory,
     ):
         memory.conversation(THREAD).forget()
@@ -190,7 +197,12 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
             click.launch(address)
 
     with SupabaseMemory.from_conn_string(
-        start_migrated(folder), user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, policy=POLICY
+        start_migrated(folder),
+        user_id=USER,
+        model=summarizer,
+        embeddings=embeddings,
+        budget=BUDGET,
+        config=MemoryConfig(policy=POLICY),
     ) as memory:
         server.serve(memory, port=0, write=True, actor=USER, echo=announce)
 
@@ -379,7 +391,11 @@ def _run_worker(console: Console, memory: SupabaseMemory, messages: int) -> None
     status = studio.work.status()
     if status is not None and status.error is not None:
         console.print(f"The worker failed ({status.error}); nothing is lost, the next try comes later.")
-    how = "words" if memory.embeddings is None else f"words, and by meaning with {memory.embeddings.name}"
+    how = (
+        "words"
+        if memory._services.embeddings is None
+        else f"words, and by meaning with {memory._services.embeddings.name}"
+    )
     episodes = len({chunk.episode for chunk in studio.chunks.list()})
     console.print(
         f"A worker did what was due in {time.perf_counter() - started:.1f} s: {tally.chunks} chunks in {episodes} "

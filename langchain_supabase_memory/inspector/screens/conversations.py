@@ -96,11 +96,11 @@ async def _of_one(
 ) -> ConversationList:
     """A user's, the last changed first, with how the work on each stands."""
     before, after = context.asked.get("before") or None, context.asked.get("after") or None
-    page = await context.reader.aconversations(
-        user_id=user, agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
+    page = await context.reader._for(user).aconversations(
+        agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
     )
     ids = [info.id for info in page]
-    found = await context.reader.work.astatus(user_id=user, ids=ids, limit=PAGE) if ids else []
+    found = await context.reader._for(user).work.astatus(ids=ids, limit=PAGE) if ids else []
     statuses = {each.id: each for each in found}
     # One that was forgotten between the two reads is in the first alone.
     rows = [_row(statuses[info.id], info) for info in page if info.id in statuses]
@@ -113,7 +113,7 @@ async def _by_work(
     """Those of a state of work, or everybody's, in the order of owners and ids."""
     place = context.asked.get("after", "").rpartition(" ")
     after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
-    found = await context.reader.work.astatus(user_id=user, agent_id=agent, state=state, limit=PAGE + 1, after=after)
+    found = await context.reader._for(user).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
     page = found[:PAGE]
     if is_of_one:
         rows = list(map(_row, page, await _infos(context, page)))
@@ -127,10 +127,10 @@ async def _by_work(
 
 async def _opted_out(context: RequestContext, user: str | None, agent: str | None) -> ConversationList:
     """A user's conversations that are not remembered, in the order in which that was said."""
-    outs = await context.reader.privacy.aopt_outs(user_id=user, agent_id=agent)
+    outs = await context.reader._for(user).privacy.aopt_outs(agent_id=agent)
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
     begin = context.number("after") or 0
-    wanted = [context.reader.conversation(str(out.thread_id), user_id=user, agent_id=out.agent_id) for out in named]
+    wanted = [context.reader._for(user).conversation(str(out.thread_id), agent_id=out.agent_id) for out in named]
     statuses = await asyncio.gather(*(each.work.astatus() for each in wanted[begin : begin + PAGE]))
     there = [status for status in statuses if status is not None]
     infos = await _infos(context, there)
@@ -147,7 +147,7 @@ async def _opt_outs(
 ) -> set[tuple[str | None, str | None, str | None]]:
     """Which conversations of these owners are not remembered: a read for each owner of a page."""
     owners = list(dict.fromkeys(status.key.user_id for status in statuses))
-    found = await asyncio.gather(*(context.reader.privacy.aopt_outs(user_id=owner) for owner in owners))
+    found = await asyncio.gather(*(context.reader._for(owner).privacy.aopt_outs() for owner in owners))
     return {
         (owner, out.agent_id, out.thread_id)
         for owner, outs in zip(owners, found, strict=True)
@@ -158,7 +158,7 @@ async def _opt_outs(
 
 async def _infos(context: RequestContext, statuses: list[ConversationStatus]) -> list[ConversationInfo | None]:
     keys = [status.key for status in statuses]
-    handles = [context.reader.conversation(k.thread_id, user_id=k.user_id, agent_id=k.agent_id) for k in keys]
+    handles = [context.reader._for(k.user_id).conversation(k.thread_id, agent_id=k.agent_id) for k in keys]
     return list(await asyncio.gather(*(each.ainfo() for each in handles)))
 
 

@@ -122,7 +122,7 @@ async def screen(request: Request) -> Response:
     """The prompt as of the newest message, for a question, a budget and a recall of choice. Nothing is stored."""
     context = RequestContext(request)
     wish, conversation = PromptOptions.from_query(context), context.conversation()
-    budget = wish.budget(context.memory.settings.budget)
+    budget = wish.budget(context.memory._services.settings.budget)
     current = HumanMessage(wish.question) if wish.question else None
     made = conversation.acontext(current, budget=budget, recall=wish.scope, model=None)
     head, pack = await asyncio.gather(conversation_header.load_header(context), made)

@@ -60,7 +60,7 @@ async def load_queue(context: RequestContext) -> QueueState:
     memory, user = context.reader, context.user_id
     is_servers = context.sees_all_users and user is None
     most = {state: MOST_RUNNING if state == "running" else MOST + 1 for state in _STATES}
-    asked = [memory.work.astatus(user_id=user, state=state, limit=limit) for state, limit in most.items()]
+    asked = [memory._for(user).work.astatus(state=state, limit=limit) for state, limit in most.items()]
     found = dict(zip(_STATES, await asyncio.gather(*asked), strict=True))
     queue = await memory.work.aqueue() if is_servers else None
     rows = {state: each[:MOST] for state, each in found.items()}

@@ -71,7 +71,7 @@ async def screen(request: Request) -> Response:
     scope = scope if scope in RECALL_SCOPES else "conversation" if is_of_conversation else "user"
     when = context.asked.get("when", "")
     when = when if when in PERIODS else "all"
-    has_vectors = context.memory.embeddings is not None
+    has_vectors = context.memory._services.embeddings is not None
     by_meaning = has_vectors and context.asked.get("meaning", "on") == "on" and context.asked.get("words") != "on"
     needs_user = context.sees_all_users and context.user_id is None
     answer = await _run_recall(context, query, scope, when, by_meaning) if query and not needs_user else None
@@ -92,7 +92,7 @@ async def screen(request: Request) -> Response:
 
 
 async def _run_recall(context: RequestContext, query: str, scope: str, when: str, by_meaning: bool) -> RecallAnswer:
-    words = read_only_copy(context.memory, embeddings=None)
+    words = read_only_copy(context.memory, by_words=True)
     begun = time.perf_counter()
     if not by_meaning:
         recall = await _recall(context, words, query, scope, when)
@@ -112,7 +112,7 @@ async def _recall(context: RequestContext, memory: SupabaseMemory, query: str, s
     user, agent = context.user_id, context.asked.get("agent") or None
     period = next(each for each in PERIODS if each == when)
     if scope == "conversation" and context.asked.get("thread"):
-        here = memory.conversation(context.asked["thread"], user_id=user, agent_id=agent)
+        here = memory._for(user).conversation(context.asked["thread"], agent_id=agent)
         return await here.arecall(query, limit=LIMIT, time_range=period)
     wanted = agent if scope == "agent" else None
-    return await memory.arecall(query, user_id=user, agent_id=wanted, limit=LIMIT, time_range=period)
+    return await memory._for(user).arecall(query, agent_id=wanted, limit=LIMIT, time_range=period)

@@ -47,12 +47,12 @@ async def screen(request: Request) -> Response:
     """The next prompt against the whole history, how that has grown, and the prompts that a rollout compared."""
     context = RequestContext(request)
     conversation = context.conversation()
-    key = conversation.key
+    key = conversation._key
     head, pack, read, compared, kept = await asyncio.gather(
         conversation_header.load_header(context),
         conversation.acontext(model=None),
         conversation.aread(last=_NEWEST, columns=["tokens"]),
-        context.memory.rollout.acomparisons(key.thread_id, user_id=key.user_id, agent_id=key.agent_id, last=_POINTS),
+        context.memory._for(key.user_id).rollout.acomparisons(key.thread_id, agent_id=key.agent_id, last=_POINTS),
         conversation.amanifests(limit=_POINTS),
     )
     report = pack.report()

@@ -6,9 +6,10 @@ Beside it go what is searched, counted and shown: role, plain text, characters, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID, uuid4, uuid5
 
 from langchain_core.messages import (
@@ -16,6 +17,7 @@ from langchain_core.messages import (
     BaseMessageChunk,
     ChatMessage,
     RemoveMessage,
+    convert_to_messages,
     message_chunk_to_message,
     messages_from_dict,
 )
@@ -27,32 +29,56 @@ from langchain_supabase_memory.language.messages.redaction.payload import redact
 from langchain_supabase_memory.values import LONGEST_ID, UNUSABLE, StoredMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
+
+    from langchain_core.messages import MessageLikeRepresentation
+    from langchain_core.prompt_values import PromptValue
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.values import Role
+
+    MessagesLike: TypeAlias = MessageLikeRepresentation | Iterable[MessageLikeRepresentation] | PromptValue
+    """What LangChain takes for messages."""
 
 _IDS: Final = UUID("0f4f9a0b-7b1c-4f52-8f0e-5b8f0b6f2d11")
 _UNREADABLE: Final = "supabase_memory_unreadable"
 
 
-def check_messages(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """The messages as a list, or an error before anything is done with them.
+def as_messages(messages: object) -> list[BaseMessage]:
+    """What LangChain takes for messages, as a list of them.
+
+    Args:
+        messages: Messages, texts, pairs of a role and a text, or dictionaries with a role and content; one of them, or
+            several. Or a prompt value. A text is the user's.
 
     Raises:
-        InvalidInputError: `messages` is one message, a text, or holds something that is no message.
+        InvalidInputError: Something is no message.
     """
-    if isinstance(messages, (str, bytes, dict, BaseMessage)) or not isinstance(messages, Iterable):
-        hint = "Pass a list: [HumanMessage(...)]."
-        raise wrong_type("messages", "a list of LangChain messages", messages, hint, InvalidInputError)
-    listed = list(messages)
-    for position, message in enumerate(listed):
-        if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
-            raise InvalidInputError(
-                f"The item at position {position} is a {type(message).__name__}, which is no message to store.",
-                hint="Use langchain_core.messages.convert_to_messages for texts, tuples and dictionaries.",
-            )
-    return listed
+    if callable(to_messages := getattr(messages, "to_messages", None)):
+        messages = to_messages()
+    if isinstance(messages, (str, bytes, Mapping, BaseMessage)) or _is_pair(messages):
+        messages = [messages]
+    if not isinstance(messages, Iterable):
+        hint = 'Pass messages: [HumanMessage("..."), AIMessage("...")].'
+        raise wrong_type("messages", "LangChain messages", messages, hint, InvalidInputError)
+    return [_as_message(position, each) for position, each in enumerate(messages)]
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, str) for each in value)
+
+
+def _as_message(position: int, value: object) -> BaseMessage:
+    message = value
+    if isinstance(value, (str, Mapping)) or _is_pair(value):
+        with suppress(ValueError, TypeError, NotImplementedError, KeyError):  # its text may have content
+            (message,) = convert_to_messages([value])  # type: ignore[list-item]
+    if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
+        raise InvalidInputError(
+            f"The item at position {position} is a {type(value).__name__}, which is no message to store.",
+            hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
+        )
+    return message
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:

@@ -8,8 +8,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langchain_supabase_memory.cli.demo import prompt_view
 from langchain_supabase_memory.language.sentences import sentences
+from langchain_supabase_memory.testing import prompt_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

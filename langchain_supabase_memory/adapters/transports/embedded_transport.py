@@ -1,0 +1,29 @@
+"""Calls to the embedded database, where a token is taken for what it says."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from langchain_supabase_memory.adapters.transports.credentials import claims, token_claims
+from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
+
+_logger = logging.getLogger(__name__)
+
+
+@cache
+def _warn() -> None:
+    _logger.warning(
+        "The embedded database does not check the signatures of access tokens. It is for development: let no stranger "
+        "choose a token."
+    )
+
+
+class EmbeddedTransport(PostgresTransport):
+    """Performs calls on the embedded database, for the bearer of a token too: the same call as over the Data API."""
+
+    def _check_identity(self, identity: object) -> tuple[str, str]:
+        if isinstance(identity, str):
+            _warn()
+            identity = token_claims(identity)
+        return claims(identity)

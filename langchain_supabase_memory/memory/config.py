@@ -1,0 +1,149 @@
+"""The settings of a memory, each in one place: what everybody sets as a keyword, the rest in a `MemoryConfig`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
+from langchain_supabase_memory.checks import choice, number, require_type, wrong_type
+from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
+from langchain_supabase_memory.operations.recall.ranges import known_zone
+from langchain_supabase_memory.settings import (
+    DEFAULT_BOARD,
+    DEFAULT_BREAKER,
+    DEFAULT_BUDGET,
+    DEFAULT_CHUNKS,
+    DEFAULT_MANIFESTS,
+    DEFAULT_POLICY,
+    BoardPolicy,
+    BreakerPolicy,
+    ChunkPolicy,
+    ContextBudget,
+    ManifestPolicy,
+    Retention,
+    SummaryPolicy,
+    check_settings,
+)
+from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import tzinfo
+
+    from langchain_core.embeddings import Embeddings
+
+    from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+    from langchain_supabase_memory.adapters.query_expander import Expander, ExpandModel
+    from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
+    from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
+    from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
+
+QUOTES: Final = ExtractiveSummarizer()
+"""What writes summaries where nobody names a model."""
+
+OUTBOX_LIMIT: Final = 1000
+"""The most messages of failed writes kept for a retry, over all conversations of a memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """The settings of a memory that have a good default: `SupabaseMemory.from_url(url, key, config=MemoryConfig(…))`.
+
+    Attributes:
+        policy: When and how older messages are summarized, where a call does not say.
+        board_policy: When and how boards are revised.
+        chunking: How messages become chunks that recall finds.
+        recall: Where a pack recalls from: `"conversation"`, its own; `"agent"`, all of the user's with the same agent;
+            `"user"`, all of the user's; `None`, nowhere.
+        time_zone: The user's, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. Days begin in it
+            ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages to a board's model are
+            dated in it. A run (`time_zone` of its context or configuration) or a call may name another.
+        reranker: A second stage of recall, which orders the best of the first anew: a LangChain document compressor, a
+            function of the question and the documents, or a `RerankModel` with its own settings. Where it fails or
+            takes too long, the first stage's order stands.
+        expander: What makes further questions of one that is looked for: a chat model or its name, a function, or an
+            `ExpandModel` with its own settings. Where it fails, the question goes alone.
+        manifests: For which packs numbers on their content are kept, and how long: for every pack, 30 days.
+            `ManifestPolicy(share=0)` keeps none.
+        breaker: When calls to a database that is away are no longer tried.
+        outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
+        metrics: Where to count operations; nowhere by default.
+
+    Raises:
+        ConfigurationError: A setting is of the wrong type.
+    """
+
+    policy: SummaryPolicy = DEFAULT_POLICY
+    board_policy: BoardPolicy = DEFAULT_BOARD
+    chunking: ChunkPolicy = DEFAULT_CHUNKS
+    recall: RecallScope | None = "conversation"
+    time_zone: str | tzinfo | None = None
+    reranker: Reranker | RerankModel | None = None
+    expander: Expander | ExpandModel | None = None
+    manifests: ManifestPolicy = DEFAULT_MANIFESTS
+    breaker: BreakerPolicy = DEFAULT_BREAKER
+    outbox_limit: int = OUTBOX_LIMIT
+    metrics: Metrics | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(
+            False,
+            policy=self.policy,
+            board_policy=self.board_policy,
+            chunking=self.chunking,
+            manifests=self.manifests,
+            breaker=self.breaker,
+        )
+        choice("recall", self.recall, RECALL_SCOPES, optional=True, more="None")
+        known_zone(self.time_zone)
+        number("outbox_limit", self.outbox_limit, above=False, integer=True, optional=False, example=1000)
+        if self.metrics is not None and not isinstance(self.metrics, NoMetrics):
+            raise wrong_type("metrics", "a Metrics", self.metrics, "Pass metrics=Metrics().")
+
+
+DEFAULT_CONFIG: Final = MemoryConfig()
+"""Every setting at its default."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a memory does where a call does not say otherwise. They are the keywords of every way to make a memory.
+
+    Attributes:
+        model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
+            name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With `None` nothing is
+            summarized, and a pack says what it leaves out.
+        embeddings: What finds by meaning: a LangChain embedder, its name, such as `"openai:text-embedding-3-small"`, or
+            an `EmbeddingModel` with its own settings. Without one, or where it fails, recall searches by words.
+        budget: The budget of a context pack where a call gives none.
+        retention: How long, or how many turns, are kept, where a call does not say; everything by default.
+        redactor: What removes secrets and personal data before anything is stored: from messages, from what a person
+            writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules, such as
+            `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message objects stay as
+            they are, so the turn under way and a graph's own state show the user's own words. Messages in the outbox
+            are redacted when they are delivered. If a rule fails, nothing is stored: `append` raises, and histories,
+            middleware and nodes keep the messages in the outbox, as when the database is away.
+        config: All other settings.
+
+    Raises:
+        ConfigurationError: A setting is of the wrong type.
+    """
+
+    model: Summarizer | SummaryModel | None = QUOTES
+    embeddings: Embeddings | EmbeddingModel | str | None = None
+    budget: ContextBudget = DEFAULT_BUDGET
+    retention: Retention | None = None
+    redactor: Redactor | Iterable[RedactionRule] | None = None
+    config: MemoryConfig = DEFAULT_CONFIG
+
+    def __post_init__(self) -> None:
+        check_settings(False, budget=self.budget)
+        check_settings(retention=self.retention)
+        require_type("config", self.config, MemoryConfig, 'config=MemoryConfig(recall="user"), for example')
+
+    def keywords(self) -> dict[str, Any]:
+        """Them as the keywords by which a memory is made."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -1,0 +1,17 @@
+"""Models and embedders with settings of their own."""
+
+from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
+from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
+from langchain_supabase_memory.adapters.query_expander import ExpandModel
+from langchain_supabase_memory.adapters.reranker import RerankModel
+from langchain_supabase_memory.agents.nodes import SupabaseSummarizer
+
+__all__ = [
+    "EdgeEmbeddings",
+    "EmbeddingModel",
+    "ExpandModel",
+    "LocalEmbeddings",
+    "RerankModel",
+    "SupabaseSummarizer",
+]

@@ -1,0 +1,11 @@
+"""Metrics of a memory, an endpoint for them, and what prompts cost turn by turn."""
+
+from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
+from langchain_supabase_memory.context.growth import prompt_growth
+
+__all__ = [
+    "Metrics",
+    "MetricsServer",
+    "prompt_growth",
+]

@@ -1,0 +1,17 @@
+"""The tools of an agent, one by one; `SupabaseMemoryToolkit` has all of them."""
+
+from langchain_supabase_memory.agents.tools import (
+    get_conversation_summary_tool,
+    get_turn_tool,
+    read_messages_tool,
+    recall_context_tool,
+    search_conversation_history_tool,
+)
+
+__all__ = [
+    "get_conversation_summary_tool",
+    "get_turn_tool",
+    "read_messages_tool",
+    "recall_context_tool",
+    "search_conversation_history_tool",
+]

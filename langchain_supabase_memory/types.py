@@ -1,0 +1,75 @@
+"""The values that verbs return."""
+
+from langchain_supabase_memory.context.growth import PromptGrowth
+from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.report import ContextReport
+from langchain_supabase_memory.memory.conversation import Conversation
+from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
+from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
+from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
+from langchain_supabase_memory.operations.rollout.stages import Rollout
+from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
+from langchain_supabase_memory.values import (
+    AppendResult,
+    BoardResult,
+    Chunk,
+    ConversationInfo,
+    ConversationKey,
+    ConversationPage,
+    Coverage,
+    FoundMessage,
+    FoundPage,
+    Health,
+    IndexResult,
+    Recall,
+    RecalledSummary,
+    Receipt,
+    Reference,
+    Segment,
+    StoredMessage,
+    SummaryResult,
+    Turn,
+)
+
+__all__ = [
+    "AppendResult",
+    "Board",
+    "BoardItem",
+    "BoardResult",
+    "Chunk",
+    "Comparison",
+    "CompleteSummary",
+    "ContextPack",
+    "ContextReport",
+    "ControlChange",
+    "Conversation",
+    "ConversationInfo",
+    "ConversationKey",
+    "ConversationPage",
+    "ConversationStatus",
+    "Coverage",
+    "FoundMessage",
+    "FoundPage",
+    "Health",
+    "IndexResult",
+    "Manifest",
+    "ManifestDiff",
+    "ManifestPage",
+    "OptOut",
+    "Pause",
+    "PromptGrowth",
+    "Queue",
+    "Recall",
+    "RecalledSummary",
+    "Receipt",
+    "Reference",
+    "Rollout",
+    "RolloutReport",
+    "Segment",
+    "StoredMessage",
+    "SummaryResult",
+    "Turn",
+]

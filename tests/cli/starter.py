@@ -1,0 +1,130 @@
+"""The program by a process that has imported it and forks for each run: an import takes 0.6 s of the processor.
+
+The starter knows nothing of the tests. A keeper waits for each run, and tells its number, then its status.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def _starter() -> socket.socket:
+    """The starter of this process, which ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        subprocess.Popen(
+            [sys.executable, "-P", __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()], start_new_session=True
+        ).returncode = 0  # nobody waits for it
+    return ours
+
+
+class Forked:
+    """A run in a terminal, with what a test uses of `subprocess.Popen`.
+
+    Args:
+        arguments: The command.
+        terminal: The terminal's end.
+        env: Its whole environment.
+        cwd: Its folder.
+    """
+
+    def __init__(self, arguments: tuple[str, ...], terminal: int, env: dict[str, str], cwd: Path | None) -> None:
+        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
+        self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(_starter(), [json.dumps(request).encode()], [terminal, theirs.fileno()])
+        self.pid = int(self._told.recv(100))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its status, if it has ended."""
+        return self._status(0)
+
+    def wait(self, timeout: float = 60) -> int:
+        """Wait for its status."""
+        if (status := self._status(timeout)) is None:
+            raise subprocess.TimeoutExpired("a forked run", timeout)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _status(self, seconds: float) -> int | None:
+        if self.returncode is None and select.select([self._told], [], [], seconds)[0]:
+            self.returncode = int(self._told.recv(100))
+            self._told.close()
+        return self.returncode
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork for each request; it returns in the process of a run alone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        request, ends, _, _ = socket.recv_fds(requests, 1_000_000, 2)
+        if not request:
+            os._exit(0)
+        if os.fork() == 0:
+            requests.close()
+            _keep(json.loads(request), *ends)
+            return
+        for each in ends:
+            os.close(each)
+
+
+def _keep(request: dict[str, Any], terminal: int, told: int) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if (run := os.fork()) == 0:
+        os.close(told)
+        _begin(request, terminal)
+        return
+    os.close(terminal)
+    os.write(told, str(run).encode())
+    os.write(told, str(os.waitstatus_to_exitcode(os.waitpid(run, 0)[1])).encode())
+    os._exit(0)
+
+
+def _begin(request: dict[str, Any], terminal: int) -> None:
+    """What a new process of Python has: a session, a terminal, signals, a folder, an environment, streams."""
+    os.setsid()
+    for each in range(3):
+        os.dup2(terminal, each)
+    os.close(terminal)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    sys.argv = ["-c", *request["arguments"]]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    import langchain_supabase_memory.memory.memory  # noqa: F401
+
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    from langchain_supabase_memory.cli import main
+
+    main()
