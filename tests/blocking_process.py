@@ -222,7 +222,7 @@ class Place:
     """Where the database is, and which of the optional parts there are.
 
     Attributes:
-        door: `direct`, `data_api` or `embedded`.
+        transport: `direct`, `data_api` or `embedded`.
         address: A connection string, an url or a folder.
         key: The key of the Data API.
         user_id: Whose conversation was prepared.
@@ -230,7 +230,7 @@ class Place:
         metrics: Where it is counted.
     """
 
-    door: str
+    transport: str
     address: str
     key: str
     user_id: str
@@ -238,32 +238,32 @@ class Place:
     metrics: Metrics | None = None
 
     def memory(self, **named: Any) -> SupabaseMemory:
-        """A memory with every optional part; those with an async side at one door, those without at the other."""
-        is_async = self.door == "direct"
+        """A memory with every optional part; those with an async side over one transport, those without over the other."""
+        is_async = self.transport == "direct"
         settings: Any = {
             "user_id": self.user_id,
             "embeddings": self.embedder(),
             "model": RunnableLambda(_written, afunc=_awritten) if is_async else _written,
             "reranker": AsyncCompressor() if is_async else _reranked,
-            "expand": RunnableLambda(_written, afunc=_awritten) if is_async else _expanded,
+            "expander": RunnableLambda(_written, afunc=_awritten) if is_async else _expanded,
             "budget": ContextBudget(tokens=900),
             "policy": SummaryPolicy(messages=4, keep_messages=2, attempts=1),
             "board_policy": BoardPolicy(update_frequency=2, attempts=1),
             "chunking": ChunkPolicy(mode="inline"),
             "retention": Retention(max_turns=500),
             "metrics": self.metrics,
-            "redact": [*SECRETS, *PERSONAL_DATA],
+            "redactor": [*SECRETS, *PERSONAL_DATA],
             **named,
         }
-        if self.door == "direct":
+        if self.transport == "direct":
             return SupabaseMemory.from_conn_string(self.address, **memory_keywords(settings))
-        if self.door == "embedded":
+        if self.transport == "embedded":
             return SupabaseMemory.embedded(self.address, **memory_keywords(settings))
         return SupabaseMemory.from_url(self.address, self.key, rest_path="", **memory_keywords(settings))
 
     def embedder(self) -> Embeddings:
-        """With an async side at one door, without one at the others."""
-        return AsyncEmbedder(384) if self.door == "direct" else WordEmbedder(384)
+        """With an async side at one caller, without one at the others."""
+        return AsyncEmbedder(384) if self.transport == "direct" else WordEmbedder(384)
 
 
 def _reranked(_: str, documents: Any) -> Any:
@@ -308,7 +308,7 @@ async def _awritten(prompt: Any) -> Any:
 Use = Callable[[Place], Awaitable[None]]
 USES: dict[str, Use] = {}
 VERBS: dict[str, Use] = {}
-"""Single calls. What they read from files does not depend on the door, so they share a process at all but one."""
+"""Single calls. What they read from files does not depend on the caller, so they share a process at all but one."""
 
 
 def use(function: Use) -> Use:
@@ -425,7 +425,7 @@ async def boards(place: Place) -> None:
 @use
 async def as_user(place: Place) -> None:
     """A function says who is signed in, an async one or one that blocks; the connections are shared."""
-    said = place.key if place.door == "data_api" else {"sub": place.user_id}
+    said = place.key if place.transport == "data_api" else {"sub": place.user_id}
 
     async def identity() -> Any:
         await asyncio.sleep(0)
@@ -436,7 +436,7 @@ async def as_user(place: Place) -> None:
         return said
 
     named: Any = (
-        {"user_id": place.user_id} if place.door == "data_api" else {}
+        {"user_id": place.user_id} if place.transport == "data_api" else {}
     )  # the key is a server's, and names nobody
     async with place.memory() as memory:
         for function in (identity, blocks):
@@ -446,7 +446,7 @@ async def as_user(place: Place) -> None:
 @use
 async def client(place: Place) -> None:
     """A client of the application's own, which makes its session at its first use."""
-    if place.door != "data_api":
+    if place.transport != "data_api":
         return
     client = await in_thread(lambda: AsyncClient(place.address, place.key))
     client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway before it
@@ -458,9 +458,9 @@ async def client(place: Place) -> None:
 @use
 async def transports(place: Place) -> None:
     """A transport or a client of the application's own."""
-    if place.door == "direct":
+    if place.transport == "direct":
         made: Any = SupabaseMemory(PostgresTransport(place.address), user_id=place.user_id)
-    elif place.door == "embedded":
+    elif place.transport == "embedded":
         made = place.memory()
     else:
         made = SupabaseMemory(SupabaseTransport(place.address, place.key, rest_path=""), user_id=place.user_id)
@@ -471,7 +471,7 @@ async def transports(place: Place) -> None:
 @use
 async def away(place: Place) -> None:
     """A database that is away: the retries wait, and nothing else does."""
-    if place.door == "data_api":
+    if place.transport == "data_api":
         memory = SupabaseMemory.from_url("http://127.0.0.1:1", place.key, rest_path="", user_id="me")
     else:
         memory = SupabaseMemory.from_conn_string("postgresql://x@127.0.0.1:1/x", user_id="me")
@@ -484,7 +484,7 @@ async def away(place: Place) -> None:
 @use
 async def unsecured(place: Place) -> None:
     """A server that does not speak TLS, where the connection is to be secured."""
-    if place.door != "data_api":
+    if place.transport != "data_api":
         return
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -1014,13 +1014,13 @@ ALL: dict[str, Use] = {
 def main() -> None:
     """Prepare what is to be found, then run each use in a process of its own, and say line by line what came of it."""
     parser = argparse.ArgumentParser()
-    for name in ("door", "address", "key", "user", "only"):
+    for name in ("transport", "address", "key", "user", "only"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--vocabulary", action="store_true")
     given = parser.parse_args()
-    place = Place(given.door, given.address, given.key, given.user, given.vocabulary)
+    place = Place(given.transport, given.address, given.key, given.user, given.vocabulary)
     names = given.only.split(",") if given.only else ["prepare"]
-    names += [] if given.only else [*USES, *(VERBS if given.door == "direct" else ["verbs"])]
+    names += [] if given.only else [*USES, *(VERBS if given.transport == "direct" else ["verbs"])]
     # A worker of this pool does one task: each begins where this process stands now, where nothing was used yet.
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         _say(pool.apply(_task, ((names[0], place),)))

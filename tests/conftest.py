@@ -1,4 +1,4 @@
-"""What all tests share: one Postgres, one PostgREST in front of it, and the two doors in both colors.
+"""What all tests share: one Postgres, one PostgREST in front of it, and the two transports, sync and async.
 
 A part that is missing is an error with a message, never a skip.
 """
@@ -135,7 +135,7 @@ def _runs_without_citus(item: pytest.Item) -> bool:
 
 
 def _runs_on_citus(item: pytest.Item) -> bool:
-    """Whether a test goes through the direct door alone, on the server that all share, and acts as no signed-in user.
+    """Whether a test goes through the direct caller alone, on the server that all share, and acts as no signed-in user.
 
     What cannot run there for another reason says so by the mark `not_on_citus`.
     """
@@ -148,7 +148,7 @@ def _runs_on_citus(item: pytest.Item) -> bool:
     if fixtures & {"data_api", "older_cluster", "planner", "chromium"} or "cluster" not in fixtures:
         return False
     parameters = getattr(item, "callspec", None)
-    if parameters is not None and str(parameters.params.get("door", "")).startswith("data_api"):
+    if parameters is not None and str(parameters.params.get("caller", "")).startswith("data_api"):
         return False
     return not _SIGNED_IN.search(getsource(item.function))  # type: ignore[attr-defined]
 
@@ -246,8 +246,8 @@ def user_id() -> str:
 
 
 @dataclass(frozen=True)
-class Door:
-    """One transport in one color. `await door(memory.recall, …)` calls the verb, or a partial of it, or its async twin.
+class Caller:
+    """One transport in one color. `await caller(memory.recall, …)` calls the verb, or a partial of it, or its async twin.
 
     Attributes:
         kind: `data_api` or `direct`.
@@ -271,7 +271,7 @@ class Door:
 
 
 @pytest.fixture(params=["data_api-sync", "data_api-async", "direct-sync", "direct-async"])
-async def door(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterator[Door]:
+async def caller(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterator[Caller]:
     """Each of the four ways in, without a writer and without recall, unless a test says so."""
     without: Any = {"model": None, "recall": None}
     kind, color = request.param.split("-")
@@ -279,9 +279,9 @@ async def door(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterato
         data_api: DataApi = request.getfixturevalue("data_api")
         service = SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", **memory_keywords(without))
         anonymous = SupabaseMemory.from_url(data_api.url, token("anon"), rest_path="", **memory_keywords(without))
-        yield Door(kind, color, service, anonymous.for_token)
+        yield Caller(kind, color, service, anonymous.for_token)
         await anonymous.aclose()
     else:
         service = SupabaseMemory.from_conn_string(conn_string, **memory_keywords(without))
-        yield Door(kind, color, service, lambda access_token: service.for_token(verified(access_token)))
+        yield Caller(kind, color, service, lambda access_token: service.for_token(verified(access_token)))
     await service.aclose()

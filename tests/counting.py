@@ -105,7 +105,7 @@ class CountingTransport:
     connection: psycopg.Connection[Any]
     cost: Cost = field(default_factory=Cost)
     acts_as_user: bool = False
-    user_varies: bool = False
+    identity_is_callback: bool = False
     endpoint: EndpointInfo = field(default_factory=lambda: EndpointInfo("postgres", None))
 
     def perform(self, call: Call) -> Any:

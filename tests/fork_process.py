@@ -52,10 +52,10 @@ class Result:
     ended_badly: int = 0
 
 
-def made(door: str, address: str) -> SupabaseMemory:
-    if door == "direct":
+def made(caller: str, address: str) -> SupabaseMemory:
+    if caller == "direct":
         return SupabaseMemory.from_conn_string(address)
-    if door == "client":
+    if caller == "client":
         return over_client(address)
     return SupabaseMemory.from_url(address, token("service_role"), rest_path="")
 
@@ -81,10 +81,10 @@ def words(user: str) -> list[str]:
 class Parent:
     """A process with a memory that was used, in both colors, and is used all the time by other threads."""
 
-    def __init__(self, door: str, address: str) -> None:
+    def __init__(self, caller: str, address: str) -> None:
         self.process = os.getpid()
-        self.memory = made(door, address)
-        self.port = int(str(conninfo_to_dict(address)["port"])) if door == "direct" else None
+        self.memory = made(caller, address)
+        self.port = int(str(conninfo_to_dict(address)["port"])) if caller == "direct" else None
         for user in USERS:
             self.memory.for_user(user).conversation("t").add_turn(*words(user))
         self.memory._services.records.put(self.memory._services.key("t", USERS[0]), StateRecord("token", [], None))
@@ -209,9 +209,9 @@ def executed(count: int, reads: int) -> Iterator[dict[str, Any]]:
         yield from [each.result(120) for each in [pool.submit(job, place, reads) for place in range(count)]]
 
 
-def main(door: str, address: str, way: str, children: int, reads: int) -> None:
+def main(caller: str, address: str, way: str, children: int, reads: int) -> None:
     global PARENT
-    with Parent(door, address) as PARENT:
+    with Parent(caller, address) as PARENT:
         if way == "pool":
             results = pooled(children, reads)
         elif way == "executor":

@@ -19,7 +19,7 @@ PARTS: Final = ("browser", "data_api", "postgres", "process")
 """What a test may need, the most first: PostgREST comes from npm, as does what runs in Node."""
 
 _FIXTURES: Final = {
-    "chromium": "browser", "data_api": "data_api", "door": "data_api", "cluster": "postgres",
+    "chromium": "browser", "data_api": "data_api", "caller": "data_api", "cluster": "postgres",
     "older_cluster": "postgres", "planner": "postgres",
 }  # fmt: skip
 _STARTERS: Final = {

@@ -272,7 +272,7 @@ class PluggedTransport:
 
 
 def transport(setup: Setup) -> Transport:
-    """The door that the setup names."""
+    """The caller that the setup names."""
     if setup.url is not None:
         return SupabaseTransport(setup.url, setup.key, rest_path="")
     conn_string = setup.conn_string or start(setup.folder)

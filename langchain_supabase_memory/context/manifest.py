@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.messages.blocks import PromptEntry
-    from langchain_supabase_memory.operations.manifests.encoding import DoorKind, Lists
+    from langchain_supabase_memory.operations.manifests.encoding import EntryPoint, Lists
     from langchain_supabase_memory.operations.manifests.parts import PartName, Reason
 
 REFERENCE_ID: Final = "lc_supabase_memory_reference"
@@ -47,7 +47,7 @@ _REASONS: Final[dict[str, Reason]] = {
 }
 
 
-def encode_manifest(pack: ContextPack, kind: DoorKind) -> Lists:
+def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
     """The manifest of a pack as it is stored, before it is cut to its size.
 
     Args:
@@ -61,7 +61,7 @@ def encode_manifest(pack: ContextPack, kind: DoorKind) -> Lists:
     flags |= (encoding.OPTED_OUT if pack.opted_out else 0) | (encoding.MORE if board.has_more else 0)
     head = [
         encoding.HEAD,
-        encoding.DOORS.index(kind),
+        encoding.ENTRY_POINTS.index(kind),
         int(budget.tokens is not None),
         budget.tokens or budget.characters or 0,
         pack.used,

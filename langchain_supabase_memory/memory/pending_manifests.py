@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.pack import ContextPack
-    from langchain_supabase_memory.operations.manifests.encoding import DoorKind, Lists
+    from langchain_supabase_memory.operations.manifests.encoding import EntryPoint, Lists
     from langchain_supabase_memory.settings import ManifestPolicy
     from langchain_supabase_memory.values import ConversationKey
 
@@ -92,7 +92,7 @@ class PendingManifests:
             return None if asked is None else self._held.pop((key, str(asked.id)), None)
 
 
-def build_manifest(policy: ManifestPolicy, pack: ContextPack, kind: DoorKind) -> Lists | None:
+def build_manifest(policy: ManifestPolicy, pack: ContextPack, kind: EntryPoint) -> Lists | None:
     """What stood in a pack, for its answer; `None` if none is to be kept, or if it cannot be said: nothing is raised.
 
     Args:

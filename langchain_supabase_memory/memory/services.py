@@ -119,7 +119,7 @@ class Services(Unpicklable):
 
     def _begin(self) -> None:
         """Begin what one identity's process holds: nothing of it is another's."""
-        needs_owner = self.transport.user_varies
+        needs_owner = self.transport.identity_is_callback
         self.outbox = Outbox(self.config.outbox_limit, needs_owner=needs_owner)
         self.records = StateRecords(needs_owner=needs_owner)
         self.packs = PendingManifests(needs_owner=needs_owner)

@@ -237,13 +237,13 @@ Returns: object.
 - manifests[].to_sequence: integer. The last one, mostly the answer.
 - manifests[].made_at: timestamp. When it was stored.
 - manifests[].expires_at: timestamp or null. When it goes by itself; null: with its messages.
-- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, door, unit, budget, used, sequence of
+- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, entry point, unit, budget, used, sequence of
   the question, flags, age in seconds, board items left out, messages, characters and tokens of the whole history]; of
   an age 0 is as long as the messages, -1 is 30 days. Then [1, part, reason, messages, characters, tokens, first, last,
   number] for each part; [2, items of the board, by the first eight digits of their ids]; [3, first, last, part,
   hundredths of the score''s parts] for each passage of this conversation, [4, first eight digits of its id,
   hundredths] for one of another; [5, first, last, reason] for what was left out; [6, tokens of the model: in, out,
-  together, read from a cache]. What has a name is its place, from 0, in one of these: doors ({{manifest_doors}}); units
+  together, read from a cache]. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
   ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed),
   4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.

@@ -1,1 +1,1 @@
-"""The outside: doors, models, observers."""
+"""The outside: transports, models, observers."""

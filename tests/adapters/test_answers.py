@@ -336,7 +336,7 @@ def test_a_body_is_parsed_or_no_answer() -> None:
         parse(b"{")
 
 
-# --- The other door
+# --- The other caller
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ class Scripted:
     """A transport whose database answers, fails or hangs as the test says."""
 
     acts_as_user = False
-    user_varies = False
+    identity_is_callback = False
     endpoint = EndpointInfo("postgres", None)
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Calls that are cut short leave every connection as it was: the next call succeeds at once, by both doors."""
+"""Calls that are cut short leave every connection as it was: the next call succeeds at once, over both transports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_RETRY = RetryPolicy(attempts=1)
 
 @pytest.fixture(params=["direct", "data_api", "client"])
 async def memory(request: pytest.FixtureRequest, user_id: str) -> AsyncIterator[SupabaseMemory]:
-    """A memory through a door, or over a client of the application's, which is closed in the end."""
+    """A memory through a caller, or over a client of the application's, which is closed in the end."""
     if request.param == "direct":
         yield SupabaseMemory.from_conn_string(request.getfixturevalue("conn_string"), user_id=user_id, retry=NO_RETRY)
         return
@@ -193,9 +193,9 @@ def stopped(cluster: Cluster) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.data_api
-@pytest.mark.parametrize("door", ["direct", "data_api"])
+@pytest.mark.parametrize("caller", ["direct", "data_api"])
 @pytest.mark.parametrize("color", ["sync", "async"])
-def test_a_server_that_stood_still_is_used_at_once_when_it_goes_on(door: str, color: str) -> None:
+def test_a_server_that_stood_still_is_used_at_once_when_it_goes_on(caller: str, color: str) -> None:
     cluster = Cluster().start()
     try:
         database = cluster.migrated_database()
@@ -203,7 +203,7 @@ def test_a_server_that_stood_still_is_used_at_once_when_it_goes_on(door: str, co
             url = api.url
             memory = (
                 SupabaseMemory.from_conn_string(cluster.conn_string(database), user_id="u", retry=NO_RETRY)
-                if door == "direct"
+                if caller == "direct"
                 else SupabaseMemory.from_url(url, token("service_role"), rest_path="", user_id="u", retry=NO_RETRY)
             )
             if color == "sync":

@@ -34,9 +34,9 @@ NAMES = [
 ]
 LIVES_AGAIN = """
 import os, pathlib, signal, sys
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, SupabaseMemory
 folder = pathlib.Path(sys.argv[1])
-memory = SupabaseMemory.embedded(folder, user_id="u", model=None, recall=None)
+memory = SupabaseMemory.embedded(folder, user_id="u", model=None, config=MemoryConfig(recall=None))
 conversation = memory.conversation("t")
 
 def kill():

@@ -24,7 +24,7 @@ from langchain_supabase_memory.adapters.transports.breaker import CLOSED
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import SECRET as SIGNED_BY
 from tests.services.data_api import DataApi, token
@@ -61,7 +61,7 @@ NOBODY: dict[str, Any] = {
     "list": [SECRET],
     "empty mapping": {},
 }
-"""What is a credential at neither door."""
+"""What is a credential at neither caller."""
 
 NO_TOKEN: dict[str, Any] = {
     **NOBODY,
@@ -122,23 +122,23 @@ def functions(kind: str, color: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def others(door: Door, user_id: str) -> list[str]:
+async def others(caller: Caller, user_id: str) -> list[str]:
     """Two users who have said something each, which the bare key reads."""
     users = [f"{user_id}-{n}" for n in range(2)]
     for user in users:
-        await door(door.service.for_user(user).conversation("t").append, [HumanMessage(f"of {user}")])
+        await caller(caller.service.for_user(user).conversation("t").append, [HumanMessage(f"of {user}")])
     return users
 
 
-async def refuses(door: Door, memory: SupabaseMemory, user: str) -> None:
+async def refuses(caller: Caller, memory: SupabaseMemory, user: str) -> None:
     """Whatever is asked, of whomever, nobody may."""
     theirs = memory.for_user(user).conversation("t")
     for verb in (theirs.read, memory.conversation("t").read, partial(memory.for_user(user).forget_user)):
         with pytest.raises(AuthenticationError) as caught:
-            await door(verb)
+            await caller(verb)
         assert_silent(caught.value)
     with pytest.raises(AuthenticationError):
-        await door(theirs.append, [HumanMessage("by nobody")])
+        await caller(theirs.append, [HumanMessage("by nobody")])
 
 
 def assert_silent(error: AuthenticationError) -> None:
@@ -147,69 +147,69 @@ def assert_silent(error: AuthenticationError) -> None:
     assert SECRET not in "".join(traceback.format_exception(error, chain=False))
 
 
-async def test_the_bare_key_reads_everybody(door: Door, others: list[str]) -> None:
+async def test_the_bare_key_reads_everybody(caller: Caller, others: list[str]) -> None:
     """The control: without this the tests below could not fail."""
     for user in others:
-        found = await door(door.service.for_user(user).conversation("t").read)
+        found = await caller(caller.service.for_user(user).conversation("t").read)
         assert [each.message.text for each in found] == [f"of {user}"]
-    assert not door.service._services.transport.acts_as_user
+    assert not caller.service._services.transport.acts_as_user
 
 
-async def test_a_function_that_gives_nobody_is_an_error(door: Door, others: list[str]) -> None:
-    failures = functions(door.kind, door.color)
+async def test_a_function_that_gives_nobody_is_an_error(caller: Caller, others: list[str]) -> None:
+    failures = functions(caller.kind, caller.color)
     assert len(failures) >= 20
     for name, function in failures.items():
-        memory = door.service.for_token(function)
+        memory = caller.service.for_token(function)
         assert memory._services.transport.acts_as_user, name
-        await refuses(door, memory, others[0])
+        await refuses(caller, memory, others[0])
     for user in others:
-        assert await door(door.service.for_user(user).conversation("t").count) == 1
-    assert door.service.health().failures == 0, "the database is not away"
+        assert await caller(caller.service.for_user(user).conversation("t").count) == 1
+    assert caller.service.health().failures == 0, "the database is not away"
 
 
-def test_an_async_function_in_a_sync_call_is_a_mistake_of_the_application(door: Door, others: list[str]) -> None:
+def test_an_async_function_in_a_sync_call_is_a_mistake_of_the_application(caller: Caller, others: list[str]) -> None:
     async def given() -> str:
         return "jwt"
 
     for function in (given, lambda: given()):
         with pytest.raises(ConfigurationError, match="Use the a… methods"):
-            door.service.for_token(function).for_user(others[0]).conversation("t").read()
+            caller.service.for_token(function).for_user(others[0]).conversation("t").read()
 
 
-async def test_a_credential_that_is_none_is_an_error_when_it_is_given(door: Door) -> None:
-    for value in bad(door.kind).values():
+async def test_a_credential_that_is_none_is_an_error_when_it_is_given(caller: Caller) -> None:
+    for value in bad(caller.kind).values():
         with pytest.raises(AuthenticationError) as caught:
-            door.service.for_token(value)
+            caller.service.for_token(value)
         assert_silent(caught.value)
 
 
-async def test_what_a_function_raised_is_chained(door: Door) -> None:
+async def test_what_a_function_raised_is_chained(caller: Caller) -> None:
     with pytest.raises(AuthenticationError, match="RuntimeError") as caught:
-        await door(door.service.for_token(raising(error := RuntimeError(SECRET))).conversation("t").read)
+        await caller(caller.service.for_token(raising(error := RuntimeError(SECRET))).conversation("t").read)
     assert caught.value.__cause__ is error
     assert_silent(caught.value)
 
 
-async def test_whoever_is_signed_in_now_speaks(door: Door, others: list[str]) -> None:
+async def test_whoever_is_signed_in_now_speaks(caller: Caller, others: list[str]) -> None:
     """The same for what is right, so that not everything is refused."""
     present = others[0]
 
     def signed_in() -> Any:
-        if door.kind == "data_api":
+        if caller.kind == "data_api":
             return token(user_id=present)
         return UserDict({"sub": present, "role": "authenticated"})  # any mapping
 
     async def asked() -> Any:
         return signed_in()
 
-    for function in (signed_in, asked) if door.color == "async" else (signed_in,):
-        memory = door.service.for_token(function)
+    for function in (signed_in, asked) if caller.color == "async" else (signed_in,):
+        memory = caller.service.for_token(function)
         for present in others:
-            found = await door(memory.conversation("t").read)
+            found = await caller(memory.conversation("t").read)
             assert [each.message.text for each in found] == [f"of {present}"]
             stranger = next(each for each in others if each != present)
-            assert (await door(memory.for_user(stranger).forget_user)).messages == 0
-            assert await door(door.service.for_user(stranger).conversation("t").count) == 1
+            assert (await caller(memory.for_user(stranger).forget_user)).messages == 0
+            assert await caller(caller.service.for_user(stranger).conversation("t").count) == 1
 
 
 async def test_an_anonymous_role_and_a_servers_need_no_user(conn_string: str, user_id: str) -> None:

@@ -52,7 +52,7 @@ from langchain_supabase_memory.tools import get_turn_tool, search_conversation_h
 from langchain_supabase_memory.types import ConversationKey
 from langchain_supabase_memory.values import Cause, Health
 from langchain_supabase_memory.worker import cleanup
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.stepping import Answers
 
@@ -116,16 +116,16 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 
 @pytest.fixture
-def seen(door: Door, user_id: str, metrics: Metrics) -> Door:
-    """A door whose memory writes summaries, embeds and is counted."""
+def seen(caller: Caller, user_id: str, metrics: Metrics) -> Caller:
+    """A caller whose memory writes summaries, embeds and is counted."""
     made = SupabaseMemory(
-        door.service._services.transport,
+        caller.service._services.transport,
         user_id=user_id,
         model=lambda _: "The kiln shows E-47.",
         embeddings=WordEmbedder(),
         config=MemoryConfig(metrics=metrics),
     )
-    return Door(door.kind, door.color, made, door.as_token)
+    return Caller(caller.kind, caller.color, made, caller.as_token)
 
 
 # --- Metrics
@@ -213,7 +213,7 @@ def test_a_memory_does_without_the_optional_packages() -> None:
 # --- What a memory does, counted
 
 
-async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metrics) -> None:
+async def test_what_is_done_is_counted_by_every_door(seen: Caller, metrics: Metrics) -> None:
     memory = seen.service
     conversation = memory.conversation("t")
     await seen(conversation.append, talk(20))
@@ -238,7 +238,7 @@ async def test_what_is_done_is_counted_by_every_door(seen: Door, metrics: Metric
     assert read["context_quality_score_sum/pack"] == 1
 
 
-async def test_a_summary_inside_of_another_operation_counts_too(seen: Door, metrics: Metrics) -> None:
+async def test_a_summary_inside_of_another_operation_counts_too(seen: Caller, metrics: Metrics) -> None:
     memory = seen.service
     await seen(memory.conversation("t").append, talk(20))
     pack = await seen(memory.conversation("t").context, budget=ContextBudget(characters=2000))
@@ -246,7 +246,7 @@ async def test_a_summary_inside_of_another_operation_counts_too(seen: Door, metr
     assert numbers(metrics)["summaries_generated_total"] == pack.summary.number
 
 
-async def test_what_a_pack_omits_lowers_its_quality(seen: Door, metrics: Metrics) -> None:
+async def test_what_a_pack_omits_lowers_its_quality(seen: Caller, metrics: Metrics) -> None:
     memory = seen.service
     await seen(memory.conversation("t").append, talk(20))
     background = SummaryPolicy(mode="background")
@@ -256,20 +256,22 @@ async def test_what_a_pack_omits_lowers_its_quality(seen: Door, metrics: Metrics
     assert numbers(metrics)["context_quality_score_sum/pack"] == pytest.approx(1 - missing / 40)
 
 
-async def test_a_model_that_fails_makes_no_summary_and_no_number(door: Door, user_id: str, metrics: Metrics) -> None:
+async def test_a_model_that_fails_makes_no_summary_and_no_number(
+    caller: Caller, user_id: str, metrics: Metrics
+) -> None:
     def fails(_: Any) -> str:
         raise RuntimeError(CANARY)
 
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, model=fails, config=MemoryConfig(metrics=metrics)
+        caller.service._services.transport, user_id=user_id, model=fails, config=MemoryConfig(metrics=metrics)
     )
-    seen = Door(door.kind, door.color, memory, door.as_token)
+    seen = Caller(caller.kind, caller.color, memory, caller.as_token)
     await seen(memory.conversation("t").append, talk(20))
     await seen(memory.conversation("t").summaries.make, policy=SummaryPolicy(keep_messages=4))
     assert numbers(metrics)["summaries_generated_total"] == 0
 
 
-async def test_the_store_counts_searches_by_meaning(seen: Door, metrics: Metrics) -> None:
+async def test_the_store_counts_searches_by_meaning(seen: Caller, metrics: Metrics) -> None:
     store = SupabaseStore(seen.service)
     store.put(("facts",), "kiln", {"text": "The kiln is a Skutt"})
     if seen.color == "sync":
@@ -307,7 +309,7 @@ def by_name(spans: InMemorySpanExporter) -> dict[str, ReadableSpan]:
     return {span.name: span for span in spans.get_finished_spans()}
 
 
-async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemorySpanExporter) -> None:
+async def test_operations_and_their_steps_are_spans(seen: Caller, spans: InMemorySpanExporter) -> None:
     memory = seen.service
     conversation = memory.conversation("t")
     stored = await seen(conversation.append, talk(20))
@@ -332,11 +334,11 @@ async def test_operations_and_their_steps_are_spans(seen: Door, spans: InMemoryS
     assert not [span for span in found.values() if memory.user_id in (span.attributes or {}).values()]
 
 
-async def test_an_error_is_told_by_class_and_code(door: Door, spans: InMemorySpanExporter) -> None:
-    transport: Any = _Away(door.service._services.transport, UnavailableError(CANARY, code="57P01"))
+async def test_an_error_is_told_by_class_and_code(caller: Caller, spans: InMemorySpanExporter) -> None:
+    transport: Any = _Away(caller.service._services.transport, UnavailableError(CANARY, code="57P01"))
     memory = SupabaseMemory(transport, user_id="u")
     with pytest.raises(UnavailableError):
-        await Door(door.kind, door.color, memory, door.as_token)(memory.conversation("t").count)
+        await Caller(caller.kind, caller.color, memory, caller.as_token)(memory.conversation("t").count)
     (step, operation) = spans.get_finished_spans()
     assert (step.name, operation.name) == ("memory_count", "supabase_memory.count")
     for span in (step, operation):
@@ -533,7 +535,7 @@ class _Away:
     """A transport that fails."""
 
     acts_as_user = False
-    user_varies = False
+    identity_is_callback = False
 
     def __init__(self, inner: Any, error: Exception) -> None:
         self.inner, self.error = inner, error

@@ -35,7 +35,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import RetryPolicy
 from tests import provider_rules
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.context.test_context import Counting
 from tests.memory_keywords import memory_keywords
 from tests.services.postgres import Cluster
@@ -79,10 +79,10 @@ def stored(memory: SupabaseMemory, thread_id: str) -> list[str]:
     return [str(each.message.text) for each in memory.conversation(thread_id).read() if each.message]
 
 
-async def test_all_six_methods_in_both_colors(door: Door, user_id: str) -> None:
-    history = SupabaseChatMessageHistory("any string: ünï/codé", door.service.for_user(user_id))
+async def test_all_six_methods_in_both_colors(caller: Caller, user_id: str) -> None:
+    history = SupabaseChatMessageHistory("any string: ünï/codé", caller.service.for_user(user_id))
     assert isinstance(history, BaseChatMessageHistory)
-    if door.color == "sync":
+    if caller.color == "sync":
         history.add_user_message("one")
         history.add_ai_message("two")
         history.add_message(HumanMessage("three"))
@@ -292,13 +292,13 @@ async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
     assert coverage.complete, coverage  # what is not shown was summarized before it was served
 
 
-async def test_a_read_is_one_round_trip(door: Door, user_id: str) -> None:
-    door.service.for_user(user_id).conversation("s").append(said(9))
-    counting: Any = Counting(door.service._services.transport)
-    door.service._services.transport = counting
-    history = SupabaseChatMessageHistory("s", door.service.for_user(user_id))
-    assert len(await served(history, door.color)) == 24
-    assert len(await served(history, door.color)) == 24
+async def test_a_read_is_one_round_trip(caller: Caller, user_id: str) -> None:
+    caller.service.for_user(user_id).conversation("s").append(said(9))
+    counting: Any = Counting(caller.service._services.transport)
+    caller.service._services.transport = counting
+    history = SupabaseChatMessageHistory("s", caller.service.for_user(user_id))
+    assert len(await served(history, caller.color)) == 24
+    assert len(await served(history, caller.color)) == 24
     assert counting.calls == ["memory_context"]
 
 

@@ -31,7 +31,7 @@ from langchain_supabase_memory.models import SupabaseSummarizer
 from langchain_supabase_memory.tools import read_messages_tool
 from langchain_supabase_memory.transfer import export_conversations, import_conversations
 from tests.chat_models import says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.services.data_api import token
 
 NOBODY = {"user_id": "", "agent_id": "", "project_id": ""}
@@ -102,14 +102,14 @@ def test_no_run_changes_the_user_that_a_memory_was_made_for(
 
 
 @pytest.mark.parametrize(("configurable", "run"), OTHERS)
-def test_no_run_changes_whose_token_a_memory_has(door: Door, user_id: str, configurable: Any, run: Any) -> None:
-    own, config = door.as_token(token("authenticated", user_id)), {"configurable": configurable}
+def test_no_run_changes_whose_token_a_memory_has(caller: Caller, user_id: str, configurable: Any, run: Any) -> None:
+    own, config = caller.as_token(token("authenticated", user_id)), {"configurable": configurable}
     with pytest.raises(InvalidInputError, match="made for one user"):
         RunIdentity().key(own, config, run)  # type: ignore[arg-type]
     same: Any = {"configurable": {"user_id": user_id, "thread_id": "t"}}
     assert RunIdentity().key(own, same, None).user_id == user_id
     assert RunIdentity().key(own, {"configurable": {"thread_id": "t"}}, None).user_id is None
-    everybody = door.as_token(token("service_role", "server"))
+    everybody = caller.as_token(token("service_role", "server"))
     assert RunIdentity().key(everybody, config, run).user_id == "other"  # type: ignore[arg-type]
 
 

@@ -47,15 +47,15 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import *
-from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
+from langchain_supabase_memory.testing import OfflineQuotingModel
 from langchain_supabase_memory.memory.services import DefaultUser
 
 memory = SupabaseMemory.from_conn_string(
     os.environ["SUPABASE_DB_URL"],
     user_id=DefaultUser("{OWNER}"),
     model=ExtractiveSummarizer(),
-    policy=SummaryPolicy(messages=4, keep_messages=2),
-    redact=[*SECRETS],
+    redactor=[*SECRETS],
+    config=MemoryConfig(policy=SummaryPolicy(messages=4, keep_messages=2)),
 )
 middleware = SupabaseMemoryMiddleware(memory, budget=ContextBudget(tokens=400), recall="user", agent_id="bounded")
 bounded = create_agent(
@@ -122,7 +122,7 @@ def serving(folder: Path, conn_string: str, *, with_auth: bool) -> Iterator[Serv
         path.write_text(text)
     agent = folder / "myapp" / "agent.py"
     stand_in = (
-        "from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel\n"
+        "from langchain_supabase_memory.testing import OfflineQuotingModel\n"
         "from langchain_supabase_memory.memory.services import DefaultUser\n"
     )
     served = re.sub(r'"openai:[^"]+"', "OfflineQuotingModel()", agent.read_text()).replace('"me"', f'"{OWNER}"')

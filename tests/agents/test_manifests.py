@@ -1,4 +1,4 @@
-"""What stood in the prompts of an agent is kept with its answers, by every door, and never costs one."""
+"""What stood in the prompts of an agent is kept with its answers, by every caller, and never costs one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from langchain_supabase_memory.memory.pending_manifests import PendingManifests
 from langchain_supabase_memory.settings import NO_RETRY, ManifestPolicy
 from langchain_supabase_memory.types import ConversationKey, Rollout
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.services.data_api import DataApi, token
 from tests.services.proxy import Lie, Proxy
 
@@ -36,29 +36,29 @@ def look_up(word: str = "") -> str:
     return f"meaning of {word}"
 
 
-async def asked(door: Door, graph: Any, text: str, user_id: str) -> Any:
+async def asked(caller: Caller, graph: Any, text: str, user_id: str) -> Any:
     settings = {"configurable": {"thread_id": "t", "user_id": user_id}}
     given = {"messages": [HumanMessage(text)]}
-    return await graph.ainvoke(given, settings) if door.color == "async" else graph.invoke(given, settings)
+    return await graph.ainvoke(given, settings) if caller.color == "async" else graph.invoke(given, settings)
 
 
-async def listed(door: Door, user_id: str) -> list[Any]:
-    page = await door(door.service.for_user(user_id).conversation("t").manifests)
+async def listed(caller: Caller, user_id: str) -> list[Any]:
+    page = await caller(caller.service.for_user(user_id).conversation("t").manifests)
     return list(reversed(page.manifests))
 
 
-def agent(door: Door, chat: ScriptedModel, *others: Any, saver: bool = True, **named: Any) -> Any:
-    middleware = [*others, SupabaseMemoryMiddleware(door.service, **named)]
+def agent(caller: Caller, chat: ScriptedModel, *others: Any, saver: bool = True, **named: Any) -> Any:
+    middleware = [*others, SupabaseMemoryMiddleware(caller.service, **named)]
     return create_agent(chat, [look_up], middleware=middleware, checkpointer=InMemorySaver() if saver else None)
 
 
-async def test_each_answer_of_an_agent_has_its_manifest(door: Door, user_id: str) -> None:
+async def test_each_answer_of_an_agent_has_its_manifest(caller: Caller, user_id: str) -> None:
     chat = ScriptedModel(script=lambda _: AIMessage("Hello", usage_metadata=USAGE))
-    graph = agent(door, chat)
+    graph = agent(caller, chat)
     for text in ("I am Maya", "And two?"):
-        await asked(door, graph, text, user_id)
-    first, second = await listed(door, user_id)
-    assert [(each.door, each.turn, each.to_sequence) for each in (first, second)] == [
+        await asked(caller, graph, text, user_id)
+    first, second = await listed(caller, user_id)
+    assert [(each.entry_point, each.turn, each.to_sequence) for each in (first, second)] == [
         ("middleware", 0, 1),
         ("middleware", 2, 3),
     ]
@@ -67,46 +67,46 @@ async def test_each_answer_of_an_agent_has_its_manifest(door: Door, user_id: str
     assert [part.name for part in second.since(first).parts] == ["recent", "current"]
 
 
-async def test_each_call_of_the_model_in_a_turn_has_its_own(door: Door, user_id: str) -> None:
-    await asked(door, agent(door, says(calls("look_up", word="tea"), "Tea is a drink")), "What is tea?", user_id)
-    found = await listed(door, user_id)
+async def test_each_call_of_the_model_in_a_turn_has_its_own(caller: Caller, user_id: str) -> None:
+    await asked(caller, agent(caller, says(calls("look_up", word="tea"), "Tea is a drink")), "What is tea?", user_id)
+    found = await listed(caller, user_id)
     assert [(each.turn, each.from_sequence, each.to_sequence) for each in found] == [(0, 1, 1), (0, 3, 3)]
     assert [part.messages for each in found for part in each.parts] == [1, 3]
 
 
-async def test_a_turn_that_was_pointed_at_is_named_and_watched(door: Door, user_id: str) -> None:
-    told = door.service.for_user(user_id).conversation("t")
+async def test_a_turn_that_was_pointed_at_is_named_and_watched(caller: Caller, user_id: str) -> None:
+    told = caller.service.for_user(user_id).conversation("t")
     for number, food in enumerate(("adobo", "sinigang", "kare-kare")):
         said = [
             HumanMessage(f"How do I cook {food}?", id=f"q{number}"),
             AIMessage(f"Recipe of {food}", id=f"a{number}"),
         ]
-        await door(told.append, said)
-    await asked(door, agent(door, says("Here you are")), "What about the second one?", user_id)
-    (kept,) = await listed(door, user_id)
+        await caller(told.append, said)
+    await asked(caller, agent(caller, says("Here you are")), "What about the second one?", user_id)
+    (kept,) = await listed(caller, user_id)
     pointed = next(part for part in kept.parts if part.name == "reference")
     assert (pointed.reason, pointed.first, pointed.last, pointed.number) == ("pointed_at", 2, 3, 2)
     # The budget of another prompt leaves that turn out but for the reference, so only the reference names it.
     memory = SupabaseMemory(
-        door.service._services.transport,
+        caller.service._services.transport,
         config=MemoryConfig(recall=None),
         model=None,
         budget=ContextBudget(characters=400, max_messages=1),
     )
     graph: Any = create_agent(says("Again"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
-    await asked(door, graph, "the second one", user_id)
-    *_, kept = await listed(door, user_id)
+    await asked(caller, graph, "the second one", user_id)
+    *_, kept = await listed(caller, user_id)
     assert [(part.name, part.first, part.last) for part in kept.parts if (part.first or 9) < 4] == [("reference", 2, 3)]
-    await door(told.append, [AIMessage("Another recipe", id="a1")])
-    *_, kept = await listed(door, user_id)
+    await caller(told.append, [AIMessage("Another recipe", id="a1")])
+    *_, kept = await listed(caller, user_id)
     assert kept.changed == ((3, 3),)
-    await door(told.forget_message, "a1")
-    *_, kept = await listed(door, user_id)
+    await caller(told.forget_message, "a1")
+    *_, kept = await listed(caller, user_id)
     assert kept.gone == ((3, 3),)
 
 
 @pytest.mark.parametrize("saver", [True, False])
-async def test_what_others_make_of_the_request_keeps_the_manifest(door: Door, user_id: str, saver: bool) -> None:
+async def test_what_others_make_of_the_request_keeps_the_manifest(caller: Caller, user_id: str, saver: bool) -> None:
     class Shouts(AgentMiddleware[Any, Any, Any]):
         def _loud(self, request: Any) -> Any:
             return request.override(messages=[HumanMessage(request.messages[-1].text.upper(), id="other")])
@@ -117,49 +117,51 @@ async def test_what_others_make_of_the_request_keeps_the_manifest(door: Door, us
         async def awrap_model_call(self, request: Any, handler: Any) -> Any:
             return await handler(self._loud(request))
 
-    await asked(door, agent(door, says("Hello"), Shouts(), saver=saver), "tea?", user_id)
-    (kept,) = await listed(door, user_id)
-    assert (kept.door, kept.to_sequence) == ("middleware", 1)
+    await asked(caller, agent(caller, says("Hello"), Shouts(), saver=saver), "tea?", user_id)
+    (kept,) = await listed(caller, user_id)
+    assert (kept.entry_point, kept.to_sequence) == ("middleware", 1)
 
 
 @pytest.mark.parametrize("saves", [True, False])
-async def test_nodes_keep_them_too(door: Door, user_id: str, saves: bool) -> None:
+async def test_nodes_keep_them_too(caller: Caller, user_id: str, saves: bool) -> None:
     class State(MessagesState):
         summarized_messages: list[Any]
 
     builder = StateGraph(State)
-    builder.add_node("load", SupabaseSummarizationNode(door.service))
+    builder.add_node("load", SupabaseSummarizationNode(caller.service))
     builder.add_node("model", lambda state: {"messages": [AIMessage(f"{len(state['messages'])}")]})
-    builder.add_node("save", SaveTurnNode(door.service) if saves else lambda _: {})
+    builder.add_node("save", SaveTurnNode(caller.service) if saves else lambda _: {})
     for start, end in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
         builder.add_edge(start, end)
     graph = builder.compile(checkpointer=InMemorySaver())
     for text in ("one", "two", "three"):
-        await asked(door, graph, text, user_id)
-    found = await listed(door, user_id)
+        await asked(caller, graph, text, user_id)
+    found = await listed(caller, user_id)
     # Without a node that saves, an answer is stored with the next question.
-    assert [(each.door, each.turn) for each in found] == [("node", 0), ("node", 2), ("node", 4)][: 3 if saves else 2]
+    assert [(each.entry_point, each.turn) for each in found] == [("node", 0), ("node", 2), ("node", 4)][
+        : 3 if saves else 2
+    ]
 
 
-async def test_a_history_keeps_one_for_each_answer(door: Door, user_id: str) -> None:
+async def test_a_history_keeps_one_for_each_answer(caller: Caller, user_id: str) -> None:
     for turn in range(2):
-        history = SupabaseChatMessageHistory("t", door.service.for_user(user_id))
-        if door.color == "sync":
+        history = SupabaseChatMessageHistory("t", caller.service.for_user(user_id))
+        if caller.color == "sync":
             assert len(history.messages) == 2 * turn
             history.add_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
         else:
             assert len(await history.aget_messages()) == 2 * turn
             await history.aadd_messages([HumanMessage("Hello"), AIMessage("Hello, Maya")])
-    found = await listed(door, user_id)
-    assert [(each.door, each.turn, each.to_sequence) for each in found] == [("history", 0, 1), ("history", 2, 3)]
+    found = await listed(caller, user_id)
+    assert [(each.entry_point, each.turn, each.to_sequence) for each in found] == [("history", 0, 1), ("history", 2, 3)]
 
 
-async def test_only_the_prompts_that_were_packs_have_one(door: Door, user_id: str) -> None:
+async def test_only_the_prompts_that_were_packs_have_one(caller: Caller, user_id: str) -> None:
     stages: list[tuple[Any, int]] = [("off", 0), ("parallel", 0), (25, 1), ("on", 2)]
     for stage, count in stages:
         rollout = Rollout(stage=stage)
-        await asked(door, agent(door, says("Yes"), saver=False, rollout=rollout), f"At {stage}", user_id)
-        assert len(await listed(door, user_id)) == count
+        await asked(caller, agent(caller, says("Yes"), saver=False, rollout=rollout), f"At {stage}", user_id)
+        assert len(await listed(caller, user_id)) == count
 
 
 def test_with_a_share_of_none_nothing_is_kept(conn_string: str, user_id: str) -> None:
@@ -174,34 +176,34 @@ def test_with_a_share_of_none_nothing_is_kept(conn_string: str, user_id: str) ->
 
 
 async def test_a_manifest_that_cannot_be_made_costs_no_answer(
-    door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caller: Caller, user_id: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(_: object) -> int:
         raise ZeroDivisionError("the canary of a question")
 
     monkeypatch.setattr("langchain_supabase_memory.context.manifest._turn", fails)
-    answer = await asked(door, agent(door, says("Hello")), "One", user_id)
+    answer = await asked(caller, agent(caller, says("Hello")), "One", user_id)
     assert answer["messages"][-1].text == "Hello"
 
     builder = StateGraph(MessagesState)
-    builder.add_node("load", SupabaseSummarizationNode(door.service, output_messages_key="messages"))
+    builder.add_node("load", SupabaseSummarizationNode(caller.service, output_messages_key="messages"))
     builder.add_node("model", lambda _: {"messages": [AIMessage("Hello again")]})
-    builder.add_node("save", SaveTurnNode(door.service))
+    builder.add_node("save", SaveTurnNode(caller.service))
     for start, end in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
         builder.add_edge(start, end)
-    answer = await asked(door, builder.compile(), "Two", user_id)
+    answer = await asked(caller, builder.compile(), "Two", user_id)
     assert answer["messages"][-1].text == "Hello again"
 
-    history = SupabaseChatMessageHistory("t", door.service.for_user(user_id))
+    history = SupabaseChatMessageHistory("t", caller.service.for_user(user_id))
     said = [HumanMessage("Three"), AIMessage("Hello")]
-    if door.color == "sync":
+    if caller.color == "sync":
         assert history.messages
         history.add_messages(said)
     else:
         assert await history.aget_messages()
         await history.aadd_messages(said)
-    assert await door(door.service.for_user(user_id).conversation("t").count) == 6
-    assert await listed(door, user_id) == []
+    assert await caller(caller.service.for_user(user_id).conversation("t").count) == 6
+    assert await listed(caller, user_id) == []
     assert caplog.text.count("(ZeroDivisionError)") == 3
     assert "canary" not in caplog.text
 

@@ -258,7 +258,7 @@ class Broken:
     """A transport that fails, or hangs."""
 
     acts_as_user = False
-    user_varies = False
+    identity_is_callback = False
 
     def __init__(self, inner: Any, hangs: bool = False) -> None:
         self.inner, self.hangs, self.broken = inner, hangs, True

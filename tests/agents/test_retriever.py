@@ -17,7 +17,7 @@ from langgraph.runtime import Runtime
 from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryRetriever
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.settings import NO_RETRY
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import token
 
@@ -114,35 +114,33 @@ def test_what_was_said_around_it_comes_with_its_range(memory: SupabaseMemory) ->
     assert document.metadata["role"] == "assistant"  # it is still the document of the one that was found
 
 
-def test_scopes(memory: SupabaseMemory, user_id: str) -> None:
+def test_scopes(memory: SupabaseMemory) -> None:
     def threads(**fields: Any) -> set[tuple[str, str]]:
         documents = SupabaseMemoryRetriever(memory=memory, **fields).invoke("glaze")
         return {(each.metadata["agent_id"], each.metadata["thread_id"]) for each in documents}
 
     everything = {("default", "studio"), ("default", "shop"), ("planner", "studio")}
-    assert threads() == threads(user_id=user_id) == threads(scope="user") == everything
+    assert threads() == threads(scope="user") == everything
     assert threads(agent_id="planner") == threads(agent_id="planner", thread_id="studio") == {("planner", "studio")}
     assert threads(scope="agent") == {("default", "studio"), ("default", "shop")}
     assert threads(thread_id="studio") == threads(thread_id="studio", scope="user") == {("default", "studio")}
     assert threads(thread_id="nowhere") == set()
-    with pytest.raises(InvalidInputError, match="made for one user"):
-        threads(user_id="somebody else")
 
 
-async def test_two_users_never_meet(door: Door, user_id: str) -> None:
+async def test_two_users_never_meet(caller: Caller, user_id: str) -> None:
     other = f"{user_id}-other"
     for owner, words in ((user_id, "My glaze is blue"), (other, "My glaze is red")):
-        await door(door.service.for_user(owner).conversation("same").append, [HumanMessage(words)])
-        await door(door.service.for_user(owner).conversation("same").index)
+        await caller(caller.service.for_user(owner).conversation("same").append, [HumanMessage(words)])
+        await caller(caller.service.for_user(owner).conversation("same").index)
 
-    retriever = SupabaseMemoryRetriever(memory=door.service, thread_id="same")
-    assert [each.page_content for each in await found(door.color, retriever, user_id=user_id)] == ["My glaze is blue"]
-    assert [each.page_content for each in await found(door.color, retriever, user_id=other)] == ["My glaze is red"]
+    for owner, words in ((user_id, "My glaze is blue"), (other, "My glaze is red")):
+        retriever = SupabaseMemoryRetriever(memory=caller.service.for_user(owner), thread_id="same")
+        assert [each.page_content for each in await found(caller.color, retriever)] == [words]
     # A token is a scope, and no argument leads out of it.
-    mine = SupabaseMemoryRetriever(memory=door.as_token(token("authenticated", user_id)))
-    assert [each.page_content for each in await found(door.color, mine)] == ["My glaze is blue"]
-    with pytest.raises(InvalidInputError, match="made for one user"):
-        await found(door.color, mine, user_id=other)
+    mine = SupabaseMemoryRetriever(memory=caller.as_token(token("authenticated", user_id)))
+    assert [each.page_content for each in await found(caller.color, mine)] == ["My glaze is blue"]
+    theirs = SupabaseMemoryRetriever(memory=mine.memory.for_user(other))
+    assert await found(caller.color, theirs) == []
 
 
 @each_case("color", ["sync", "async"])
@@ -153,7 +151,7 @@ async def test_no_scope_is_an_error_and_not_everything(conn_string: str, color: 
             with pytest.raises(InvalidInputError, match="No user is named"):
                 await found(color, SupabaseMemoryRetriever(memory=memory, **fields))
         with pytest.raises(InvalidInputError, match="user_id must have"):
-            await found(color, SupabaseMemoryRetriever(memory=memory), user_id="")
+            SupabaseMemoryRetriever(memory=memory.for_user(""))
         with pytest.raises(InvalidInputError, match="No thread is named"):
             await found(color, SupabaseMemoryRetriever(memory=memory.for_user("u"), scope="conversation"))
         await memory.aclose()

@@ -46,7 +46,7 @@ from langchain_supabase_memory.operations.rollout.stages import STAGES, is_in_sh
 from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.types import Comparison, ConversationKey, Rollout, RolloutReport
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.context.test_context_fit import as_request, conversations, turns_under_way, violations
 from tests.services.data_api import token
 
@@ -134,7 +134,7 @@ class Watched:
     """A transport that counts calls, and fails or hangs where it is told to."""
 
     acts_as_user = False
-    user_varies = False
+    identity_is_callback = False
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -802,58 +802,58 @@ def test_comparisons_go_with_their_conversation_and_with_time(memory: SupabaseMe
 # Who may what.
 
 
-async def test_servers_decide_and_users_read_what_holds(door: Door, user_id: str) -> None:
+async def test_servers_decide_and_users_read_what_holds(caller: Caller, user_id: str) -> None:
     agent_id = f"doors-{user_id}"
-    user, stranger = (door.as_token(token(user_id=each)) for each in (user_id, f"{user_id}-x"))
-    assert await door(user.rollout.stage, agent_id=agent_id) is None
+    user, stranger = (caller.as_token(token(user_id=each)) for each in (user_id, f"{user_id}-x"))
+    assert await caller(user.rollout.stage, agent_id=agent_id) is None
     for who in (user, stranger):
         with pytest.raises(PermissionDeniedError):
-            await door(who.rollout.set, "on", actor="me", agent_id=agent_id)
+            await caller(who.rollout.set, "on", actor="me", agent_id=agent_id)
         with pytest.raises(PermissionDeniedError):
-            await door(who.rollout.history, agent_id=agent_id)
-    decision = await door(door.service.rollout.set, 15, actor="ana", agent_id=agent_id, share=0.5, rest="parallel")
+            await caller(who.rollout.history, agent_id=agent_id)
+    decision = await caller(caller.service.rollout.set, 15, actor="ana", agent_id=agent_id, share=0.5, rest="parallel")
     assert (decision.stage, decision.share, decision.rest, decision.set_by) == (15, 0.5, "parallel", "ana")
-    assert await door(door.service.rollout.history, agent_id=agent_id) == [decision]
+    assert await caller(caller.service.rollout.history, agent_id=agent_id) == [decision]
     for name, who in ((user_id, user), (f"{user_id}-x", stranger)):
         expected = 15 if is_in_share(name, 0.5) else "parallel"
-        assert await door(who.rollout.stage, agent_id=agent_id) == expected  # the token's subject is drawn
-    anonymous = door.as_token(token("anon", user_id))
+        assert await caller(who.rollout.stage, agent_id=agent_id) == expected  # the token's subject is drawn
+    anonymous = caller.as_token(token("anon", user_id))
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.rollout.stage, agent_id=agent_id)
+        await caller(anonymous.rollout.stage, agent_id=agent_id)
     for mistake in ({"stage": 7}, {"stage": None}, {"stage": "on", "share": 2}, {"stage": "on", "by": " "}):
         with pytest.raises(InvalidInputError):
-            await door(
-                door.service.rollout.set, mistake["stage"], actor=mistake.get("by", "ana"), share=mistake.get("share", 1),
+            await caller(
+                caller.service.rollout.set, mistake["stage"], actor=mistake.get("by", "ana"), share=mistake.get("share", 1),
                 agent_id=agent_id,
             )  # fmt: skip
 
 
-async def test_comparisons_are_their_owners_alone(door: Door, user_id: str) -> None:
+async def test_comparisons_are_their_owners_alone(caller: Caller, user_id: str) -> None:
     from langchain_supabase_memory.operations.arguments import conversation_ids
 
-    owner, stranger = (door.as_token(token(user_id=each)) for each in (user_id, f"{user_id}-x"))
+    owner, stranger = (caller.as_token(token(user_id=each)) for each in (user_id, f"{user_id}-x"))
     numbers = {"stage": "parallel", "old_messages": 1, "old_tokens": 2, "old_characters": 3, "old_ms": 4.0}
 
     async def compare(memory: SupabaseMemory, **who: Any) -> Any:
         call = Call("memory_compare", {**conversation_ids(memory._services.key("t", **who)), "p_comparison": numbers})
         return (
             await memory._services.transport.aperform(call)
-            if door.color == "async"
+            if caller.color == "async"
             else memory._services.transport.perform(call)
         )
 
-    await door(owner.conversation("t").append, [HumanMessage("secret")])
+    await caller(owner.conversation("t").append, [HumanMessage("secret")])
     assert (await compare(owner))["recorded"]
     assert not (await compare(stranger, user_id=user_id))["recorded"]
-    assert len(await door(owner.rollout.comparisons, "t")) == 1
-    assert await door(stranger.for_user(user_id).rollout.comparisons, "t") == []
-    assert (await door(stranger.rollout.report)).stages == ()
-    assert (await door(stranger.for_user(user_id).rollout.report)).stages == ()
-    assert (await door(owner.rollout.report)).stages[0].comparisons == 1
-    assert (await door(door.service.for_user(user_id).rollout.report)).stages[0].comparisons == 1
-    anonymous = door.as_token(token("anon", user_id))
+    assert len(await caller(owner.rollout.comparisons, "t")) == 1
+    assert await caller(stranger.for_user(user_id).rollout.comparisons, "t") == []
+    assert (await caller(stranger.rollout.report)).stages == ()
+    assert (await caller(stranger.for_user(user_id).rollout.report)).stages == ()
+    assert (await caller(owner.rollout.report)).stages[0].comparisons == 1
+    assert (await caller(caller.service.for_user(user_id).rollout.report)).stages[0].comparisons == 1
+    anonymous = caller.as_token(token("anon", user_id))
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.rollout.report)
+        await caller(anonymous.rollout.report)
 
 
 ATTEMPTS = {

@@ -22,17 +22,17 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.run import pack_cache
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.context.test_context import Counting
 
 BEFORE, AFTER = "memory_append_context", "memory_append"
 
 
 @pytest.fixture
-def calling(door: Door) -> list[str]:
+def calling(caller: Caller) -> list[str]:
     """What is called."""
-    counting: Any = Counting(door.service._services.transport)
-    door.service._services.transport = counting
+    counting: Any = Counting(caller.service._services.transport)
+    caller.service._services.transport = counting
     called: list[str] = counting.calls
     return called
 
@@ -42,37 +42,39 @@ def look_up(word: str = "") -> str:
     return f"meaning of {word}"
 
 
-async def asked(door: Door, graph: Any, text: str, user_id: str) -> Any:
+async def asked(caller: Caller, graph: Any, text: str, user_id: str) -> Any:
     settings = {"configurable": {"thread_id": "t", "user_id": user_id}}
     given = {"messages": [HumanMessage(text)]}
-    return await graph.ainvoke(given, settings) if door.color == "async" else graph.invoke(given, settings)
+    return await graph.ainvoke(given, settings) if caller.color == "async" else graph.invoke(given, settings)
 
 
-def agent(chat: ScriptedModel, door: Door, *others: Any, saver: Any = None, **named: Any) -> Any:
-    middleware = [SupabaseMemoryMiddleware(door.service, **named), *others]
+def agent(chat: ScriptedModel, caller: Caller, *others: Any, saver: Any = None, **named: Any) -> Any:
+    middleware = [SupabaseMemoryMiddleware(caller.service, **named), *others]
     return create_agent(chat, [look_up], middleware=middleware, checkpointer=saver or InMemorySaver())
 
 
 async def test_a_turn_of_an_agent_is_one_round_trip_before_and_one_after(
-    door: Door, calling: list[str], user_id: str
+    caller: Caller, calling: list[str], user_id: str
 ) -> None:
     chat = says("Hello, Maya", "Two", "Three")
-    graph = agent(chat, door)
+    graph = agent(chat, caller)
     for text in ("I am Maya", "And two?", "And three?"):
-        await asked(door, graph, text, user_id)
+        await asked(caller, graph, text, user_id)
         assert calling == [BEFORE, AFTER]
         calling.clear()
     assert [message.text for message in chat.shown[-1]] == ["I am Maya", "Hello, Maya", "And two?", "Two", "And three?"]
 
 
-async def test_each_call_of_a_tool_adds_one_before_and_one_after(door: Door, calling: list[str], user_id: str) -> None:
+async def test_each_call_of_a_tool_adds_one_before_and_one_after(
+    caller: Caller, calling: list[str], user_id: str
+) -> None:
     chat = says(calls("look_up", word="tea"), "Tea is a drink")
-    await asked(door, agent(chat, door), "What is tea?", user_id)
+    await asked(caller, agent(chat, caller), "What is tea?", user_id)
     assert calling == [BEFORE, AFTER, BEFORE, AFTER]
 
 
 async def test_a_turn_of_a_graph_with_nodes_is_one_before_and_one_after(
-    door: Door, calling: list[str], user_id: str
+    caller: Caller, calling: list[str], user_id: str
 ) -> None:
     heard: list[list[str]] = []
 
@@ -84,32 +86,32 @@ async def test_a_turn_of_a_graph_with_nodes_is_one_before_and_one_after(
         return {"messages": [AIMessage(f"answer {len(heard)}")]}
 
     builder = StateGraph(State)
-    builder.add_node("load", SupabaseSummarizationNode(door.service))
+    builder.add_node("load", SupabaseSummarizationNode(caller.service))
     builder.add_node("model", model)
-    builder.add_node("save", SaveTurnNode(door.service))
+    builder.add_node("save", SaveTurnNode(caller.service))
     for start, end in ((START, "load"), ("load", "model"), ("model", "save"), ("save", END)):
         builder.add_edge(start, end)
     graph = builder.compile(checkpointer=InMemorySaver())
     for text in ("one", "two"):
-        await asked(door, graph, text, user_id)
+        await asked(caller, graph, text, user_id)
         assert calling == [BEFORE, AFTER]
         calling.clear()
     assert heard == [["one"], ["one", "answer 1", "two"]]
 
 
 async def test_a_turn_that_is_pointed_at_is_looked_up_behind_what_is_new(
-    door: Door, calling: list[str], user_id: str
+    caller: Caller, calling: list[str], user_id: str
 ) -> None:
     chat = says("Tea or coffee", "Coffee")
-    graph = agent(chat, door)
-    await asked(door, graph, "What is there?", user_id)
+    graph = agent(chat, caller)
+    await asked(caller, graph, "What is there?", user_id)
     calling.clear()
-    await asked(door, graph, "Say more about my first question", user_id)
+    await asked(caller, graph, "Say more about my first question", user_id)
     assert calling == [AFTER, "memory_turns", "memory_context", AFTER]
     assert "referenced_turn" in "".join(message.text for message in chat.shown[-1])
 
 
-async def test_messages_that_others_change_cost_no_trip_more(door: Door, calling: list[str], user_id: str) -> None:
+async def test_messages_that_others_change_cost_no_trip_more(caller: Caller, calling: list[str], user_id: str) -> None:
     class Shouts(AgentMiddleware[Any, Any, Any]):
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             return handler(request.override(messages=[HumanMessage(request.messages[-1].text.upper(), id="other")]))
@@ -121,14 +123,14 @@ async def test_messages_that_others_change_cost_no_trip_more(door: Door, calling
 
     chat = says("Hello")
     graph: Any = create_agent(
-        chat, [look_up], middleware=[Shouts(), SupabaseMemoryMiddleware(door.service)], checkpointer=InMemorySaver()
+        chat, [look_up], middleware=[Shouts(), SupabaseMemoryMiddleware(caller.service)], checkpointer=InMemorySaver()
     )
-    await asked(door, graph, "tea?", user_id)
+    await asked(caller, graph, "tea?", user_id)
     assert calling == [BEFORE, AFTER]
     assert chat.shown[-1][-1].text == "TEA?"
 
 
-async def test_a_call_that_is_repeated_reads_anew(door: Door, calling: list[str], user_id: str) -> None:
+async def test_a_call_that_is_repeated_reads_anew(caller: Caller, calling: list[str], user_id: str) -> None:
     class Twice(AgentMiddleware[Any, Any, Any]):
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             handler(request)
@@ -140,28 +142,28 @@ async def test_a_call_that_is_repeated_reads_anew(door: Door, calling: list[str]
 
     chat = says("Hello", "Hello again")
     graph: Any = create_agent(
-        chat, [look_up], middleware=[Twice(), SupabaseMemoryMiddleware(door.service)], checkpointer=InMemorySaver()
+        chat, [look_up], middleware=[Twice(), SupabaseMemoryMiddleware(caller.service)], checkpointer=InMemorySaver()
     )
-    await asked(door, graph, "tea?", user_id)
+    await asked(caller, graph, "tea?", user_id)
     assert calling == [BEFORE, "memory_context", AFTER]
 
 
 async def test_what_was_forgotten_between_storing_and_the_model_is_not_shown_later(
-    door: Door, calling: list[str], user_id: str, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, calling: list[str], user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that was interrupted before its model goes on much later, in the same process."""
     monkeypatch.setattr(pack_cache, "_SECONDS", -1.0)
     saver, settings = InMemorySaver(), {"configurable": {"thread_id": "t", "user_id": user_id}}
     chat = says(calls("look_up", word="kiln"), "Again")
-    middleware = [SupabaseMemoryMiddleware(door.service)]
+    middleware = [SupabaseMemoryMiddleware(caller.service)]
     paused: Any = create_agent(chat, [look_up], middleware=middleware, checkpointer=saver, interrupt_before=["model"])
-    await asked(door, paused, "one", user_id)
+    await asked(caller, paused, "one", user_id)
     assert calling == []  # what the user said is stored as the model is called
     for expected in ([BEFORE, AFTER, BEFORE], ["memory_context", AFTER]):
         del calling[:]
         await (
             paused.ainvoke(None, settings)
-            if door.color == "async"
+            if caller.color == "async"
             else asyncio.to_thread(paused.invoke, None, settings)
         )
         assert calling == expected

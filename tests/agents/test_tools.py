@@ -39,7 +39,7 @@ from langchain_supabase_memory.tools import (
     search_conversation_history_tool,
 )
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.context.test_context_board import new, write
 from tests.services.data_api import token
 
@@ -260,28 +260,28 @@ def test_in_the_background_nothing_is_indexed(conn_string: str, user_id: str) ->
 # Whose it is.
 
 
-async def test_two_users_with_threads_of_the_same_name_never_meet(door: Door, user_id: str) -> None:
+async def test_two_users_with_threads_of_the_same_name_never_meet(caller: Caller, user_id: str) -> None:
     other = f"{user_id}-other"
     for owner, color in ((user_id, "blue"), (other, "red")):
         said = [HumanMessage(f"The kiln of Anna is {color}"), AIMessage(f"Anna's kiln is {color}, she said")]
-        await door(door.service.for_user(owner).conversation("same").append, said)
+        await caller(caller.service.for_user(owner).conversation("same").append, said)
         secret = [HumanMessage(f"A secret kiln of Bea is {color}")]
-        await door(door.service.for_user(owner).conversation(f"only {color}").append, secret)
-        await door(door.service.for_user(owner).conversation("same").index)
+        await caller(caller.service.for_user(owner).conversation(f"only {color}").append, secret)
+        await caller(caller.service.for_user(owner).conversation("same").index)
 
-    mine = tools(door.as_token(token("authenticated", user_id)), thread_id="same", scope="user")
-    served = tools(door.service.for_user(user_id), thread_id="same", scope="agent")
+    mine = tools(caller.as_token(token("authenticated", user_id)), thread_id="same", scope="user")
+    served = tools(caller.service.for_user(user_id), thread_id="same", scope="agent")
     for bound in (mine, served):
         for name, arguments in ARGUMENTS.items():
             forged = {"user_id": other, "thread_id": "only red", "agent_id": "x", "runtime": {"context": other}}
-            shown = await ask(door.color, bound[name], **arguments, **forged)
+            shown = await ask(caller.color, bound[name], **arguments, **forged)
             assert "red" not in shown, name
             assert "blue" in shown or name == "get_conversation_summary", name
         for name in ("get_conversation_summary", "recall_context", "read_messages"):
-            theirs = await ask(door.color, bound[name], **ARGUMENTS[name], conversation_id="only red")
+            theirs = await ask(caller.color, bound[name], **ARGUMENTS[name], conversation_id="only red")
             assert "red," not in theirs
             assert "secret" not in theirs, name
-        own = await ask(door.color, bound["read_messages"], first=0, last=0, conversation_id="only blue")
+        own = await ask(caller.color, bound["read_messages"], first=0, last=0, conversation_id="only blue")
         assert "A secret kiln of Bea is blue" in own
 
 

@@ -94,19 +94,19 @@ def test_what_is_wrong_with_a_url_is_said() -> None:
 
 
 def test_a_key_that_is_none_and_one_that_is_everybodys() -> None:
-    door = ("status", "--url", f"http://{HOST}", "--key")
-    assert "no key but a text with spaces" in refused(*door, f"{SECRET} x")
-    assert "The url and the key are swapped" in refused(*door, "https://abc.supabase.co")
+    caller = ("status", "--url", f"http://{HOST}", "--key")
+    assert "no key but a text with spaces" in refused(*caller, f"{SECRET} x")
+    assert "The url and the key are swapped" in refused(*caller, "https://abc.supabase.co")
     older = jwt.encode({"role": "anon", "iss": "supabase"}, SECRET * 3, "HS256")
     for key in ("sb_publishable_x", older):
-        said = refused(*door, key)
+        said = refused(*caller, key)
         assert "is the publishable one, which is everybody's. Pass the secret key, --key sb_secret_…" in said
         assert key not in said
-        assert "could not be reached" in refused("doctor", *door[1:], key), "which asks for nobody's conversations"
+        assert "could not be reached" in refused("doctor", *caller[1:], key), "which asks for nobody's conversations"
     server = jwt.encode({"role": "service_role"}, SECRET * 3, "HS256")
     for key in ("sb_secret_x", server, "a.b.c", f"a.{'é'}.c", "x.bnVsbA.y"):
         assert not is_publishable(key)
-    assert "could not be reached" in refused(*door, server)
+    assert "could not be reached" in refused(*caller, server)
 
 
 ADDRESSED = sorted(

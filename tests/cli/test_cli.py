@@ -385,28 +385,28 @@ def test_the_bundled_questions_are_about_what_is_said_once_and_long_ago() -> Non
 
 def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    door, mine = ("--database-url", conn_string), ("--user", user_id)
+    caller, mine = ("--database-url", conn_string), ("--user", user_id)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         for number in range(6):
             memory.conversation("canary-31 [bold]trip").add_turn(f"Flight {number} is on May {number + 1}.", "Noted.")
-        assert "due" in run("status", *door, *mine)[1]
-        assert run("worker", *door, "--drain", "--user", f"not {user_id}")[0] == 0
+        assert "due" in run("status", *caller, *mine)[1]
+        assert run("worker", *caller, "--drain", "--user", f"not {user_id}")[0] == 0
         assert memory.conversation("canary-31 [bold]trip").board.read().is_empty, "it works for somebody else"
-        code, output = run("worker", *door, "--drain", "--metrics-port", "0", "--archive-after", "1000")
+        code, output = run("worker", *caller, "--drain", "--metrics-port", "0", "--archive-after", "1000")
         assert code == 0
         assert "boards" in output
         row = memory.conversation("canary-31 [bold]trip").work.status()
         assert row is not None
         assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
         assert memory.conversation("canary-31 [bold]trip").board.read().model == "extractive"
-    code, output = run("status", *door, *mine)
+    code, output = run("status", *caller, *mine)
     assert code == 0
     assert "canary-31 [bold]trip" in output
-    code, output = run("status", *door, *mine, "--json")
+    code, output = run("status", *caller, *mine, "--json")
     (found,) = json.loads(output)["conversations"]
     assert found["board_through"] == 11
-    assert run("status", *door, *mine, "--state", "dead")[1].count(user_id) == 0
-    assert "0 conversations are due again" in run("retry", *door, *mine)[1]
+    assert run("status", *caller, *mine, "--state", "dead")[1].count(user_id) == 0
+    assert "0 conversations are due again" in run("retry", *caller, *mine)[1]
 
 
 def test_a_worker_of_an_application(

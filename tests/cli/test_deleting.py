@@ -15,7 +15,7 @@ AGENTS = ("billing", "support")
 
 
 @pytest.fixture
-def door(conn_string: str) -> tuple[str, str]:
+def caller(conn_string: str) -> tuple[str, str]:
     return "--database-url", conn_string
 
 
@@ -47,25 +47,25 @@ def hold(connection: psycopg.Connection, user_id: str, place: int) -> None:
 
 @pytest.mark.parametrize("command", [["cleanup", "--max-turns", "1"], ["forget"]])
 def test_without_a_terminal_nothing_is_deleted_unless_it_is_said(
-    conn_string: str, user_id: str, door: tuple[str, str], command: list[str]
+    conn_string: str, user_id: str, caller: tuple[str, str], command: list[str]
 ) -> None:
     filled(conn_string, user_id)
     before = left(conn_string, user_id)
-    done = piped(*command, *door, "--user", user_id)
+    done = piped(*command, *caller, "--user", user_id)
     assert (done.returncode, done.stdout) == (2, "")
     assert "There is no terminal to ask in, so nothing was deleted. Pass --yes" in " ".join(done.stderr.split())
-    assert "yes cannot apply" in refused(*command, *door, "--user", user_id, "--dry-run", "--yes")
-    code, said = run(*command, *door, "--user", user_id, "--dry-run")
+    assert "yes cannot apply" in refused(*command, *caller, "--user", user_id, "--dry-run", "--yes")
+    code, said = run(*command, *caller, "--user", user_id, "--dry-run")
     assert (code, "would go, of the user " + user_id in said) == (0, True)
     assert left(conn_string, user_id) == before
-    done = piped(*command, *door, "--user", user_id, "--yes")
+    done = piped(*command, *caller, "--user", user_id, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert sum(left(conn_string, user_id).values()) == (8 if command[0] == "cleanup" else 0)
 
 
-def test_cleanup_is_limited_and_counts_what_goes(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_cleanup_is_limited_and_counts_what_goes(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     filled(conn_string, user_id)
-    mine = (*door, "--user", user_id, "--max-messages", "2")
+    mine = (*caller, "--user", user_id, "--max-messages", "2")
     one = ("--agent", "billing", "--thread", "my trip")
     said = f"of the user {user_id}, with the agent billing, in the thread my trip."
     assert run("cleanup", *mine, *one, "--dry-run") == (0, f"4 messages of 1 conversation would go, {said}\n")
@@ -79,7 +79,7 @@ def test_cleanup_is_limited_and_counts_what_goes(conn_string: str, user_id: str,
     assert set(left(conn_string, user_id).values()) == {2}
 
 
-def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage(f"I have {number} kilns. " * 50) for number in range(30)])
@@ -89,7 +89,7 @@ def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: st
         old = "update memory.conversation_summaries set created_at = created_at - interval '91 days' where user_id = %s"
         with psycopg.connect(conn_string) as connection:
             connection.execute(old, [user_id])
-        arguments = ("cleanup", *door, "--user", user_id, "--max-messages", "1000")
+        arguments = ("cleanup", *caller, "--user", user_id, "--max-messages", "1000")
         summaries = f"{made} {'summary' if made == 1 else 'summaries'}"
         assert run(*arguments, "--dry-run") == (0, f"{summaries} would go, of the user {user_id}.\n")
         assert len(conversation.summaries.list()) == made
@@ -97,17 +97,17 @@ def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: st
         assert conversation.summaries.list() == []
 
 
-def test_cleanup_says_that_all_users_are_meant(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_cleanup_says_that_all_users_are_meant(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         # So old that no other test's messages are.
         memory.conversation("t").append([HumanMessage("old")], created_at=datetime.now(UTC) - timedelta(days=40_000))
-    with Terminal("cleanup", *door, "--max-age", str(24 * 39_000)) as terminal:
+    with Terminal("cleanup", *caller, "--max-age", str(24 * 39_000)) as terminal:
         terminal.until(r"Remove 1 message of 1 conversation, of all users\? \[y/N\] ")
         terminal.type("\n")
         assert terminal.end() == 1
         assert "Error: Nothing was deleted." in terminal.text
     assert left(conn_string, user_id) == {("default", "t"): 1}
-    with Terminal("cleanup", *door, "--max-age", str(24 * 39_000)) as terminal:
+    with Terminal("cleanup", *caller, "--max-age", str(24 * 39_000)) as terminal:
         terminal.until(r"\[y/N\] ")
         terminal.type("YES\n")
         assert terminal.end() == 0
@@ -126,10 +126,10 @@ def test_what_is_no_limit_is_refused() -> None:
             assert f"Invalid value for '{option}'" in refused("cleanup", "--database-url", "x", option, value, "--yes")
 
 
-def test_a_service_has_to_be_told_that_it_may(door: tuple[str, str], user_id: str) -> None:
-    assert "--every goes with --yes" in refused("cleanup", *door, "--every", "5")
-    assert "--every cannot apply" in refused("cleanup", *door, "--every", "5", "--dry-run")
-    with Terminal("cleanup", *door, "--user", user_id, "--every", "5", "--yes") as terminal:
+def test_a_service_has_to_be_told_that_it_may(caller: tuple[str, str], user_id: str) -> None:
+    assert "--every goes with --yes" in refused("cleanup", *caller, "--every", "5")
+    assert "--every cannot apply" in refused("cleanup", *caller, "--every", "5", "--dry-run")
+    with Terminal("cleanup", *caller, "--user", user_id, "--every", "5", "--yes") as terminal:
         terminal.until("Nothing removed, of the user")
         terminal.type("\x03")
         assert terminal.end() == 130
@@ -147,11 +147,11 @@ def test_a_service_has_to_be_told_that_it_may(door: tuple[str, str], user_id: st
     ],
 )
 def test_whatever_is_no_yes_deletes_nothing(
-    conn_string: str, user_id: str, door: tuple[str, str], command: list[str], keys: str, status: int
+    conn_string: str, user_id: str, caller: tuple[str, str], command: list[str], keys: str, status: int
 ) -> None:
     filled(conn_string, user_id)
     before = left(conn_string, user_id)
-    with Terminal(*command, *door, "--user", user_id, columns=40) as terminal:
+    with Terminal(*command, *caller, "--user", user_id, columns=40) as terminal:
         terminal.until(r"\[y/N\] |to do so: ")
         terminal.until_it_reads()
         terminal.type(keys)
@@ -160,9 +160,9 @@ def test_whatever_is_no_yes_deletes_nothing(
     assert left(conn_string, user_id) == before
 
 
-def test_one_conversation_is_forgotten(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_one_conversation_is_forgotten(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     filled(conn_string, user_id)
-    mine = ("forget", *door, "--user", user_id)
+    mine = ("forget", *caller, "--user", user_id)
     with Terminal(*mine, "--thread", "my trip", "--agent", "billing") as terminal:
         question = (
             r"Delete 1 conversation and 6 messages, of the user \S+, with the agent billing, in the thread my trip,"
@@ -181,20 +181,22 @@ def test_one_conversation_is_forgotten(conn_string: str, user_id: str, door: tup
 
 
 @pytest.mark.parametrize("name", ["{} of Cebu", "{}\u202e\u200b", "שלום {}"])
-def test_a_whole_user_is_named_before_it_goes(conn_string: str, user_id: str, door: tuple[str, str], name: str) -> None:
+def test_a_whole_user_is_named_before_it_goes(
+    conn_string: str, user_id: str, caller: tuple[str, str], name: str
+) -> None:
     name = name.format(user_id)
     shown = name.replace("\u202e\u200b", r"\u202e\u200b")
     with SupabaseMemory.from_conn_string(conn_string, user_id=name) as memory:
         memory.conversation("t").append([HumanMessage("hello")])
         memory.privacy.opt_out("divorce", actor="Maya")
-        with Terminal("forget", *door, "--user", name, columns=200) as terminal:
+        with Terminal("forget", *caller, "--user", name, columns=200) as terminal:
             terminal.until("Type the user's id, .*, to do so: ")
             assert shown in terminal.text
             terminal.type("yes\n")
             assert terminal.end() == 1
             assert "That is another name. Nothing was deleted." in terminal.text
         assert memory.conversation("t").count() == 1
-        with Terminal("forget", *door, "--user", name, columns=200) as terminal:
+        with Terminal("forget", *caller, "--user", name, columns=200) as terminal:
             terminal.until("to do so: ")
             terminal.type(f"{shown}\n")
             assert terminal.end() == 0
@@ -204,30 +206,30 @@ def test_a_whole_user_is_named_before_it_goes(conn_string: str, user_id: str, do
 
 
 def test_of_a_user_whose_conversations_are_gone_the_rest_goes_too(
-    conn_string: str, user_id: str, door: tuple[str, str]
+    conn_string: str, user_id: str, caller: tuple[str, str]
 ) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.privacy.opt_out("divorce", actor="Maya")
-        with Terminal("forget", *door, "--user", user_id) as terminal:
+        with Terminal("forget", *caller, "--user", user_id) as terminal:
             terminal.until("to do so: ")
             terminal.type(f"{user_id}\n")
             assert terminal.end() == 0
         assert memory.privacy.opt_outs() == []
-    with Terminal("forget", *door, "--user", user_id) as terminal:
+    with Terminal("forget", *caller, "--user", user_id) as terminal:
         assert terminal.end() == 0
         assert f"Nothing is stored, of the user {user_id}." in terminal.text
 
 
-def test_ids_that_are_none_are_refused(door: tuple[str, str], user_id: str) -> None:
+def test_ids_that_are_none_are_refused(caller: tuple[str, str], user_id: str) -> None:
     for option in ("--thread", "--agent", "--user"):
         for value in ("", "a\nb", "x" * 513):
             rest = () if option == "--user" else ("--user", user_id)
-            assert f"{option[2:]}_id" in refused("forget", *door, *rest, option, value, "--yes")
-            assert f"{option[2:]}_id" in refused("cleanup", *door, option, value, "--max-turns", "1", "--yes")
+            assert f"{option[2:]}_id" in refused("forget", *caller, *rest, option, value, "--yes")
+            assert f"{option[2:]}_id" in refused("cleanup", *caller, option, value, "--max-turns", "1", "--yes")
 
 
 def test_ctrl_c_in_the_middle_of_a_cleanup_leaves_each_conversation_whole(
-    conn_string: str, user_id: str, door: tuple[str, str]
+    conn_string: str, user_id: str, caller: tuple[str, str]
 ) -> None:
     """The first hundred are removed; one of the others is held by somebody, so that it waits there."""
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
@@ -235,7 +237,7 @@ def test_ctrl_c_in_the_middle_of_a_cleanup_leaves_each_conversation_whole(
             memory.conversation(f"{number}").append([HumanMessage("q"), AIMessage("a"), HumanMessage("r")])
     with psycopg.connect(conn_string) as other:
         hold(other, user_id, 120)
-        with Terminal("cleanup", *door, "--user", user_id, "--max-messages", "1", "--yes") as terminal:
+        with Terminal("cleanup", *caller, "--user", user_id, "--max-messages", "1", "--yes") as terminal:
             terminal.until("Removing … so far 200 messages of 100 conversations")
             terminal.type("\x03")
             assert terminal.end() == 130
@@ -244,12 +246,12 @@ def test_ctrl_c_in_the_middle_of_a_cleanup_leaves_each_conversation_whole(
         assert "Traceback" not in said
         counts = sorted(left(conn_string, user_id).values())
         assert counts == [1] * 100 + [3] * 50
-    code, said = run("cleanup", *door, "--user", user_id, "--max-messages", "1", "--yes")
+    code, said = run("cleanup", *caller, "--user", user_id, "--max-messages", "1", "--yes")
     assert (code, "100 messages of 50 conversations removed" in said) == (0, True)
 
 
 def test_ctrl_c_in_the_middle_of_forgetting_leaves_a_user_whole(
-    conn_string: str, user_id: str, door: tuple[str, str]
+    conn_string: str, user_id: str, caller: tuple[str, str]
 ) -> None:
     filled(conn_string, user_id)
     waits = (
@@ -257,7 +259,7 @@ def test_ctrl_c_in_the_middle_of_forgetting_leaves_a_user_whole(
     )
     with psycopg.connect(conn_string, autocommit=True) as watch, psycopg.connect(conn_string) as other:
         hold(other, user_id, 2)
-        with Terminal("forget", *door, "--user", user_id, "--yes") as terminal:
+        with Terminal("forget", *caller, "--user", user_id, "--yes") as terminal:
             while not watch.execute(waits, [watch.info.dbname]).fetchone():
                 assert terminal.process.poll() is None, terminal.text
             terminal.type("\x03")

@@ -30,12 +30,12 @@ def told(said: str) -> str:
 
 
 @pytest.fixture
-def door(conn_string: str) -> tuple[str, str]:
+def caller(conn_string: str) -> tuple[str, str]:
     return "--database-url", conn_string
 
 
 @pytest.fixture
-def studio(conn_string: str, user_id: str, door: tuple[str, str]) -> tuple[str, ...]:
+def studio(conn_string: str, user_id: str, caller: tuple[str, str]) -> tuple[str, ...]:
     """The arguments that name a conversation of 25 turns over three days, a tool in each."""
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         conversation = memory.conversation("my studio")
@@ -50,7 +50,7 @@ def studio(conn_string: str, user_id: str, door: tuple[str, str]) -> tuple[str, 
                 ],
                 created_at=DAY + timedelta(days=number // 10),
             )
-    return ("my studio", *door, "--user", user_id)
+    return ("my studio", *caller, "--user", user_id)
 
 
 def test_the_newest_turns_are_shown_under_their_dates(studio: tuple[str, ...], user_id: str) -> None:
@@ -103,7 +103,7 @@ def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
 
 
 def test_a_long_conversation_is_read_by_pages(
-    conn_string: str, user_id: str, door: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    conn_string: str, user_id: str, caller: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_pages, "PAGE_SIZE", 7)
     monkeypatch.setattr(message_pages, "_ROLE_PAGE_SIZE", 7)
@@ -130,29 +130,29 @@ def test_a_long_conversation_is_read_by_pages(
         assert message_pages.newest(conversation, 46).has_earlier
         assert not message_pages.newest(conversation, 47).has_earlier
     for message in kept:
-        assert f"said {message}." in run("show", "t", *door, "--user", user_id, "--all")[1]
+        assert f"said {message}." in run("show", "t", *caller, "--user", user_id, "--all")[1]
 
 
-def test_where_nobody_says_how_many_a_long_turn_is_cut(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_where_nobody_says_how_many_a_long_turn_is_cut(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append([HumanMessage("go"), *(AIMessage(f"step {number}.") for number in range(300))])
-    said = run("show", "t", *door, "--user", user_id)[1]
+    said = run("show", "t", *caller, "--user", user_id)[1]
     assert said.count("Assistant  ") == 200
     assert "There are earlier messages" in said
-    assert run("show", "t", *door, "--user", user_id, "--last", "1")[1].count("Assistant  ") == 300
+    assert run("show", "t", *caller, "--user", user_id, "--last", "1")[1].count("Assistant  ") == 300
 
 
 def test_a_conversation_that_is_not_there_says_what_to_do(
-    conn_string: str, user_id: str, door: tuple[str, str]
+    conn_string: str, user_id: str, caller: tuple[str, str]
 ) -> None:
-    mine = (*door, "--user", user_id)
+    mine = (*caller, "--user", user_id)
     for command in (("show", "no such"), ("search", "kiln", "--thread", "no such")):
         said = refused(*command, *mine)
         assert f"The user {user_id} has no conversation no such." in said
         assert "`supabase-memory conversations --user …` lists those that are there." in said
     assert "thread_id must have 1 to 512 bytes" in refused("show", "", *mine)
     assert "thread_id has a control character" in refused("show", "a\x1b[2J", *mine)
-    assert "Missing option '--user'" in refused("show", "t", *door)
+    assert "Missing option '--user'" in refused("show", "t", *caller)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         for agent_id in ("billing", "sup port"):
             memory.conversation("t", agent_id=agent_id).append([HumanMessage(f"To {agent_id}")])
@@ -161,7 +161,7 @@ def test_a_conversation_that_is_not_there_says_what_to_do(
     assert "has no conversation t with the agent default" in refused("show", "t", *mine, "--agent", "default")
 
 
-def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     blocks: list[str | dict[Any, Any]] = [
         {"type": "text", "text": "Look at this"},
         {"type": "image", "url": "https://example.com/kiln.png"},
@@ -169,7 +169,7 @@ def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str,
     ]
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append([HumanMessage(blocks), AIMessage(""), SystemMessage("Be kind")])
-    said = run("show", "t", *door, "--user", user_id)[1]
+    said = run("show", "t", *caller, "--user", user_id)[1]
     assert "  Look at this\n  [image, https://example.com/kiln.png; application/pdf, 5 bytes]\n" in said
     assert "  [says nothing]\n" in said
     assert "System " in said
@@ -179,7 +179,7 @@ def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str,
     "columns", [20, 80, pytest.param(40, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow)]
 )
 def test_nothing_that_was_said_is_obeyed_by_a_terminal(
-    conn_string: str, user_id: str, door: tuple[str, str], columns: int
+    conn_string: str, user_id: str, caller: tuple[str, str], columns: int
 ) -> None:
     thread_id = "שיחה  \u202e with blanks "
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
@@ -194,7 +194,7 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
             ]
         )
         conversation.update(title="\u202e" + "t" * 190)
-    arguments = ("show", thread_id, *door, "--user", user_id, "--tools")
+    arguments = ("show", thread_id, *caller, "--user", user_id, "--tools")
     with Terminal(*arguments, columns=columns) as terminal:
         assert terminal.end() == 0
         shown, raw = terminal.text, terminal.raw
@@ -239,8 +239,8 @@ def test_as_json_everything_is_there_in_ascii(studio: tuple[str, ...], user_id: 
     assert json.loads(run("show", *studio, "--json", "--last", "0")[1])["messages"] == []
 
 
-def test_the_board_is_shown(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
-    mine = ("show", "t", *door, "--user", user_id, "--board")
+def test_the_board_is_shown(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
+    mine = ("show", "t", *caller, "--user", user_id, "--board")
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("Hello")])
@@ -298,10 +298,10 @@ def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: 
         assert max(map(cell_len, terminal.lines)) <= 40
 
 
-def test_no_words_are_refused(door: tuple[str, str]) -> None:
+def test_no_words_are_refused(caller: tuple[str, str]) -> None:
     for words in ([""], ["  "], ["\t", "\u2003"]):
-        assert "There are no words to look for." in refused("search", *words, *door, "--user", "u"), words
-    assert "Missing argument 'WORDS...'" in refused("search", *door, "--user", "u")
+        assert "There are no words to look for." in refused("search", *words, *caller, "--user", "u"), words
+    assert "Missing argument 'WORDS...'" in refused("search", *caller, "--user", "u")
 
 
 def marked(words: list[str], excerpt: str) -> list[str]:
@@ -339,8 +339,8 @@ def test_an_excerpt_is_one_line_with_marks(text: str, query: str) -> None:
         assert all(marked([query], excerpt))
 
 
-def test_conversations_are_listed(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
-    mine = ("conversations", *door, "--user", user_id)
+def test_conversations_are_listed(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
+    mine = ("conversations", *caller, "--user", user_id)
     assert run(*mine) == (0, "There is no such conversation.\n")
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         for number in range(3):
@@ -369,11 +369,11 @@ def test_conversations_are_listed(conn_string: str, user_id: str, door: tuple[st
         assert "…" in terminal.text
 
 
-def test_a_pipe_that_closes_is_no_traceback(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_a_pipe_that_closes_is_no_traceback(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append([HumanMessage("said " * 20_000) for _ in range(20)])
     for more in ([], ["--json"]):
-        command = [*PROGRAM, "show", "t", *door, "--user", user_id, "--all", *more]
+        command = [*PROGRAM, "show", "t", *caller, "--user", user_id, "--all", *more]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings()) as process:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -383,10 +383,10 @@ def test_a_pipe_that_closes_is_no_traceback(conn_string: str, user_id: str, door
         assert process.returncode == 141
 
 
-def test_ctrl_c_in_the_middle_of_reading(conn_string: str, user_id: str, door: tuple[str, str]) -> None:
+def test_ctrl_c_in_the_middle_of_reading(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append([HumanMessage("said " * 20_000) for _ in range(20)])
-    with Terminal("show", "t", *door, "--user", user_id, "--all") as terminal:
+    with Terminal("show", "t", *caller, "--user", user_id, "--all") as terminal:
         terminal.until("said said")
         terminal.type("\x03")
         assert terminal.end() == 130

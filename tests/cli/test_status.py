@@ -53,8 +53,8 @@ def owner(conn_string: str) -> str:
 
 def shown(conn_string: str, owner: str, columns: int, *more: str, **environment: str) -> list[str]:
     """The lines of the table and below, as they look in a terminal of so many columns."""
-    door = ("status", "--database-url", conn_string, "--user", owner)
-    with Terminal(*door, *more, columns=columns, environment=environment) as terminal:
+    caller = ("status", "--database-url", conn_string, "--user", owner)
+    with Terminal(*caller, *more, columns=columns, environment=environment) as terminal:
         assert terminal.end() == 0, terminal.text
         lines = terminal.lines
     start = next(place for place, line in enumerate(lines) if re.search(r"\bthread +state\b", line))
@@ -102,16 +102,16 @@ def test_wide_shows_ids_as_a_whole(conn_string: str, owner: str) -> None:
 
 
 def test_states_have_colors_in_a_terminal_and_nowhere_else(conn_string: str, owner: str) -> None:
-    door = ("status", "--database-url", conn_string, "--user", owner)
+    caller = ("status", "--database-url", conn_string, "--user", owner)
 
     def raw(**environment: str) -> str:
-        with Terminal(*door, environment=environment) as terminal:
+        with Terminal(*caller, environment=environment) as terminal:
             assert terminal.end() == 0
             return terminal.raw.split(" running, ")[1]
 
     assert re.search(r"\x1b\[1;31mdead *\x1b\[0m", raw())
     assert "\x1b" not in raw(NO_COLOR="1")
-    assert "\x1b" not in piped(*door).stdout
+    assert "\x1b" not in piped(*caller).stdout
     assert "\x1b" not in raw(TERM="dumb")
 
 
@@ -130,17 +130,17 @@ def test_in_a_pipe_lines_and_ids_are_whole(conn_string: str, owner: str) -> None
 
 
 def test_a_cut_is_said(conn_string: str, owner: str) -> None:
-    door, mine = ("status", "--database-url", conn_string), ("--user", owner)
-    assert "more than" not in run(*door, *mine)[1]
-    output = run(*door, *mine, "--limit", "1")[1]
+    caller, mine = ("status", "--database-url", conn_string), ("--user", owner)
+    assert "more than" not in run(*caller, *mine)[1]
+    output = run(*caller, *mine, "--limit", "1")[1]
     assert "There are more than these 1. --limit shows more; --user, --thread and --state narrow it." in output
     assert output.count(owner) == 1
     for limit, more in ((1, True), (len(THREADS), False)):
-        found = json.loads(run(*door, *mine, "--limit", str(limit), "--json")[1])
+        found = json.loads(run(*caller, *mine, "--limit", str(limit), "--json")[1])
         assert (len(found["conversations"]), found["more"]) == (limit, more)
     threads = {each["key"]["thread_id"] for each in found["conversations"]}
     assert threads == set(THREADS), "in JSON ids are as they are"
-    assert "--limit" in refused(*door, "--limit", "0")
+    assert "--limit" in refused(*caller, "--limit", "0")
 
 
 def test_nobodys_status_is_no_table(conn_string: str) -> None:

@@ -132,11 +132,12 @@ def test_ctrl_c_ends_the_demo_and_the_process_beside_it(tmp_path: Path) -> None:
 
 SLOW = """
 import asyncio, sys
-from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, SummaryPolicy, SupabaseMemory
 async def answer(_):
     print("The model is asked.", file=sys.stderr)
     await asyncio.sleep(3600)
-memory = SupabaseMemory.from_conn_string({!r}, model=answer, policy=SummaryPolicy(messages=4, keep_messages=1))
+config = MemoryConfig(policy=SummaryPolicy(messages=4, keep_messages=1))
+memory = SupabaseMemory.from_conn_string({!r}, model=answer, config=config)
 """
 
 
@@ -178,8 +179,8 @@ def test_a_pipe_that_closes_ends_a_command_quietly(conn_string: str, user_id: st
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         for number in range(300):
             memory.conversation(f"{number:0500}").append([HumanMessage("Hello")])
-    door = ["--database-url", conn_string, "--user", user_id, "--limit", "300"]
-    for arguments in (["sql"], ["status", *door], ["status", *door, "--json"], ["--help"], ["doctor", *door[:2]]):
+    caller = ["--database-url", conn_string, "--user", user_id, "--limit", "300"]
+    for arguments in (["sql"], ["status", *caller], ["status", *caller, "--json"], ["--help"], ["doctor", *caller[:2]]):
         with subprocess.Popen(
             [*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings(), text=True
         ) as process:

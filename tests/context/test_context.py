@@ -1,4 +1,4 @@
-"""The context pack: one round trip through every door, what it holds, how it is rendered, what it reports."""
+"""The context pack: one round trip through every caller, what it holds, how it is rendered, what it reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.owners import conversation_of
 
 BACKGROUND = SummaryPolicy(mode="background")
@@ -34,7 +34,7 @@ class Counting:
     def __init__(self, inner: Any) -> None:
         self.inner, self.calls = inner, list[str]()
         self.acts_as_user = inner.acts_as_user
-        self.user_varies = inner.user_varies
+        self.identity_is_callback = inner.identity_is_callback
 
     def perform(self, call: Call) -> Any:
         self.calls.append(call.function)
@@ -48,71 +48,71 @@ class Counting:
         await self.inner.aclose()
 
 
-async def test_a_context_is_one_round_trip(door: Door, user_id: str) -> None:
+async def test_a_context_is_one_round_trip(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(conversation_of(door.service, **where).append, turns(50))
-    counting: Any = Counting(door.service._services.transport)
-    door.service._services.transport = counting
+    await caller(conversation_of(caller.service, **where).append, turns(50))
+    counting: Any = Counting(caller.service._services.transport)
+    caller.service._services.transport = counting
     budget = ContextBudget(characters=2000)
-    pack = await door(conversation_of(door.service, **where).context, "and now?", budget=budget)
+    pack = await caller(conversation_of(caller.service, **where).context, "and now?", budget=budget)
     assert counting.calls == ["memory_context"]
     assert [message.text for message in pack.prompt][-1] == "and now?"
     assert len(pack.text()) <= 2000
 
 
-async def test_history_and_current_message(door: Door, user_id: str) -> None:
+async def test_history_and_current_message(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     history = turns(2)
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, history)
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, history)
     current = HumanMessage("the third question")
-    unstored = await door(conversation.context, current)
+    unstored = await caller(conversation.context, current)
     assert unstored.messages == history
     assert unstored.prompt == [*history, current]
-    await door(conversation.append, [current])  # it may be stored already: it is still not history
-    stored = await door(conversation.context, current)
+    await caller(conversation.append, [current])  # it may be stored already: it is still not history
+    stored = await caller(conversation.context, current)
     assert stored.messages == history
     assert stored.prompt == [*history, current]
-    whole = await door(conversation.context)
+    whole = await caller(conversation.context)
     assert whole.messages == [*history, current]
 
 
-async def test_nothing_said_yet(door: Door, user_id: str) -> None:
-    pack = await door(door.service.for_user(user_id).conversation("new").context, "hello")
+async def test_nothing_said_yet(caller: Caller, user_id: str) -> None:
+    pack = await caller(caller.service.for_user(user_id).conversation("new").context, "hello")
     assert pack.messages == []
     assert [message.text for message in pack.prompt] == ["hello"]
     assert (pack.text(), pack.block(), pack.omitted) == ("", "", [])
-    assert (await door(door.service.for_user(user_id).conversation("new").coverage)).ranges == []
+    assert (await caller(caller.service.for_user(user_id).conversation("new").coverage)).ranges == []
 
 
-async def test_the_summary_comes_first_and_the_rest_verbatim(door: Door, user_id: str) -> None:
+async def test_the_summary_comes_first_and_the_rest_verbatim(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     history = turns(60, words=30)
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, history)
-    done = await door(conversation.summaries.make, model=lambda _: "They asked and answered.")
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, history)
+    done = await caller(conversation.summaries.make, model=lambda _: "They asked and answered.")
     assert done.failed is None
-    pack = await door(conversation.context)
+    pack = await caller(conversation.context)
     assert "They asked and answered." in str(pack.messages[0].content)
     recent = pack.messages[1:]
     assert recent == history[-len(recent) :]
     assert pack.summary is not None
     assert pack.summary.to_sequence + 1 + len(recent) == len(history)
     assert pack.omitted == []
-    assert (await door(conversation.coverage)).complete
+    assert (await caller(conversation.coverage)).complete
 
 
-async def test_omitted_messages_are_named(door: Door, user_id: str) -> None:
+async def test_omitted_messages_are_named(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(conversation_of(door.service, **where).append, turns(50))
+    await caller(conversation_of(caller.service, **where).append, turns(50))
     budget = ContextBudget(max_messages=20)
-    pack = await door(conversation_of(door.service, **where).context, budget=budget, policy=BACKGROUND)
+    pack = await caller(conversation_of(caller.service, **where).context, budget=budget, policy=BACKGROUND)
     assert "older messages omitted; showing last 20 messages" in pack.note
     assert [message.text.split(" word")[0] for message in pack.messages[1:3]] == ["question 40", "answer 40"]
     assert len(pack.messages) == 21
     assert pack.omitted[-1][:2][1] == 79
     assert pack.omitted[0][0] == 0
-    coverage = await door(conversation_of(door.service, **where).coverage, budget=budget)
+    coverage = await caller(conversation_of(caller.service, **where).coverage, budget=budget)
     assert [each.state for each in coverage.ranges] == ["omitted", "omitted", "verbatim"][-len(coverage.ranges) :]
     assert not coverage.complete
 
@@ -289,19 +289,19 @@ def test_bad_input_says_what_to_do(conn_string: str) -> None:
             memory.work.summarize_due()
 
 
-@pytest.mark.parametrize("door", ["direct-sync"], indirect=True)
-async def test_images_count_in_the_default_budget_and_the_newest_are_shown(door: Door, user_id: str) -> None:
-    conversation = door.service.for_user(user_id).conversation("t")
+@pytest.mark.parametrize("caller", ["direct-sync"], indirect=True)
+async def test_images_count_in_the_default_budget_and_the_newest_are_shown(caller: Caller, user_id: str) -> None:
+    conversation = caller.service.for_user(user_id).conversation("t")
     image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     for number in range(40):
         shot = HumanMessage([{"type": "text", "text": f"shot {number}"}, image])
-        await door(conversation.append, [shot, AIMessage("I see it.")])
-    pack = await door(conversation.context, "Which was the first?")
+        await caller(conversation.append, [shot, AIMessage("I see it.")])
+    pack = await caller(conversation.context, "Which was the first?")
     shown = [message.content[0]["text"] for message in pack.prompt if isinstance(message.content, list)]
     assert 5 <= len(shown) <= 12
     assert shown == [f"shot {number}" for number in range(40 - len(shown), 40)]
-    largest = await door(conversation.context, "Which was the first?", budget=ContextBudget(characters=3_000))
+    largest = await caller(conversation.context, "Which was the first?", budget=ContextBudget(characters=3_000))
     assert sum(isinstance(message.content, list) for message in largest.prompt) <= 3
     asked = HumanMessage([{"type": "text", "text": "And these?"}, *[image] * 20])
-    whole = await door(conversation.context, [asked])
+    whole = await caller(conversation.context, [asked])
     assert whole.prompt[-1].content == asked.content, "what is asked now is never cut"

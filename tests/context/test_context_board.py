@@ -34,7 +34,7 @@ from langchain_supabase_memory.operations.recall.render import MESSAGE_ID as REC
 from langchain_supabase_memory.values import ConversationKey
 from tests import provider_rules
 from tests.chat_models import says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched
 from tests.each_case import each_case
 from tests.fuzzing import examples
@@ -115,18 +115,18 @@ ITEMS = [
 ]
 
 
-async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(door: Door, user_id: str) -> None:
+async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    service = door.service
-    await door(conversation_of(service, **where).append, talk())
+    service = caller.service
+    await caller(conversation_of(service, **where).append, talk())
     flow = writing(ConversationKey("t", user_id, "default"), ITEMS, notes="Answer shortly.")
-    await (service._services.arun(flow) if door.color == "async" else _awaited(service._services.run(flow)))
+    await (service._services.arun(flow) if caller.color == "async" else _awaited(service._services.run(flow)))
     made: list[str] = []
     inner = service._services.transport
 
     class Counting:
         acts_as_user = inner.acts_as_user
-        user_varies = inner.user_varies
+        identity_is_callback = inner.identity_is_callback
 
         def perform(self, call: Call) -> Any:
             made.append(call.function)
@@ -140,7 +140,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(door: 
             await inner.aclose()
 
     service._services.transport = Counting()  # type: ignore[assignment]
-    pack = await door(conversation_of(service, **where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
+    pack = await caller(conversation_of(service, **where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
     assert made == ["memory_context"]
     assert [each.id for each in pack.prompt[-2:-1]] == [MESSAGE_ID]
     assert pack.prompt[-1].text == "And now?"
@@ -480,32 +480,38 @@ async def test_what_was_read_from_another_branch_of_a_graph_is_not_shown(memory:
     assert not [each for each in stored if each.message is not None and "Of the trunk" in str(each.message.text)]
 
 
-async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(door: Door, user_id: str) -> None:
+async def test_a_user_sees_their_own_board_and_work_and_nobody_elses(caller: Caller, user_id: str) -> None:
     other = f"{user_id}-other"
     for owner in (user_id, other):
         where = {"thread_id": "t", "user_id": owner}
-        await door(conversation_of(door.service, **where).append, talk())
+        await caller(conversation_of(caller.service, **where).append, talk())
         flow = writing(ConversationKey("t", owner, "default"), [new("fact", f"Of {owner}")])
         await (
-            door.service._services.arun(flow) if door.color == "async" else _awaited(door.service._services.run(flow))
+            caller.service._services.arun(flow)
+            if caller.color == "async"
+            else _awaited(caller.service._services.run(flow))
         )
-        await door(conversation_of(door.service, **where).board.add, "fact", f"Own of {owner}", actor="maya")
-    bearer = door.as_token(token(user_id=user_id))
-    pack = await door(bearer.conversation("t").context, "And?", budget=MIDDLE, policy=BACKGROUND)
+        await caller(conversation_of(caller.service, **where).board.add, "fact", f"Own of {owner}", actor="maya")
+    bearer = caller.as_token(token(user_id=user_id))
+    pack = await caller(bearer.conversation("t").context, "And?", budget=MIDDLE, policy=BACKGROUND)
     assert [each.text for each in pack.board.items] == [f"Own of {user_id}", f"Of {user_id}"]
     assert pack.work == "due"
     claim = work.claim("w", limit=9, lease_seconds=60, debounce_seconds=0, user_id=user_id)
     leases = await (
-        door.service._services.arun(claim) if door.color == "async" else _awaited(door.service._services.run(claim))
+        caller.service._services.arun(claim)
+        if caller.color == "async"
+        else _awaited(caller.service._services.run(claim))
     )
-    assert (await door(bearer.conversation("t").context, policy=BACKGROUND)).work == "running"
-    theirs = door.as_token(token(user_id=other))
-    assert (await door(theirs.conversation("t").context, policy=BACKGROUND)).work == "due"
+    assert (await caller(bearer.conversation("t").context, policy=BACKGROUND)).work == "running"
+    theirs = caller.as_token(token(user_id=other))
+    assert (await caller(theirs.conversation("t").context, policy=BACKGROUND)).work == "due"
     finish = work.finish(leases[0])
     await (
-        door.service._services.arun(finish) if door.color == "async" else _awaited(door.service._services.run(finish))
+        caller.service._services.arun(finish)
+        if caller.color == "async"
+        else _awaited(caller.service._services.run(finish))
     )
-    assert (await door(bearer.conversation("t").context, policy=BACKGROUND)).work is None
+    assert (await caller(bearer.conversation("t").context, policy=BACKGROUND)).work is None
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

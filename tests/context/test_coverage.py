@@ -14,7 +14,7 @@ from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy
 from langchain_supabase_memory.context.fit import BEYOND
 from langchain_supabase_memory.types import Coverage
 from langchain_supabase_memory.values import CoveredRange
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.owners import conversation_of
 
 BUDGET = ContextBudget(characters=1500)
@@ -146,61 +146,61 @@ def test_each_message_is_in_exactly_one_state_whatever_happens(direct: SupabaseM
         story.check()
 
 
-# --- Every state, through every door
+# --- Every state, through every caller
 
 
-async def test_a_conversation_that_does_not_exist_is_covered(door: Door, user_id: str) -> None:
-    coverage = await door(door.service.for_user(user_id).conversation("t").coverage)
+async def test_a_conversation_that_does_not_exist_is_covered(caller: Caller, user_id: str) -> None:
+    coverage = await caller(caller.service.for_user(user_id).conversation("t").coverage)
     assert coverage == Coverage([])
     assert coverage.complete
 
 
-async def test_each_state_is_told(door: Door, user_id: str) -> None:
+async def test_each_state_is_told(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     messages = [HumanMessage("x" * 90, id=f"m{number}") for number in range(60)]
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, messages)
-    await door(conversation.forget_message, "m7")
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, messages)
+    await caller(conversation.forget_message, "m7")
     policy = SummaryPolicy(keep_messages=10, input_characters=2000)
     budget = ContextBudget(characters=1500)
-    before = await door(conversation.coverage, budget=budget)
+    before = await caller(conversation.coverage, budget=budget)
     assert [each.state for each in before.ranges] == ["omitted", "forgotten", "omitted", "verbatim"]
     assert before.range_of(0) == CoveredRange(0, 6, "omitted", None, BEYOND)
     assert not before.complete
 
-    await door(conversation.summaries.make, policy=policy, model=summary)
-    after = await door(conversation.coverage, budget=budget)
+    await caller(conversation.summaries.make, policy=policy, model=summary)
+    after = await caller(conversation.coverage, budget=budget)
     assert [each.state for each in flat(after, 60)] == [
         *["segment"] * 7,
         "forgotten",
         *["segment"] * 42,
         *["verbatim"] * 10,
     ]
-    assert [each.number for each in await door(conversation.summaries.list)] == [1, 2, 3]
+    assert [each.number for each in await caller(conversation.summaries.list)] == [1, 2, 3]
     assert sorted({each.segment for each in after.ranges if each.segment is not None}) == [1, 2, 3]
     assert after.complete
     assert str(after).splitlines()[1] == "7-7: forgotten 1"
     # Where the budget has room for everything, all is verbatim, and covered none the less.
-    whole = await door(conversation.coverage, budget=ContextBudget(characters=20_000))
+    whole = await caller(conversation.coverage, budget=ContextBudget(characters=20_000))
     assert {each.state for each in whole.ranges} == {"verbatim", "forgotten"}
     assert whole.range_of(0).segment == 1
     with pytest.raises(KeyError):
         whole.range_of(60)
 
 
-async def test_it_makes_no_summary(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=failing, budget=BUDGET)
-    await door(memory.conversation("t").append, [HumanMessage("x" * 90) for _ in range(60)])
-    coverage = await door(memory.conversation("t").coverage)
+async def test_it_makes_no_summary(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=failing, budget=BUDGET)
+    await caller(memory.conversation("t").append, [HumanMessage("x" * 90) for _ in range(60)])
+    coverage = await caller(memory.conversation("t").coverage)
     assert coverage.ranges[0].state == "omitted"
-    assert (await door(memory.conversation("t").context)).summary_error == "ConnectionError"
+    assert (await caller(memory.conversation("t").context)).summary_error == "ConnectionError"
 
 
-async def test_what_could_not_be_stored_yet_is_no_part_of_it(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
-    await door(memory.conversation("t").append, [HumanMessage("stored")])
+async def test_what_could_not_be_stored_yet_is_no_part_of_it(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    await caller(memory.conversation("t").append, [HumanMessage("stored")])
     memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("waiting", id="w")])
-    assert flat(await door(memory.conversation("t").coverage), 1)[0].state == "verbatim"
+    assert flat(await caller(memory.conversation("t").coverage), 1)[0].state == "verbatim"
 
 
 # --- What is broken by hand is reported

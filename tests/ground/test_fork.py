@@ -60,12 +60,12 @@ def in_child(function: Callable[[], Any]) -> Any:
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """A door, and its address."""
-    door: str = request.param
-    if door == "direct":
-        return door, request.getfixturevalue("conn_string")
+    """A caller, and its address."""
+    caller: str = request.param
+    if caller == "direct":
+        return caller, request.getfixturevalue("conn_string")
     api: DataApi = request.getfixturevalue("data_api")
-    return door, api.url
+    return caller, api.url
 
 
 def forked(address: tuple[str, str], way: str, children: int, reads: int) -> dict[str, int]:

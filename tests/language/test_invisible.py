@@ -185,10 +185,10 @@ def test_the_command_line_prints_nothing_unseen(every_hidden: frozenset[int], co
         memory.conversation(NASTY).append([HumanMessage("Hello \u202e")])
         pack = memory.conversation(NASTY).context()
     runner = CliRunner()
-    door = ["--database-url", conn_string, "--user", user_id]
-    table = runner.invoke(commands, ["status", *door]).output
+    caller = ["--database-url", conn_string, "--user", user_id]
+    table = runner.invoke(commands, ["status", *caller]).output
     assert SPELLED in table
-    as_json = runner.invoke(commands, ["status", *door, "--json"]).output
+    as_json = runner.invoke(commands, ["status", *caller, "--json"]).output
     assert json.loads(as_json)["conversations"][0]["key"]["thread_id"] == NASTY
     refused = runner.invoke(commands, ["worker", "--app", f"a\u202eb{NASTY[-1]}:c"]).output
     assert r"a\u202eb" in refused

@@ -36,7 +36,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec, content, sanitizer
 from langchain_supabase_memory.language.tokens import count_tokens
 from tests.cases import COUNTED, cases, message_of
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.fuzzing import examples
 
@@ -95,9 +95,9 @@ EVERY_KIND: list[BaseMessage] = [
 ]
 
 
-async def test_every_kind_of_message_comes_back_equal(door: Door, user_id: str) -> None:
-    await door(door.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
-    stored = await door(door.service.for_user(user_id).conversation("kinds").read)
+async def test_every_kind_of_message_comes_back_equal(caller: Caller, user_id: str) -> None:
+    await caller(caller.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
+    stored = await caller(caller.service.for_user(user_id).conversation("kinds").read)
     for before, after in zip(EVERY_KIND, stored, strict=True):
         assert type(after.message) is type(before)
         assert after.message == before
@@ -106,10 +106,10 @@ async def test_every_kind_of_message_comes_back_equal(door: Door, user_id: str) 
         assert str(after.message.model_dump()) == str(before.model_dump())  # the order of keys, too
 
 
-async def test_what_is_kept_beside_the_payload(door: Door, user_id: str) -> None:
-    await door(door.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
-    rows = await door(
-        door.service.for_user(user_id).conversation("kinds").read,
+async def test_what_is_kept_beside_the_payload(caller: Caller, user_id: str) -> None:
+    await caller(caller.service.for_user(user_id).conversation("kinds").append, EVERY_KIND)
+    rows = await caller(
+        caller.service.for_user(user_id).conversation("kinds").read,
         columns=["message_id", "role", "text", "images", "tokens"],
     )
     by_id = {row.message_id: row for row in rows}
@@ -156,14 +156,16 @@ def test_a_streamed_chunk_is_stored_as_a_message() -> None:
     assert (restored.content, restored.tool_calls[0]["args"]) == ("partial", {"a": 1})
 
 
-async def test_text_that_postgres_cannot_hold_is_replaced_as_documented(door: Door, user_id: str) -> None:
+async def test_text_that_postgres_cannot_hold_is_replaced_as_documented(caller: Caller, user_id: str) -> None:
     strange: dict[Any, Any] = {"nan": math.nan, "inf": -math.inf, "raw": b"\x00", 7: (1, 2), "bad\x00key": "\ud800"}
     batch = [
         HumanMessage("nul \x00 lone \ud800 pair \ud83d\ude00 end", id="strange", additional_kwargs=strange),
         HumanMessage("not affected", id="fine"),
     ]
-    await door(door.service.for_user(user_id).conversation("strange").append, batch)
-    first, second = [each.message for each in await door(door.service.for_user(user_id).conversation("strange").read)]
+    await caller(caller.service.for_user(user_id).conversation("strange").append, batch)
+    first, second = [
+        each.message for each in await caller(caller.service.for_user(user_id).conversation("strange").read)
+    ]
     assert first.content == "nul \ufffd lone \ufffd pair 😀 end"
     kwargs = first.additional_kwargs
     assert math.isnan(kwargs["nan"])
@@ -307,7 +309,7 @@ def test_any_message_goes_through_the_database(data: list[tuple[str, Any]], conn
 
 
 async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
-    door: Door, user_id: str, caplog: pytest.LogCaptureFixture
+    caller: Caller, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     from langchain_supabase_memory.effects import Call
 
@@ -318,17 +320,17 @@ async def test_an_unknown_type_costs_one_placeholder_and_one_warning(
             "payload": {"type": "future", "data": {"content": "said in future", "id": "2"}},
         },
     ]
-    door.service._services.transport.perform(
+    caller.service._services.transport.perform(
         Call("memory_append", {"p_thread_id": "t", "p_user_id": user_id, "p_messages": rows})
     )
     with caplog.at_level(logging.WARNING):
-        first, second = [each.message for each in await door(door.service.for_user(user_id).conversation("t").read)]
+        first, second = [each.message for each in await caller(caller.service.for_user(user_id).conversation("t").read)]
     assert first.content == "before"
     assert (type(second), second.role, second.content, second.id) == (ChatMessage, "future", "said in future", "2")
     assert "message 1 of user" in caplog.text
     assert "said in" not in caplog.text
     caplog.clear()
-    assert (await door(door.service.for_user(user_id).conversation("t").read))[1].unreadable == "ValueError"
+    assert (await caller(caller.service.for_user(user_id).conversation("t").read))[1].unreadable == "ValueError"
     assert not caplog.text, "it is said once"
     assert "said in future" not in caplog.text
 

@@ -25,7 +25,7 @@ from langchain_supabase_memory.language.extractive.entities import find_names
 from langchain_supabase_memory.language.extractive.phrases import ParsedText
 from langchain_supabase_memory.language.messages import content, encoded_data, rendering
 from langchain_supabase_memory.language.quality import quality
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 
 NOW: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -193,12 +193,12 @@ def test_names_in_a_language_of_capital_nouns_are_told_in_one_look(monkeypatch: 
     assert looks == 1
 
 
-@pytest.mark.parametrize("door", ["direct-sync"], indirect=True)
-async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(door: Door, user_id: str) -> None:
-    conversation = door.service.for_user(user_id).conversation("t")
+@pytest.mark.parametrize("caller", ["direct-sync"], indirect=True)
+async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(caller: Caller, user_id: str) -> None:
+    conversation = caller.service.for_user(user_id).conversation("t")
     said = f"Here is my kiln ![photo](data:image/png;base64,{CODED * 30}) what is wrong with it?"
     read = AIMessage("", tool_calls=[{"name": "read_file", "args": {}, "id": "1"}])
-    await door(
+    await caller(
         conversation.append,
         [
             HumanMessage(said),
@@ -208,14 +208,14 @@ async def test_data_in_a_text_is_in_no_chunk_and_in_no_later_prompt(door: Door, 
             AIMessage("Read."),
         ],
     )
-    stored = await door(conversation.read)
+    stored = await caller(conversation.read)
     assert stored[0].message.content == said, "what is stored stays as it is"
-    await door(conversation.index)
-    chunks = await door(conversation.chunks.list)
+    await caller(conversation.index)
+    chunks = await caller(conversation.chunks.list)
     assert len(chunks) <= 5
     assert not any(CODED[:60] in each.content for each in chunks)
     assert any("[data: 90 KB of image/png]" in each.content and "what is wrong" in each.content for each in chunks)
-    pack = await door(conversation.context, "What was wrong with the kiln?")
+    pack = await caller(conversation.context, "What was wrong with the kiln?")
     assert not any(CODED[:60] in str(message.content) for message in pack.prompt)
 
 

@@ -1,4 +1,4 @@
-"""Redaction: what is not to be stored is in no table, by whatever door it came; and nothing else is touched."""
+"""Redaction: what is not to be stored is in no table, by whatever caller it came; and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from langchain_supabase_memory.models import SupabaseSummarizer
 from langchain_supabase_memory.redaction import pattern_rule
 from langchain_supabase_memory.settings import RetryPolicy
 from tests.chat_models import calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.services.data_api import token
@@ -580,7 +580,7 @@ def test_what_is_under_a_telling_key_goes_whole() -> None:
 
 
 def test_every_way_to_the_database_names_the_redactor() -> None:
-    """Whoever adds a door is told to."""
+    """Whoever adds a caller is told to."""
     asked = 0
     for path in Path(langchain_supabase_memory.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -629,60 +629,64 @@ def texts(memory: SupabaseMemory, thread_id: str = "t") -> list[str | None]:
     return [each.text for each in memory.conversation(thread_id).read(columns=["text"])]
 
 
-async def test_a_secret_is_in_no_table_by_any_door(door: Door, conn_string: str, user_id: str) -> None:
+async def test_a_secret_is_in_no_table_by_any_door(caller: Caller, conn_string: str, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redactor=iter(RULES)
+        caller.service._services.transport,
+        user_id=user_id,
+        model=parrot,
+        embeddings=WordEmbedder(),
+        redactor=iter(RULES),
     )
     secret = canary()
     messages = everywhere(secret)
     conversation = memory.conversation("t")
-    result = await door(conversation.append, messages, metadata={"note": {"about": secret}, "via": "x"})
+    result = await caller(conversation.append, messages, metadata={"note": {"about": secret}, "via": "x"})
     assert result.appended == len(messages)
-    await door(conversation.add_turn, f"My key: {secret}", f"I heard {secret}.")
+    await caller(conversation.add_turn, f"My key: {secret}", f"I heard {secret}.")
     history = SupabaseChatMessageHistory("t", memory)
-    if door.color == "sync":
+    if caller.color == "sync":
         history.add_messages([HumanMessage(secret), AIMessage(secret)])
     else:
         await history.aadd_messages([HumanMessage(secret), AIMessage(secret)])
-    acting = door.as_token(token("authenticated", user_id))
+    acting = caller.as_token(token("authenticated", user_id))
     acting._services.redactor = memory._services.redactor
-    await door(acting.for_token(token("authenticated", user_id) if door.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).conversation("t").append,
+    await caller(acting.for_token(token("authenticated", user_id) if caller.kind == "data_api" else {"sub": user_id, "role": "authenticated"}).conversation("t").append,
                [HumanMessage(f"as a user: {secret}")])  # fmt: skip
-    assert (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
-    assert (await door(conversation.index)).chunks >= 5
-    assert await door(conversation.summaries.index) >= 1
-    pack = await door(conversation.context, query=f"the key {secret}")
+    assert (await caller(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
+    assert (await caller(conversation.index)).chunks >= 5
+    assert await caller(conversation.summaries.index) >= 1
+    pack = await caller(conversation.context, query=f"the key {secret}")
     assert secret not in str(pack.messages)
     dumped = stored(conn_string)
     assert user_id in dumped
     assert "[redacted: api key]" in dumped
     assert secret not in dumped
     assert secret[-20:].lower() not in dumped.lower(), "nor its lexeme"
-    read = await door(conversation.read, columns=["payload", "metadata"])
+    read = await caller(conversation.read, columns=["payload", "metadata"])
     assert len(read) == len(messages) + 5
     assert read[0].metadata == {"note": {"about": "[redacted: api key]"}, "via": "x"}
 
 
 async def test_nor_what_a_person_writes_and_what_is_put_into_the_store(
-    door: Door, conn_string: str, user_id: str
+    caller: Caller, conn_string: str, user_id: str
 ) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redactor=RULES
+        caller.service._services.transport, user_id=user_id, model=parrot, embeddings=WordEmbedder(), redactor=RULES
     )
     secret = canary()
     conversation = memory.conversation("t")
-    await door(conversation.append, [HumanMessage("One."), AIMessage("Two."), HumanMessage("Three.")])
-    added = await door(conversation.board.add, "fact", f"The key is {secret}.", actor="ana")
-    await door(conversation.board.edit, added, actor="ana", text=f"The key was {secret}.")
-    await door(conversation.board.edit_summary, f"About the key {secret}.", actor="ana")
-    (segment,) = (await door(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
-    await door(conversation.summaries.edit, segment, f"They speak of {secret}.", actor="ana")
+    await caller(conversation.append, [HumanMessage("One."), AIMessage("Two."), HumanMessage("Three.")])
+    added = await caller(conversation.board.add, "fact", f"The key is {secret}.", actor="ana")
+    await caller(conversation.board.edit, added, actor="ana", text=f"The key was {secret}.")
+    await caller(conversation.board.edit_summary, f"About the key {secret}.", actor="ana")
+    (segment,) = (await caller(conversation.summaries.make, policy=SummaryPolicy(keep_messages=1))).segments
+    await caller(conversation.summaries.edit, segment, f"They speak of {secret}.", actor="ana")
     store = SupabaseStore(memory)
     value = {"text": f"my key: {secret}", "password": "hunter2", "count": 3, "tags": [secret]}
-    await door(store.put, ("notes",), "k", value)
-    board = await door(conversation.board.read)
+    await caller(store.put, ("notes",), "k", value)
+    board = await caller(conversation.board.read)
     assert [each.text for each in board.facts] == ["The key was [redacted: api key]."]
-    assert (await door(store.get, ("notes",), "k")).value == {
+    assert (await caller(store.get, ("notes",), "k")).value == {
         "text": "my key: [redacted: api key]",
         "password": "[redacted: secret]",
         "count": 3,

@@ -22,7 +22,7 @@ from langchain_supabase_memory.language.messages.blocks import PromptEntry, bloc
 from langchain_supabase_memory.language.messages.rendering import render
 from langchain_supabase_memory.language.prompts import pieces
 from langchain_supabase_memory.values import StoredMessage
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.fuzzing import examples
 from tests.owners import conversation_of
@@ -539,7 +539,7 @@ def test_deep_and_foreign_values_are_named_and_large_ones_are_quick() -> None:
 # --- From the database
 
 
-async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: str) -> None:
+async def test_every_surface_of_the_database_has_the_words(caller: Caller, user_id: str) -> None:
     plant = Plant()
     kinds = (
         "anthropic web_search_tool_result",
@@ -551,22 +551,22 @@ async def test_every_surface_of_the_database_has_the_words(door: Door, user_id: 
     asked = HumanMessage([{"type": "text", "text": "Look it up."}, *(BLOCKS[kind](plant) for kind in kinds)])
     answer = AIMessage("", additional_kwargs={"refusal": plant.word("No, not {}.")})
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, [asked, answer])
-    (turn,) = await door(conversation.turns.list)
-    (stored, _) = await door(conversation.read)
-    pack = await door(conversation.context)
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, [asked, answer])
+    (turn,) = await caller(conversation.turns.list)
+    (stored, _) = await caller(conversation.read)
+    pack = await caller(conversation.context)
     prompts: list[str] = []
 
     def write(prompt: Any) -> str:
         prompts.append(html.unescape("\n".join(str(each.content) for each in prompt)))
         return "A summary."
 
-    await door(conversation.index)
-    chunks = await door(conversation.chunks.list)
-    await door(conversation.append, [HumanMessage("And now?")])
+    await caller(conversation.index)
+    chunks = await caller(conversation.chunks.list)
+    await caller(conversation.append, [HumanMessage("And now?")])
     policy = SummaryPolicy(keep_messages=1, keep_characters=1)
-    await door(conversation.summaries.make, model=write, policy=policy)
+    await caller(conversation.summaries.make, model=write, policy=policy)
     shown = {
         "turn": turn.user_query + turn.ai_response,
         "pack": pack.text(),

@@ -14,7 +14,7 @@ from langchain_supabase_memory.effects import Expand
 from langchain_supabase_memory.language.messages import codec, content, reasoning
 from langchain_supabase_memory.models import ExpandModel
 from tests.chat_models import says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 
 pure = pytest.mark.pure
@@ -133,29 +133,29 @@ def test_what_a_person_and_a_tool_write_is_theirs() -> None:
         assert content.words(message) == text
 
 
-async def test_thoughts_are_in_nothing_that_is_derived(door: Door, user_id: str) -> None:
+async def test_thoughts_are_in_nothing_that_is_derived(caller: Caller, user_id: str) -> None:
     """Neither recalled, nor quoted, nor found, nor in a turn; and stored as they were written."""
-    conversation = door.service.for_user(user_id).conversation(thread_id="t")
+    conversation = caller.service.for_user(user_id).conversation(thread_id="t")
     secret = "Peculiar marmalade thermocouple"
     answer = AIMessage(f"<think>{secret} may be broken.</think>\n\nThe kiln shows E-47 since Monday, 14 March.")
     asked = HumanMessage("Why does it write <think>hm</think> in the log?")
-    await door(conversation.append, [asked, answer, HumanMessage("And now?"), AIMessage("Now it is warm.")])
-    await door(conversation.index)
-    await door(conversation.summaries.make, model=ExtractiveSummarizer(), policy=SummaryPolicy(keep_messages=1))
-    found = await door(conversation.recall, secret)
+    await caller(conversation.append, [asked, answer, HumanMessage("And now?"), AIMessage("Now it is warm.")])
+    await caller(conversation.index)
+    await caller(conversation.summaries.make, model=ExtractiveSummarizer(), policy=SummaryPolicy(keep_messages=1))
+    found = await caller(conversation.recall, secret)
     derived = "\n".join(
         [
             *(each.content for each in found.chunks),
-            *(each.content for each in await door(conversation.chunks.list)),
-            *(each.content for each in await door(conversation.summaries.list)),
-            *(turn.ai_response for turn in await door(conversation.turns.list)),
-            (await door(conversation.context)).text(),
+            *(each.content for each in await caller(conversation.chunks.list)),
+            *(each.content for each in await caller(conversation.summaries.list)),
+            *(turn.ai_response for turn in await caller(conversation.turns.list)),
+            (await caller(conversation.context)).text(),
         ]
     )
     assert "E-47" in derived
     assert "<think>hm</think>" in derived, "a person's own words stay"
     assert "marmalade" not in derived
-    read = await door(conversation.read)
+    read = await caller(conversation.read)
     assert [each.message.content for each in read[:2]] == [asked.content, answer.content]
 
 
@@ -169,30 +169,30 @@ WRITERS: dict[str, Callable[..., Any]] = {"chat model": says, "function": _funct
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("name", ["think", "opened by the prompt", "harmony", "magistral"])
-async def test_a_summary_is_what_its_writer_says(door: Door, user_id: str, name: str, writer: str) -> None:
-    conversation = door.service.for_user(user_id).conversation(thread_id="t")
+async def test_a_summary_is_what_its_writer_says(caller: Caller, user_id: str, name: str, writer: str) -> None:
+    conversation = caller.service.for_user(user_id).conversation(thread_id="t")
     for turn in range(3):
-        await door(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
+        await caller(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
     policy = SummaryPolicy(messages=1, keep_messages=1, attempts=2)
     # Thoughts alone are no answer, and it is asked again.
     model = WRITERS[writer](ALONE["cut off"], ANSWERS[name])
-    await door(conversation.summaries.make, model=model, policy=policy)
-    assert [each.content for each in await door(conversation.summaries.list)] == [SAID]
+    await caller(conversation.summaries.make, model=model, policy=policy)
+    assert [each.content for each in await caller(conversation.summaries.list)] == [SAID]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("name", ALONE)
-async def test_thoughts_alone_are_no_summary(door: Door, user_id: str, name: str, writer: str) -> None:
-    conversation = door.service.for_user(user_id).conversation(thread_id="t")
+async def test_thoughts_alone_are_no_summary(caller: Caller, user_id: str, name: str, writer: str) -> None:
+    conversation = caller.service.for_user(user_id).conversation(thread_id="t")
     for turn in range(3):
-        await door(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
-    made = await door(
+        await caller(conversation.add_turn, f"The kiln shows E-47 for the {turn}th time", "That is the thermocouple.")
+    made = await caller(
         conversation.summaries.make,
         model=WRITERS[writer](ALONE[name]),
         policy=SummaryPolicy(messages=1, keep_messages=1),
     )
     assert made.failed == "empty"
-    assert await door(conversation.summaries.list) == []
+    assert await caller(conversation.summaries.list) == []
 
 
 async def test_a_board_and_further_questions_are_what_is_said(conn_string: str, user_id: str) -> None:

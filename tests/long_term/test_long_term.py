@@ -52,7 +52,7 @@ from langchain_supabase_memory.long_term.memories import derived_id
 from langchain_supabase_memory.long_term.store_backend import _label
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import ConversationKey, Scope
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.context.test_context_board import new, write, writing
 from tests.each_case import each_case
 from tests.owners import conversation_of
@@ -385,7 +385,7 @@ def test_nothing_of_the_content_is_shown() -> None:
     assert "StoreLongTerm(" in repr(store)
 
 
-# Each door
+# Each caller
 
 
 def test_agents_and_namespaces_are_apart() -> None:
@@ -435,35 +435,35 @@ def test_the_nearest_come_first_over_several_kinds() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_our_own_store_through_every_door(door: Door, user_id: str) -> None:
+async def test_our_own_store_through_every_door(caller: Caller, user_id: str) -> None:
     bearers = {
-        name: SupabaseMemory(door.as_token(token(user_id=name))._services.transport, embeddings=Words())
+        name: SupabaseMemory(caller.as_token(token(user_id=name))._services.transport, embeddings=Words())
         for name in (user_id, f"{user_id}.b")
     }
     for name, memory in bearers.items():
         mine = StoreLongTerm(SupabaseStore(memory), name)
-        receipt = await door(mine.remember, [FULL, Memory(f"of {name}", kind="event")])
-        assert await door(mine.remember, [FULL]) == Remembered([], receipt.stored[:1])
-        found = await door(mine.recall, "porcelain at cone 6", 5)
+        receipt = await caller(mine.remember, [FULL, Memory(f"of {name}", kind="event")])
+        assert await caller(mine.remember, [FULL]) == Remembered([], receipt.stored[:1])
+        found = await caller(mine.recall, "porcelain at cone 6", 5)
         assert texts(found) == [FULL.text, f"of {name}"]
         assert found[0] == FULL.with_owner(name)
         assert found[0].score is not None
-        assert texts(await door(mine.recall, "", 5, ["event"])) == [f"of {name}"]
+        assert texts(await caller(mine.recall, "", 5, ["event"])) == [f"of {name}"]
     # Somebody who poses as another reaches nothing: the rows are the bearer's own, by row level security.
     posing = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"]), user_id)
-    assert await door(posing.recall, "porcelain", 5) == []
+    assert await caller(posing.recall, "porcelain", 5) == []
     forged = StoreLongTerm(SupabaseStore(bearers[f"{user_id}.b"].for_user(user_id)), user_id)
-    assert await door(forged.recall, "porcelain", 5) == []
+    assert await caller(forged.recall, "porcelain", 5) == []
     with pytest.raises(PermissionDeniedError):
-        await door(forged.remember, [Memory("forged")])
-    await door(forged.forget, [str(FULL.with_owner(user_id).id)])
+        await caller(forged.remember, [Memory("forged")])
+    await caller(forged.forget, [str(FULL.with_owner(user_id).id)])
     mine = StoreLongTerm(SupabaseStore(bearers[user_id]), user_id)
-    assert len(await door(mine.recall, "porcelain", 5)) == 2
-    await door(mine.forget, [str(FULL.with_owner(user_id).id)])
-    assert texts(await door(mine.recall, "porcelain", 5)) == [f"of {user_id}"]
-    anonymous = StoreLongTerm(SupabaseStore(door.as_token(token("anon", user_id)).for_user(user_id)), user_id)
+    assert len(await caller(mine.recall, "porcelain", 5)) == 2
+    await caller(mine.forget, [str(FULL.with_owner(user_id).id)])
+    assert texts(await caller(mine.recall, "porcelain", 5)) == [f"of {user_id}"]
+    anonymous = StoreLongTerm(SupabaseStore(caller.as_token(token("anon", user_id)).for_user(user_id)), user_id)
     with pytest.raises(AccessError):
-        await door(anonymous.recall, "porcelain")
+        await caller(anonymous.recall, "porcelain")
 
 
 async def test_a_memory_stays_where_items_of_the_store_expire(conn_string: str, user_id: str) -> None:
@@ -638,12 +638,12 @@ class Recording(StoreLongTerm):
         return sorted(texts(self.recall("", 1000)))
 
 
-async def moved(door: Door, *arguments: Any, **named: Any) -> Promoted:
-    return promote(*arguments, **named) if door.color == "sync" else await apromote(*arguments, **named)
+async def moved(caller: Caller, *arguments: Any, **named: Any) -> Promoted:
+    return promote(*arguments, **named) if caller.color == "sync" else await apromote(*arguments, **named)
 
 
-async def gone(door: Door, *arguments: Any, **named: Any) -> Revoked:
-    return forget_source(*arguments, **named) if door.color == "sync" else await aforget_source(*arguments, **named)
+async def gone(caller: Caller, *arguments: Any, **named: Any) -> Revoked:
+    return forget_source(*arguments, **named) if caller.color == "sync" else await aforget_source(*arguments, **named)
 
 
 SAID = (
@@ -657,20 +657,20 @@ SAID = (
 FACTS = ["Ana lives in Cebu!", "It is 12!", "The code is 7!"]
 
 
-async def test_what_is_important_moves_once_through_every_door(door: Door, user_id: str) -> None:
+async def test_what_is_important_moves_once_through_every_door(caller: Caller, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY), embeddings=Words()
+        caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY), embeddings=Words()
     )
     long_term = StoreLongTerm(SupabaseStore(memory), user_id)
     batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(SAID[:5])] + [AIMessage(SAID[5], id="m5")]
     conversation = memory.conversation("t")
-    await door(conversation.append, batch, created_at=WHEN)
-    assert await moved(door, memory, long_term, thread_id="t") == Promoted(), "nothing is indexed"
-    await door(conversation.index)
-    done = await moved(door, memory, long_term, thread_id="t", min_importance=0.6)
+    await caller(conversation.append, batch, created_at=WHEN)
+    assert await moved(caller, memory, long_term, thread_id="t") == Promoted(), "nothing is indexed"
+    await caller(conversation.index)
+    done = await moved(caller, memory, long_term, thread_id="t", min_importance=0.6)
     assert (len(done.moved), done.known) == (3, [])
-    assert await moved(door, memory, long_term, thread_id="t") == Promoted()
-    found = await door(long_term.recall, "Ana Cebu", 10)
+    assert await moved(caller, memory, long_term, thread_id="t") == Promoted()
+    found = await caller(long_term.recall, "Ana Cebu", 10)
     assert sorted(texts(found)) == FACTS
     (ana,) = [each for each in found if "Ana" in each.text]
     assert ana == Memory(
@@ -686,20 +686,20 @@ async def test_what_is_important_moves_once_through_every_door(door: Door, user_
     (answer,) = [each for each in found if "12" in each.text]
     assert (answer.kind, answer.metadata["role"]) == ("answer", "assistant")
     # What came since, and only that.
-    await door(conversation.append, [HumanMessage("The new code is 8!", id="n")])
-    await door(conversation.index)
-    assert len((await moved(door, memory, long_term)).moved) == 1
+    await caller(conversation.append, [HumanMessage("The new code is 8!", id="n")])
+    await caller(conversation.index)
+    assert len((await moved(caller, memory, long_term)).moved) == 1
     # Forgetting in the memory reaches it.
-    await door(conversation.forget_message, "m0")
-    dry = await gone(door, memory, long_term, dry_run=True)
+    await caller(conversation.forget_message, "m0")
+    dry = await gone(caller, memory, long_term, dry_run=True)
     assert dry == Revoked([str(ana.id)], dry_run=True)
-    assert len(await door(long_term.recall, "Ana", 10)) == 4
-    assert await gone(door, memory, long_term) == Revoked([str(ana.id)])
-    assert await gone(door, memory, long_term) == Revoked()
-    assert "Ana lives in Cebu!" not in texts(await door(long_term.recall, "Ana", 10))
-    await door(memory.forget_user)
-    assert len((await gone(door, memory, long_term)).memories) == 3
-    assert await door(long_term.recall, "Ana code 7", 10) == []
+    assert len(await caller(long_term.recall, "Ana", 10)) == 4
+    assert await gone(caller, memory, long_term) == Revoked([str(ana.id)])
+    assert await gone(caller, memory, long_term) == Revoked()
+    assert "Ana lives in Cebu!" not in texts(await caller(long_term.recall, "Ana", 10))
+    await caller(memory.forget_user)
+    assert len((await gone(caller, memory, long_term)).memories) == 3
+    assert await caller(long_term.recall, "Ana code 7", 10) == []
 
 
 def test_what_moves_is_what_was_asked_for(direct: SupabaseMemory, user_id: str) -> None:
@@ -801,9 +801,9 @@ def test_what_was_forgotten_there_does_not_come_back(direct: SupabaseMemory, use
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_move_that_breaks_off_is_made_up_for(
-    door: Door, user_id: str, conn_string: str, sql: psycopg.Connection, moment: str
+    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection, moment: str
 ) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         say(other, *SAID)
 
@@ -813,15 +813,15 @@ async def test_a_move_that_breaks_off_is_made_up_for(
     long_term = Recording(user_id)
     setattr(long_term, moment, crash)
     with pytest.raises(ConnectionError):
-        await moved(door, memory, long_term)
+        await moved(caller, memory, long_term)
     assert len(long_term.all()) == (3 if moment == "after" else 0)
     assert [row[0] for row in ledger(sql, user_id)] == [False] * 3, "written down before it moved"
     setattr(long_term, moment, lambda: None)
-    done = await moved(door, memory, long_term)
+    done = await moved(caller, memory, long_term)
     assert (len(done.moved), len(done.known)) == ((3, 0) if moment == "before" else (0, 3))
     assert long_term.all() == FACTS
     assert [row[0] for row in ledger(sql, user_id)] == [True] * 3
-    assert await moved(door, memory, long_term) == Promoted()
+    assert await moved(caller, memory, long_term) == Promoted()
 
 
 def test_what_is_forgotten_after_a_crash_is_found_all_the_same(direct: SupabaseMemory, user_id: str) -> None:
@@ -976,49 +976,49 @@ def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, us
 
 @pytest.mark.parametrize("how", ["deleted", "superseded", "forgotten", "edited message", "edited item", "regenerated"])
 async def test_what_the_board_takes_back_is_withdrawn(
-    door: Door, user_id: str, sql: psycopg.Connection, how: str
+    caller: Caller, user_id: str, sql: psycopg.Connection, how: str
 ) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(("Ana lives in Cebu!", "It is 12!"))]
     conversation = memory.conversation("t")
-    await door(conversation.append, batch)
-    await door(conversation.index)
+    await caller(conversation.append, batch)
+    await caller(conversation.index)
 
     async def commit(*items: dict[str, Any]) -> None:
         flow = writing(memory._services.key("t"), list(items))
-        await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
+        await memory._services.arun(flow) if caller.color == "async" else memory._services.run(flow)
 
     await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
     long_term = Recording(user_id)
-    assert len((await moved(door, memory, long_term)).moved) == 2
-    assert await gone(door, memory, long_term) == Revoked(), "nothing has gone yet"
-    board = await door(conversation.board.read)
+    assert len((await moved(caller, memory, long_term)).moved) == 2
+    assert await gone(caller, memory, long_term) == Revoked(), "nothing has gone yet"
+    board = await caller(conversation.board.read)
     (ana,) = [each for each in board.items if "Ana" in each.text]
     now: list[str] = []
     if how == "deleted":
-        await door(conversation.board.delete, ana, actor="maya")
+        await caller(conversation.board.delete, ana, actor="maya")
     elif how == "superseded":
-        await door(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
+        await caller(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
         await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
         now = ["Ana's home is Manila"]
     elif how == "forgotten":
-        await door(conversation.forget_message, "m0")
+        await caller(conversation.forget_message, "m0")
     elif how == "edited message":
-        await door(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
+        await caller(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
     elif how == "edited item":
-        await door(conversation.board.edit, ana, text="Ana's home is Iloilo", actor="maya")
+        await caller(conversation.board.edit, ana, text="Ana's home is Iloilo", actor="maya")
         now = ["Ana's home is Iloilo"]
     else:
         sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])
         sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
         await commit(fact("Ana has her home in Cebu"), fact("The answer is 12", 1))
-        assert await moved(door, memory, long_term) == Promoted(), "not beside what it stands for"
+        assert await moved(caller, memory, long_term) == Promoted(), "not beside what it stands for"
         now = ["Ana has her home in Cebu"]
-    assert len((await gone(door, memory, long_term, dry_run=True)).memories) == 1
-    assert len((await gone(door, memory, long_term)).memories) == 1
+    assert len((await gone(caller, memory, long_term, dry_run=True)).memories) == 1
+    assert len((await gone(caller, memory, long_term)).memories) == 1
     assert "Ana's home is Cebu" not in long_term.all()
-    await moved(door, memory, long_term)
-    assert await gone(door, memory, long_term) == Revoked()
+    await moved(caller, memory, long_term)
+    assert await gone(caller, memory, long_term) == Revoked()
     if how != "edited message":
         assert long_term.all() == sorted([*now, "The answer is 12"])
 
@@ -1078,23 +1078,23 @@ def test_facts_of_a_board_are_read_by_pages(direct: SupabaseMemory, user_id: str
 
 
 async def test_one_users_facts_never_reach_anothers_long_term_memory(
-    door: Door, user_id: str, conn_string: str, sql: psycopg.Connection
+    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection
 ) -> None:
     stranger = f"{user_id}-stranger"
     with SupabaseMemory.from_conn_string(conn_string) as server:
         say(server, *SAID, user_id=user_id)
         say(server, "zoe is 9!", user_id=stranger)
     mine, theirs = Recording(user_id), Recording(stranger)
-    bearer = door.as_token(token(user_id=stranger))
+    bearer = caller.as_token(token(user_id=stranger))
     for verb in (moved, gone):
         # Named and consistent: row level security has the last word.
-        assert await verb(door, bearer.for_user(user_id), mine) in (Promoted(), Revoked())
-        for memory in (bearer, door.service.for_user(stranger)):
+        assert await verb(caller, bearer.for_user(user_id), mine) in (Promoted(), Revoked())
+        for memory in (bearer, caller.service.for_user(stranger)):
             with pytest.raises(InvalidInputError, match="another's"):
-                await verb(door, memory, mine)
+                await verb(caller, memory, mine)
     assert mine.all() == []
-    assert len((await moved(door, bearer, theirs)).moved) == 1
-    assert len((await moved(door, door.service, mine)).moved) == 3, (
+    assert len((await moved(caller, bearer, theirs)).moved) == 1
+    assert len((await moved(caller, caller.service, mine)).moved) == 3, (
         "a server's memory takes the long-term memory's user"
     )
     assert (mine.all(), theirs.all()) == (FACTS, ["zoe is 9!"])
@@ -1106,7 +1106,7 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
     assert row is not None
     fact = {"conversation_id": str(row[0]), "source_id": str(row[1]), "text_id": str(row[1]), "memory_id": str(row[2])}
     forged = {"p_target": mine.name, "p_facts": [{**fact, "message_ids": [], "repeats": False}], "p_user_id": user_id}
-    perform = bearer._services.transport.aperform if door.color == "async" else None
+    perform = bearer._services.transport.aperform if caller.color == "async" else None
     for call in (
         Call("memory_promote", {**forged, "p_moved": True}),
         Call("memory_withdrawn", {"p_target": mine.name, "p_user_id": user_id, "p_gone": [str(row[2])]}),
@@ -1117,10 +1117,10 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
         call = Call("memory_promote", forged)
         await perform(call) if perform else bearer._services.transport.perform(call)
     assert ledger(sql, user_id) == before
-    anonymous = door.as_token(token("anon", user_id))
+    anonymous = caller.as_token(token("anon", user_id))
     for verb in (moved, gone):
         with pytest.raises(AccessError):
-            await verb(door, anonymous, mine, user_id=user_id)
+            await verb(caller, anonymous.for_user(user_id), mine)
 
 
 def test_facts_are_read_by_pages_behind_one_signature(direct: SupabaseMemory, user_id: str) -> None:
@@ -1194,13 +1194,13 @@ async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
 
 
 async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answers(
-    door: Door,
+    caller: Caller,
     user_id: str,
     conn_string: str,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         say(other, *SAID)
 
@@ -1214,18 +1214,18 @@ async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answe
     long_term.before = away
     for times in (1, 2):
         with pytest.raises(ConnectionError):
-            await moved(door, memory, long_term)
+            await moved(caller, memory, long_term)
         assert causes() == [("long term", "ConnectionError", "ConnectionError.", times)]
     long_term.before = lambda: None
-    await moved(door, memory, long_term)
+    await moved(caller, memory, long_term)
     assert causes() == []
 
     with monkeypatch.context() as patch:
         patch.setattr(long_term, "forget", lambda _: away())
         with pytest.raises(ConnectionError):
-            await gone(door, memory, long_term, thread_id="t")
+            await gone(caller, memory, long_term, thread_id="t")
     assert causes() == [("long term", "ConnectionError", "ConnectionError.", 1)]
-    assert len((await gone(door, memory, long_term, thread_id="t")).memories) == 3
+    assert len((await gone(caller, memory, long_term, thread_id="t")).memories) == 3
     assert causes() == []
     told = [record.getMessage() for record in caplog.records if record.name.endswith("health")]
     assert [line.split()[:4] for line in told] == [["The", "long-term", "memory", "failed:"]] * 2

@@ -1,4 +1,4 @@
-"""The store against LangGraph's own: the same assertions hold for `InMemoryStore` and, through every door, for ours."""
+"""The store against LangGraph's own: the same assertions hold for `InMemoryStore` and, through every caller, for ours."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.long_term import items
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 
 WIDTH = 96
 
@@ -85,14 +85,14 @@ def patient(words: Words) -> EmbeddingModel:
     return EmbeddingModel(words, attempts=1, wait_seconds=0)
 
 
-def ours(door: Door, user_id: str, **given: Any) -> SupabaseStore:
-    return SupabaseStore(door.service.for_user(user_id), **given)
+def ours(caller: Caller, user_id: str, **given: Any) -> SupabaseStore:
+    return SupabaseStore(caller.service.for_user(user_id), **given)
 
 
-def both(door: Door, user_id: str, fields: list[str] | None = None, *, embed: bool = False) -> list[BaseStore]:
+def both(caller: Caller, user_id: str, fields: list[str] | None = None, *, embed: bool = False) -> list[BaseStore]:
     """The oracle, and ours."""
     index: Any = {"dims": WIDTH, "embed": Words(), **({"fields": fields} if fields else {})} if embed else None
-    return [InMemoryStore(index=index), ours(door, user_id, index=index)]
+    return [InMemoryStore(index=index), ours(caller, user_id, index=index)]
 
 
 def keys(found: Sequence[Any]) -> list[str]:
@@ -127,32 +127,32 @@ def sql(conn_string: str, statement: str, *arguments: Any) -> list[Any]:
 # What LangGraph's store does, ours does
 
 
-async def test_an_item_is_put_got_replaced_and_deleted(door: Door, user_id: str) -> None:
-    for store in both(door, user_id):
+async def test_an_item_is_put_got_replaced_and_deleted(caller: Caller, user_id: str) -> None:
+    for store in both(caller, user_id):
         begun = datetime.now(UTC) - timedelta(seconds=5)
-        assert await door(store.get, ("a", "b"), "k") is None
-        assert await door(store.put, ("a", "b"), "k", {"z": 1, "a": [1, {"x": None}], "é": "ü"}) is None
-        item = await door(store.get, ("a", "b"), "k")
+        assert await caller(store.get, ("a", "b"), "k") is None
+        assert await caller(store.put, ("a", "b"), "k", {"z": 1, "a": [1, {"x": None}], "é": "ü"}) is None
+        item = await caller(store.get, ("a", "b"), "k")
         assert (item.namespace, item.key) == (("a", "b"), "k")
         assert item.value == {"z": 1, "a": [1, {"x": None}], "é": "ü"}
         assert list(item.value) == ["z", "a", "é"]
         assert begun < item.created_at <= item.updated_at
-        await door(store.put, ("a", "b"), "k", {"new": True})
-        again = await door(store.get, ("a", "b"), "k")
+        await caller(store.put, ("a", "b"), "k", {"new": True})
+        again = await caller(store.get, ("a", "b"), "k")
         assert again.value == {"new": True}
         assert again.updated_at > item.updated_at
-        assert await door(store.get, ("a",), "k") is None
-        assert await door(store.get, ("a", "b", "c"), "k") is None
-        await door(store.delete, ("a", "b"), "k")
-        await door(store.delete, ("a", "b"), "k")
-        assert await door(store.get, ("a", "b"), "k") is None
+        assert await caller(store.get, ("a",), "k") is None
+        assert await caller(store.get, ("a", "b", "c"), "k") is None
+        await caller(store.delete, ("a", "b"), "k")
+        await caller(store.delete, ("a", "b"), "k")
+        assert await caller(store.get, ("a", "b"), "k") is None
 
 
-async def test_a_batch_reads_what_was_before_it_and_writes_the_last_of_several(door: Door, user_id: str) -> None:
-    for store in both(door, user_id):
-        await door(store.put, ("a",), "old", {"n": 1})
-        await door(store.put, ("a",), "gone", {"n": 2})
-        found = await door(
+async def test_a_batch_reads_what_was_before_it_and_writes_the_last_of_several(caller: Caller, user_id: str) -> None:
+    for store in both(caller, user_id):
+        await caller(store.put, ("a",), "old", {"n": 1})
+        await caller(store.put, ("a",), "gone", {"n": 2})
+        found = await caller(
             store.batch,
             [
                 PutOp(("a",), "old", {"n": 10}),
@@ -173,13 +173,13 @@ async def test_a_batch_reads_what_was_before_it_and_writes_the_last_of_several(d
         assert found[1].value == {"n": 1}
         assert sorted(keys(found[3])) == ["gone", "old"]
         assert found[6] == [("a",)]
-        after = await door(store.batch, [SearchOp(()), GetOp(("b",), "new"), ListNamespacesOp()])
+        after = await caller(store.batch, [SearchOp(()), GetOp(("b",), "new"), ListNamespacesOp()])
         assert sorted((item.key, item.value["n"]) for item in after[0]) == [
             ("deleted and put", 6), ("new", 4), ("old", 10),
         ]  # fmt: skip
         assert after[1].value == {"n": 4}
         assert [namespace for namespace in after[2] if namespace != ("d",)] == [("a",), ("b",), ("c",)]
-        assert await door(store.batch, []) == []
+        assert await caller(store.batch, []) == []
 
 
 NAMESPACES = [
@@ -217,19 +217,19 @@ def test_namespaces_are_listed_by_prefix_suffix_and_depth(store: SupabaseStore, 
     assert store.list_namespaces(**asked) == oracle.list_namespaces(**asked)
 
 
-async def test_a_search_pages_through_what_lies_under_a_prefix(door: Door, user_id: str) -> None:
-    for store in both(door, user_id):
+async def test_a_search_pages_through_what_lies_under_a_prefix(caller: Caller, user_id: str) -> None:
+    for store in both(caller, user_id):
         puts = [PutOp(("a", str(number % 3)), f"k{number}", {"n": number}) for number in range(12)]
-        await door(store.batch, [*puts, PutOp(("ab",), "other", {"n": 0}), PutOp(("b",), "other", {"n": 0})])
-        assert len(await door(store.search, ("a",))) == 10
-        pages = [await door(store.search, ("a",), limit=5, offset=offset) for offset in (0, 5, 10, 15)]
+        await caller(store.batch, [*puts, PutOp(("ab",), "other", {"n": 0}), PutOp(("b",), "other", {"n": 0})])
+        assert len(await caller(store.search, ("a",))) == 10
+        pages = [await caller(store.search, ("a",), limit=5, offset=offset) for offset in (0, 5, 10, 15)]
         assert [len(page) for page in pages] == [5, 5, 2, 0]
         assert {item.key for page in pages for item in page} == {f"k{number}" for number in range(12)}
-        assert sorted(keys(await door(store.search, ("a", "1")))) == ["k1", "k10", "k4", "k7"]
-        assert await door(store.search, ("a", "1", "x")) == []
-        assert len(await door(store.search, (), limit=100)) == 14
-        assert await door(store.search, ("a",), limit=0) == []
-        found = (await door(store.search, ("b",)))[0]
+        assert sorted(keys(await caller(store.search, ("a", "1")))) == ["k1", "k10", "k4", "k7"]
+        assert await caller(store.search, ("a", "1", "x")) == []
+        assert len(await caller(store.search, (), limit=100)) == 14
+        assert await caller(store.search, ("a",), limit=0) == []
+        found = (await caller(store.search, ("b",)))[0]
         assert isinstance(found, SearchItem)
         assert (found.namespace, found.value, found.score) == (("b",), {"n": 0}, None)
 
@@ -321,32 +321,32 @@ def test_a_comparison_with_what_has_no_order_matches_nothing(store: SupabaseStor
             found(condition)
 
 
-async def test_meaning_ranks_as_in_langgraphs_store(door: Door, user_id: str) -> None:
-    for store in both(door, user_id, ["text", "notes[*]"], embed=True):
+async def test_meaning_ranks_as_in_langgraphs_store(caller: Caller, user_id: str) -> None:
+    for store in both(caller, user_id, ["text", "notes[*]"], embed=True):
         puts: dict[str, dict[str, Any]] = {
             "kiln": {"text": "the kiln shows an error"},
             "cat": {"text": "a cat sleeps"},
             "many": {"text": "nothing here", "notes": ["red glaze", "the kiln cools slowly"]},
             "other field": {"title": "the kiln"},
         }
-        await door(store.batch, [PutOp(("d",), key, value) for key, value in puts.items()])
-        await door(store.put, ("d",), "never", {"text": "kiln kiln kiln"}, index=False)
-        await door(store.put, ("d",), "title", {"title": "the kiln shows", "text": "unrelated"}, index=["title"])
-        found = await door(store.search, ("d",), query="the kiln shows")
+        await caller(store.batch, [PutOp(("d",), key, value) for key, value in puts.items()])
+        await caller(store.put, ("d",), "never", {"text": "kiln kiln kiln"}, index=False)
+        await caller(store.put, ("d",), "title", {"title": "the kiln shows", "text": "unrelated"}, index=["title"])
+        found = await caller(store.search, ("d",), query="the kiln shows")
         assert keys(found)[:4] == ["title", "kiln", "many", "cat"]
         assert sorted(keys(found)[4:]) == ["never", "other field"]
         assert [item.score is None for item in found] == [False] * 4 + [True] * 2
         assert found[0].score == pytest.approx(1, abs=0.01)
         assert sorted((item.score for item in found[:4]), reverse=True) == [item.score for item in found[:4]]
-        assert keys(await door(store.search, ("d",), query="the kiln shows", limit=1)) == ["title"]
-        assert keys(await door(store.search, ("d",), query="red glaze", limit=1)) == ["many"]
-        filtered = await door(store.search, ("d",), query="the kiln", filter={"text": "a cat sleeps"})
+        assert keys(await caller(store.search, ("d",), query="the kiln shows", limit=1)) == ["title"]
+        assert keys(await caller(store.search, ("d",), query="red glaze", limit=1)) == ["many"]
+        filtered = await caller(store.search, ("d",), query="the kiln", filter={"text": "a cat sleeps"})
         assert keys(filtered) == ["cat"]
         # What is replaced is found by what it is now.
-        await door(store.put, ("d",), "cat", {"text": "a dog barks"})
-        assert keys(await door(store.search, ("d",), query="a dog barks", limit=1)) == ["cat"]
-        await door(store.delete, ("d",), "cat")
-        assert "cat" not in keys(await door(store.search, ("d",), query="a dog barks"))
+        await caller(store.put, ("d",), "cat", {"text": "a dog barks"})
+        assert keys(await caller(store.search, ("d",), query="a dog barks", limit=1)) == ["cat"]
+        await caller(store.delete, ("d",), "cat")
+        assert "cat" not in keys(await caller(store.search, ("d",), query="a dog barks"))
 
 
 def test_scores_are_those_of_langgraphs_store(store: SupabaseStore) -> None:
@@ -474,9 +474,9 @@ def test_any_filter_finds_what_langgraphs_finds(
 # What goes in comes out
 
 
-@pytest.mark.parametrize("door", ["data_api-sync", "direct-async"], indirect=True)
-async def test_what_json_and_postgres_cannot_hold(door: Door, user_id: str) -> None:
-    store = ours(door, user_id)
+@pytest.mark.parametrize("caller", ["data_api-sync", "direct-async"], indirect=True)
+async def test_what_json_and_postgres_cannot_hold(caller: Caller, user_id: str) -> None:
+    store = ours(caller, user_id)
     value: dict[str, Any] = {
         "zeta": 1, "alpha": 2,
         "float": [1.0, -0.0, 1e22, 5e-324, 1.7976931348623157e308, math.inf],
@@ -489,19 +489,19 @@ async def test_what_json_and_postgres_cannot_hold(door: Door, user_id: str) -> N
         "$python": {"$python": "float", "value": "nan"},
         "text": "'\"\\ \x01\x1f\u2028 😀 <script> $1 %s {} 漢字",
     }  # fmt: skip
-    await door(store.put, ("v",), "k", value)
-    found = (await door(store.get, ("v",), "k")).value
+    await caller(store.put, ("v",), "k", value)
+    found = (await caller(store.get, ("v",), "k")).value
     assert found == value
     assert list(found) == list(value)
     assert [type(each) for each in found["float"]] == [float] * 6
     assert math.copysign(1, found["float"][1]) == -1
-    await door(store.put, ("v",), "k", {"n": math.nan, "t": "a\0b\ud800c\udc00", "pair": "\ud83d\ude00", "d\0": "\0"})
-    found = (await door(store.get, ("v",), "k")).value
+    await caller(store.put, ("v",), "k", {"n": math.nan, "t": "a\0b\ud800c\udc00", "pair": "\ud83d\ude00", "d\0": "\0"})
+    found = (await caller(store.get, ("v",), "k")).value
     assert math.isnan(found.pop("n"))
     assert found == {"t": "a\ufffdb\ufffdc\ufffd", "pair": "😀", "d\ufffd": "\ufffd"}
-    assert keys(await door(store.search, ("v",), query="a\0b")) == ["k"]
+    assert keys(await caller(store.search, ("v",), query="a\0b")) == ["k"]
     with pytest.raises(InvalidInputError, match="too many digits.*as a text"):
-        await door(store.put, ("v",), "k", {"n": 10**5000})
+        await caller(store.put, ("v",), "k", {"n": 10**5000})
 
 
 BAD_NAMES: list[Any] = ["a\0", "\ud800", ""]
@@ -572,17 +572,17 @@ def test_what_cannot_be_done_says_so(store: SupabaseStore, case: tuple[Callable[
         attempt(store)
 
 
-@pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
-async def test_a_huge_value_and_the_longest_name(door: Door, user_id: str) -> None:
+@pytest.mark.parametrize("caller", ["data_api-async", "direct-sync"], indirect=True)
+async def test_a_huge_value_and_the_longest_name(caller: Caller, user_id: str) -> None:
     huge = {
         "text": "кёрамика word" * 25_000,
         "list": list(range(5_000)),
         "unique": " ".join(map(str, range(50_000))),
     }
     namespace = ("\1\2" * 100, "ñ" * 100, *("l" * 20 for _ in range(40)))
-    store = ours(door, user_id + "u" * (512 - len(user_id)), index={"embed": Words("m" * 200)})
-    await door(store.put, namespace, "k" * 100, huge)
-    found = await door(
+    store = ours(caller, user_id + "u" * (512 - len(user_id)), index={"embed": Words("m" * 200)})
+    await caller(store.put, namespace, "k" * 100, huge)
+    found = await caller(
         store.batch, [GetOp(namespace, "k" * 100), SearchOp(namespace, {"list": huge["list"]}, 1, 0, "word")]
     )
     assert found[0].value == huge
@@ -611,41 +611,41 @@ def test_a_thousand_operations_are_one_round_trip(store: SupabaseStore, monkeypa
 
 
 async def test_every_verb_is_one_round_trip_through_every_door(
-    door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     performed: list[str] = []
-    name = "perform" if door.color == "sync" else "aperform"
-    perform = getattr(door.service._services.transport, name)
+    name = "perform" if caller.color == "sync" else "aperform"
+    perform = getattr(caller.service._services.transport, name)
 
     def count(call: Call) -> Any:
         performed.append(call.function)
         return perform(call)
 
-    monkeypatch.setattr(door.service._services.transport, name, count)
-    store = ours(door, user_id, index={"embed": Words()})
-    await door(store.put, ("a",), "k", {"x": "kiln"}, ttl=10)
-    await door(store.get, ("a",), "k")
-    await door(store.search, ("a",), query="kiln")
-    await door(store.list_namespaces)
-    await door(store.delete, ("a",), "k")
+    monkeypatch.setattr(caller.service._services.transport, name, count)
+    store = ours(caller, user_id, index={"embed": Words()})
+    await caller(store.put, ("a",), "k", {"x": "kiln"}, ttl=10)
+    await caller(store.get, ("a",), "k")
+    await caller(store.search, ("a",), query="kiln")
+    await caller(store.list_namespaces)
+    await caller(store.delete, ("a",), "k")
     assert performed == ["memory_store"] * 5
 
 
 # Words
 
 
-async def test_without_an_embedder_words_rank(door: Door, user_id: str) -> None:
-    store = ours(door, user_id)
+async def test_without_an_embedder_words_rank(caller: Caller, user_id: str) -> None:
+    store = ours(caller, user_id)
     puts: dict[str, dict[str, Any]] = {
         "kiln": {"text": "The kiln shows error E-47 again"},
         "glaze": {"text": "The glaze recipe", "more": {"steps": ["sieve twice", "rest the kilns"]}},
         "cat": {"text": "The cat and the dog", "kiln": 1},
         "cjk": {"text": "窯の温度は高い"},
     }
-    await door(store.batch, [PutOp(("w",), key, value) for key, value in puts.items()])
+    await caller(store.batch, [PutOp(("w",), key, value) for key, value in puts.items()])
 
     async def found(query: str, **more: Any) -> list[tuple[str, bool]]:
-        return [(item.key, item.score is not None) for item in await door(store.search, ("w",), query=query, **more)]
+        return [(item.key, item.score is not None) for item in await caller(store.search, ("w",), query=query, **more)]
 
     assert (await found("What did the kiln show? E-47"))[:2] == [("kiln", True), ("glaze", True)]
     assert (await found("sieving?"))[0] == ("glaze", True)
@@ -711,22 +711,22 @@ def left(conn_string: str, user_id: str, key: str = "k") -> float | None:
     return None if row[0] is None else float(row[0])
 
 
-async def test_what_has_expired_is_not_there_and_goes(door: Door, user_id: str, conn_string: str) -> None:
-    store = ours(door, user_id)
-    await door(store.put, ("t",), "k", {"text": "kiln"}, ttl=60)
-    await door(store.put, ("t", "deeper"), "l", {"text": "kiln"}, ttl=60)
-    await door(store.put, ("t",), "stays", {"text": "kiln"})
+async def test_what_has_expired_is_not_there_and_goes(caller: Caller, user_id: str, conn_string: str) -> None:
+    store = ours(caller, user_id)
+    await caller(store.put, ("t",), "k", {"text": "kiln"}, ttl=60)
+    await caller(store.put, ("t", "deeper"), "l", {"text": "kiln"}, ttl=60)
+    await caller(store.put, ("t",), "stays", {"text": "kiln"})
     assert left(conn_string, user_id) == pytest.approx(60, abs=1)
     assert left(conn_string, user_id, "stays") is None
     for key in ("k", "l"):
         expire(conn_string, user_id, key)
-    assert await door(store.get, ("t",), "k") is None
-    assert keys(await door(store.search, ("t",))) == ["stays"]
-    assert keys(await door(store.search, ("t",), query="kiln")) == ["stays"]
-    assert await door(store.list_namespaces) == [("t",)]
+    assert await caller(store.get, ("t",), "k") is None
+    assert keys(await caller(store.search, ("t",))) == ["stays"]
+    assert keys(await caller(store.search, ("t",), query="kiln")) == ["stays"]
+    assert await caller(store.list_namespaces) == [("t",)]
     assert (left(conn_string, user_id) or 0) < 0  # nothing brings it back
-    assert await door(store.sweep) == 2
-    assert await door(store.sweep) == 0
+    assert await caller(store.sweep) == 2
+    assert await caller(store.sweep) == 0
     assert sql(conn_string, "select key from memory.store_items where user_id = %s", user_id) == [("stays",)]
 
 
@@ -851,30 +851,30 @@ async def test_a_server_sweeps_for_everybody_by_pages(conn_string: str, user_id:
 
 
 async def test_another_model_is_an_error_until_the_items_are_embedded_again(
-    door: Door, user_id: str, conn_string: str
+    caller: Caller, user_id: str, conn_string: str
 ) -> None:
     old, new = Words("old", 32), Words("new", 48)
-    before, after = (ours(door, user_id, index={"embed": words, "fields": ["text"]}) for words in (old, new))
-    await door(before.put, ("m", "x"), "kiln", {"text": "the kiln"})
-    await door(before.put, ("m", "y"), "cat", {"text": "a cat"})
-    await door(before.put, ("m", "x"), "never", {"text": "the kiln"}, index=False)
-    await door(before.put, ("m", "x"), "title", {"title": "zircon"}, index=["title"])
-    await door(before.put, ("m", "x"), "no text", {"number": 1})
+    before, after = (ours(caller, user_id, index={"embed": words, "fields": ["text"]}) for words in (old, new))
+    await caller(before.put, ("m", "x"), "kiln", {"text": "the kiln"})
+    await caller(before.put, ("m", "y"), "cat", {"text": "a cat"})
+    await caller(before.put, ("m", "x"), "never", {"text": "the kiln"}, index=False)
+    await caller(before.put, ("m", "x"), "title", {"title": "zircon"}, index=["title"])
+    await caller(before.put, ("m", "x"), "no text", {"number": 1})
     for prefix in ((), ("m",), ("m", "x")):
         with pytest.raises(MigrationConflictError, match=r"another model.*reindex\(\)") as caught:
-            await door(after.search, prefix, query="kiln")
+            await caller(after.search, prefix, query="kiln")
         assert caught.value.code == "PT409"
-    assert len(await door(after.search, ("m",))) == 5  # without a question nothing is compared
-    assert len(await door(after.search, ("nothing",), query="kiln")) == 0
-    assert await door(after.reindex) == 3
-    assert await door(after.reindex) == 0
+    assert len(await caller(after.search, ("m",))) == 5  # without a question nothing is compared
+    assert len(await caller(after.search, ("nothing",), query="kiln")) == 0
+    assert await caller(after.reindex) == 3
+    assert await caller(after.reindex) == 0
     assert sorted(new.documents) == ["a cat", "dimensions", "dimensions", "the kiln", "zircon"]
     for store in (before, after):  # both models stay in use
-        found = await door(store.search, ("m",), query="the kiln")
+        found = await caller(store.search, ("m",), query="the kiln")
         assert (found[0].key, found[0].score) == ("kiln", pytest.approx(1, abs=0.01))
-        assert (await door(store.search, ("m",), query="zircon", limit=1))[0].key == "title"
+        assert (await caller(store.search, ("m",), query="zircon", limit=1))[0].key == "title"
         assert sum(item.score is None for item in found) == 2
-    await door(after.put, ("m", "y"), "cat", {"text": "a dog"})
+    await caller(after.put, ("m", "y"), "cat", {"text": "a dog"})
     models = sql(
         conn_string,
         "select distinct model, dimensions from memory.store_vectors where user_id = %s and key = 'cat'",
@@ -931,26 +931,28 @@ def test_what_is_not_yet_embedded_again_comes_after_what_is_and_by_its_words(sto
     assert keys(indexed.search(("m",), query="the kiln", limit=1)) == ["words"]
 
 
-@pytest.mark.parametrize("door", ["data_api-sync", "direct-async"], indirect=True)
-async def test_an_embedder_that_fails_loses_nothing(door: Door, user_id: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("caller", ["data_api-sync", "direct-async"], indirect=True)
+async def test_an_embedder_that_fails_loses_nothing(
+    caller: Caller, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
     words = Words()
-    store = ours(door, user_id, index={"embed": patient(words)})
-    await door(store.put, ("e",), "before", {"text": "a cat"})
+    store = ours(caller, user_id, index={"embed": patient(words)})
+    await caller(store.put, ("e",), "before", {"text": "a cat"})
     words.broken = True
     with caplog.at_level(logging.DEBUG):
-        await door(store.put, ("e",), "secret kiln", {"text": "the secret kiln"})
-        assert (await door(store.get, ("e",), "secret kiln")).value == {"text": "the secret kiln"}
-        found = await door(store.search, ("e",), query="secret kiln")
+        await caller(store.put, ("e",), "secret kiln", {"text": "the secret kiln"})
+        assert (await caller(store.get, ("e",), "secret kiln")).value == {"text": "the secret kiln"}
+        found = await caller(store.search, ("e",), query="secret kiln")
         assert [(item.key, item.score is None) for item in found] == [("secret kiln", False), ("before", True)]
         with pytest.raises(EmbeddingError) as caught:
-            await door(store.reindex)
+            await caller(store.reindex)
     ours_logged = [record.getMessage() for record in caplog.records if record.name.startswith("langchain_supabase")]
     assert any("reindex()" in each for each in ours_logged)
     assert any("by words" in each for each in ours_logged)
     assert "kiln" not in " ".join([*ours_logged, str(caught.value), repr(caught.value)])
     words.broken = False
-    assert await door(store.reindex) == 1
-    found = await door(store.search, ("e",), query="the secret kiln")
+    assert await caller(store.reindex) == 1
+    found = await caller(store.search, ("e",), query="the secret kiln")
     assert [item.score is None for item in found] == [False, False]
 
 

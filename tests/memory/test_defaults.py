@@ -1,4 +1,4 @@
-"""What a newcomer gets who sets nothing: the same at every door, and none of it undoes a promise."""
+"""What a newcomer gets who sets nothing: the same at every caller, and none of it undoes a promise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.context.fit import LEFT_OUT
 from langchain_supabase_memory.memory.config import Settings
 from tests.chat_models import ScriptedModel
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
@@ -64,35 +64,35 @@ def test_every_constructor_has_the_same_defaults(conn_string: str, data_api: Dat
     assert made[0]._services.config.chunking.max_age is None
 
 
-async def test_a_memory_without_any_setting_covers_and_recalls(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
+async def test_a_memory_without_any_setting_covers_and_recalls(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
     for turn in turns(31):
-        await door(memory.conversation("t").append, turn)
-    pack = await door(memory.conversation("t").context, "What was the code of my locker?")
+        await caller(memory.conversation("t").append, turn)
+    pack = await caller(memory.conversation("t").context, "What was the code of my locker?")
     assert left_out(pack) == []
     assert pack.summary is not None, "quotes are selected"
     assert CODE in "".join(each.content for each in pack.recalled), "words are indexed and recalled"
     assert CODE in pack.text()
-    coverage = await door(memory.conversation("t").coverage)
+    coverage = await caller(memory.conversation("t").coverage)
     assert coverage.complete
 
 
-async def test_none_means_none(door: Door, user_id: str) -> None:
+async def test_none_means_none(caller: Caller, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, model=None, config=MemoryConfig(recall=None)
+        caller.service._services.transport, user_id=user_id, model=None, config=MemoryConfig(recall=None)
     )
     conversation = memory.conversation("t")
     for turn in turns(31):
-        await door(conversation.append, turn)
-    pack = await door(conversation.context, "What was the code of my locker?")
+        await caller(conversation.append, turn)
+    pack = await caller(conversation.context, "What was the code of my locker?")
     assert left_out(pack)
     assert pack.summary is None
     assert pack.recalled == []
-    assert await door(conversation.chunks.list) == []
-    again = await door(conversation.context, "What was the code of my locker?", recall="conversation")
+    assert await caller(conversation.chunks.list) == []
+    again = await caller(conversation.context, "What was the code of my locker?", recall="conversation")
     assert CODE in "".join(each.content for each in again.recalled), "a call may say otherwise"
-    quoting = SupabaseMemory(door.service._services.transport, user_id=user_id)
-    pack = await door(quoting.conversation("t").context, "What was the code of my locker?", recall=None)
+    quoting = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    pack = await caller(quoting.conversation("t").context, "What was the code of my locker?", recall=None)
     assert pack.recalled == []
 
 
@@ -138,24 +138,26 @@ def test_agents_nodes_and_verbs_agree(
         assert "recalled" not in str([each.text for each in without])
 
 
-async def test_a_failing_embedder_leaves_the_words(door: Door, user_id: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_embedder_leaves_the_words(
+    caller: Caller, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
     def fails(texts: list[str]) -> Any:
         raise PermissionError(f"no key for {texts}")
 
     caplog.set_level(logging.DEBUG)
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=ScriptedEmbedder(fails))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=ScriptedEmbedder(fails))
     memory._services.embeddings._attempts = 1  # type: ignore[union-attr]
     for turn in turns(31):
-        await door(memory.conversation("t").append, turn)
+        await caller(memory.conversation("t").append, turn)
     for _ in range(3):
-        pack = await door(memory.conversation("t").context, "What was the code of my locker?")
+        pack = await caller(memory.conversation("t").context, "What was the code of my locker?")
         assert CODE in "".join(each.content for each in pack.recalled)
     [cause] = memory.health().causes
     assert (cause.part, cause.reason) == ("embedder", "The embedder failed (PermissionError).")
     said = [each.getMessage() for each in caplog.records if "PermissionError" in each.getMessage()]
     assert len(said) == 1, said
     assert "7391" not in caplog.text
-    [status] = await door(memory.work.status)
+    [status] = await caller(memory.work.status)
     assert status.error == "The embedder failed (PermissionError)."
 
 

@@ -190,9 +190,9 @@ def test_every_keyword_is_named_and_has_a_type(handle: Handle) -> None:
     assert seen >= 2 * len(handle.verbs)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_help_shows_every_setting(door: str) -> None:
-    shown = pydoc.plain(pydoc.render_doc(getattr(SupabaseMemory, door)))
+@pytest.mark.parametrize("caller", DOORS)
+def test_help_shows_every_setting(caller: str) -> None:
+    shown = pydoc.plain(pydoc.render_doc(getattr(SupabaseMemory, caller)))
     signature, _, text = shown.partition("Args:")
     for field in fields(Settings):
         assert f"{field.name}: " in signature

@@ -40,7 +40,7 @@ from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from langchain_supabase_memory.operations.model_calls import shorten_to_tokens
 from langchain_supabase_memory.types import ConversationKey
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.memory_keywords import memory_keywords
 from tests.owners import conversation_of
@@ -211,7 +211,7 @@ def test_a_number_may_be_written_as_a_text(source: Any) -> None:
     assert item.sequence == 0
 
 
-async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, user_id: str) -> None:
+async def test_what_has_no_source_is_refused_and_the_rest_is_kept(caller: Caller, user_id: str) -> None:
     answer = noted(
         fact("The user is Ada.", 0, "i am ADA"),
         fact("The user is rich.", 0, "I am rich"),
@@ -220,14 +220,14 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
         action_items=[fact("Order clay", 1, "order clay", state="open", type="x")],
         entities=[fact("Ada", 0, "Ada", type="person"), fact("Riga", 1, "Riga", type="town")],
     )
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(lambda _: answer))
-    await door(
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(lambda _: answer))
+    await caller(
         conversation_of(memory, **WHERE).append,
         [HumanMessage("Hi, I am Ada", id="a"), HumanMessage("order clay in Riga", id="b")],
     )
-    result = await door(conversation_of(memory, **WHERE).board.revise)
+    result = await caller(conversation_of(memory, **WHERE).board.revise)
     assert (result.through_sequence, result.added, result.refused, result.failed) == (1, 4, 3, None)
-    board = await door(conversation_of(memory, **WHERE).board.read)
+    board = await caller(conversation_of(memory, **WHERE).board.read)
     (ada,) = board.facts
     assert (ada.text, ada.quote, ada.message_ids, ada.sequences) == ("The user is Ada.", "I am Ada", ["a"], [0])
     assert ada.first_seen_at == ada.last_seen_at
@@ -236,8 +236,8 @@ async def test_what_has_no_source_is_refused_and_the_rest_is_kept(door: Door, us
     assert (board.summary, board.model, board.through_sequence, board.version) == ("What was said.", "told", 1, 1)
     assert "Order clay" in board._repr_html_()
     # Another one has none of it.
-    other = SupabaseMemory(door.service._services.transport, user_id=f"{user_id}-other")
-    assert (await door(conversation_of(other, **WHERE).board.read)).is_empty
+    other = SupabaseMemory(caller.service._services.transport, user_id=f"{user_id}-other")
+    assert (await caller(conversation_of(other, **WHERE).board.read)).is_empty
 
 
 # --- What changes
@@ -663,19 +663,19 @@ def test_the_prompt_says_what_matters_and_what_was_said_stays_data() -> None:
 # --- At once
 
 
-async def test_two_revisers_at_once_make_one_revision(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id)
-    await door(conversation_of(memory, **WHERE).append, [HumanMessage("I am Ada", id="a")])
-    inner = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_two_revisers_at_once_make_one_revision(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    await caller(conversation_of(memory, **WHERE).append, [HumanMessage("I am Ada", id="a")])
+    inner = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
 
     def meanwhile(material: Material) -> dict[str, Any]:
         conversation_of(inner, **WHERE).board.revise()
         return noted(fact("late", 0, "Ada"), summary="late")
 
-    outer = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(meanwhile))
-    result = await door(conversation_of(outer, **WHERE).board.revise)
+    outer = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(meanwhile))
+    result = await caller(conversation_of(outer, **WHERE).board.revise)
     assert result.conflict
-    board = await door(conversation_of(memory, **WHERE).board.read)
+    board = await caller(conversation_of(memory, **WHERE).board.read)
     assert (facts(board), board.summary, board.version) == (["I am Ada"], "What was said.", 1)
 
 
@@ -823,21 +823,21 @@ def one(memory: SupabaseMemory, text: str) -> BoardItem:
     return item
 
 
-async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
     conversation = conversation_of(memory, **WHERE)
-    await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(5)])
-    await door(conversation.board.revise)
-    items = {each.text: each for each in (await door(conversation.board.read)).items}
-    added = await door(conversation.board.add, "action", "Call  Ada", actor="ana")
-    assert await door(conversation.board.add, "action", "call ada", actor="ben") == added
-    await door(conversation.board.edit, items["fact 0"], text="fact nought", actor="ana")
-    await door(conversation.board.pin, items["fact 1"], actor="ben")
-    await door(conversation.board.delete, items["fact 2"], actor="ana")
-    await door(conversation.board.edit_summary, "In my own words.", actor="ana")
-    result = await door(conversation.board.regenerate, actor="cem")
+    await caller(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(5)])
+    await caller(conversation.board.revise)
+    items = {each.text: each for each in (await caller(conversation.board.read)).items}
+    added = await caller(conversation.board.add, "action", "Call  Ada", actor="ana")
+    assert await caller(conversation.board.add, "action", "call ada", actor="ben") == added
+    await caller(conversation.board.edit, items["fact 0"], text="fact nought", actor="ana")
+    await caller(conversation.board.pin, items["fact 1"], actor="ben")
+    await caller(conversation.board.delete, items["fact 2"], actor="ana")
+    await caller(conversation.board.edit_summary, "In my own words.", actor="ana")
+    result = await caller(conversation.board.regenerate, actor="cem")
     assert result.failed is None
-    board = await door(conversation.board.read, history=True)
+    board = await caller(conversation.board.read, history=True)
     assert facts(board) == ["fact 1", "fact 3", "fact 4", "fact nought"], "neither the old wording nor what was deleted"
     assert [each.text for each in board.action_items] == ["Call Ada"]
     assert (board.edited_summary, board.edited_by) == ("In my own words.", "ana")
@@ -851,17 +851,17 @@ async def test_what_a_person_does_is_noted_with_who_and_when_and_survives(door: 
     assert all(each.changed_at.tzinfo for each in board.changes)
 
 
-async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_who_wrote_an_item_is_kept_and_shown(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
     conversation = conversation_of(memory, **WHERE)
-    await door(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
-    await door(conversation.board.revise)
+    await caller(conversation.append, [HumanMessage(f"fact {n}", id=f"m{n}") for n in range(2)])
+    await caller(conversation.board.revise)
     add = conversation.board.add
-    await door(add, "topic", "of a person", actor="ana")
-    await door(add, "topic", "of the application", actor="billing", author_kind="application")
-    await door(add, "topic", "of a model", actor="helper", author_kind="model")
-    await door(conversation.board.edit_summary, "A summary.", actor="billing", author_kind="application")
-    board = await door(conversation.board.read)
+    await caller(add, "topic", "of a person", actor="ana")
+    await caller(add, "topic", "of the application", actor="billing", author_kind="application")
+    await caller(add, "topic", "of a model", actor="helper", author_kind="model")
+    await caller(conversation.board.edit_summary, "A summary.", actor="billing", author_kind="application")
+    board = await caller(conversation.board.read)
     kinds = {each.text: (each.author, each.author_kind, each.edited_by, each.editor_kind) for each in board.items}
     assert kinds == {
         "fact 0": ("told", "model", None, None),
@@ -871,7 +871,7 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
         "of a model": ("helper", "model", None, None),
     }
     assert (board.edited_by, board.editor_kind) == ("billing", "application")
-    shown = (await door(conversation.context, budget=ContextBudget(characters=4000))).text()
+    shown = (await caller(conversation.context, budget=ContextBudget(characters=4000))).text()
     assert "- topic: of a person [by a person]" in shown
     assert "- topic: of the application [by the application]" in shown
     assert "- topic: of a model [by a model]" in shown
@@ -880,27 +880,27 @@ async def test_who_wrote_an_item_is_kept_and_shown(door: Door, user_id: str) -> 
     extractive = SupabaseMemory(memory._services.transport, user_id=user_id, model=ExtractiveSummarizer()).conversation(
         "rule"
     )
-    await door(extractive.append, [HumanMessage("My name is Ada Lovelace.")])
-    await door(extractive.board.revise)
-    assert {each.author_kind for each in (await door(extractive.board.read)).items} == {"rule"}
+    await caller(extractive.append, [HumanMessage("My name is Ada Lovelace.")])
+    await caller(extractive.board.revise)
+    assert {each.author_kind for each in (await caller(extractive.board.read)).items} == {"rule"}
     new = memory.conversation("new")
-    assert await door(new.board.add, "fact", "Begins it", begin=True, actor="helper", author_kind="model")
-    assert facts(await door(new.board.read)) == ["Begins it"]
+    assert await caller(new.board.add, "fact", "Begins it", begin=True, actor="helper", author_kind="model")
+    assert facts(await caller(new.board.read)) == ["Begins it"]
     with pytest.raises(ConfigurationError, match="author_kind"):
-        await door(add, "topic", "x", actor="ana", author_kind="rule")
+        await caller(add, "topic", "x", actor="ana", author_kind="rule")
 
 
-async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_what_a_model_notes_is_no_persons_word(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
     conversation = conversation_of(memory, **WHERE)
-    await door(conversation.append, [HumanMessage("fact 0", id="m0")])
+    await caller(conversation.append, [HumanMessage("fact 0", id="m0")])
     as_model: Any = {"actor": "helper", "author_kind": "model"}
-    note = await door(conversation.board.add, "fact", "Lives in Riga", **as_model)
-    other = await door(conversation.board.add, "action", "Call Ada", **as_model)
+    note = await caller(conversation.board.add, "fact", "Lives in Riga", **as_model)
+    other = await caller(conversation.board.add, "action", "Call Ada", **as_model)
     # A writer closes and contradicts it, as it does what a writer wrote.
-    items = {each.id: each for each in (await door(conversation.board.read)).items}
+    items = {each.id: each for each in (await caller(conversation.board.read)).items}
     assert {items[note].edited_at, items[other].edited_at} == {None}
-    await door(conversation.append, [HumanMessage("I live in Oslo. Ada is called.", id="m1")])
+    await caller(conversation.append, [HumanMessage("I live in Oslo. Ada is called.", id="m1")])
     model = Told(
         lambda material: {
             **noted(fact("Lives in Oslo", 1, "I live in Oslo", replaces=shown_as(material, "Lives in Riga"))),
@@ -910,24 +910,24 @@ async def test_what_a_model_notes_is_no_persons_word(door: Door, user_id: str) -
     writing = conversation_of(
         SupabaseMemory(memory._services.transport, user_id=user_id, model=model), **memory_keywords(WHERE)
     )
-    await door(writing.board.revise)
-    board = await door(conversation.board.read)
+    await caller(writing.board.revise)
+    board = await caller(conversation.board.read)
     assert facts(board) == ["Lives in Oslo"]
     assert [each.state for each in board.items if each.id == other] == ["done"]
     # A model changes its own, and nothing that a person or the application wrote, changed, pinned or deleted.
-    await door(conversation.board.edit, other, text="Call Ada again", state="open", **as_model)
+    await caller(conversation.board.edit, other, text="Call Ada again", state="open", **as_model)
     for by, kind in (("ana", "person"), ("billing", "application")):
-        held = await door(conversation.board.add, "fact", f"of {by}", actor=by, author_kind=kind)
+        held = await caller(conversation.board.add, "fact", f"of {by}", actor=by, author_kind=kind)
         with pytest.raises(InvalidInputError, match="no model changes it"):
-            await door(conversation.board.edit, held, text="mine", **as_model)
-    await door(conversation.board.pin, other, actor="ana")
+            await caller(conversation.board.edit, held, text="mine", **as_model)
+    await caller(conversation.board.pin, other, actor="ana")
     with pytest.raises(InvalidInputError, match="no model changes it"):
-        await door(conversation.board.edit, other, state="done", **as_model)
+        await caller(conversation.board.edit, other, state="done", **as_model)
     with pytest.raises(InvalidInputError, match="A model adds and edits"):
-        await door(conversation.board.edit_summary, "mine", **as_model)
-    await door(conversation.board.delete, other, actor="ana")
+        await caller(conversation.board.edit_summary, "mine", **as_model)
+    await caller(conversation.board.delete, other, actor="ana")
     with pytest.raises(InvalidInputError, match="deleted"):
-        await door(conversation.board.add, "action", "Call Ada again", **as_model)
+        await caller(conversation.board.add, "action", "Call Ada again", **as_model)
     for action in ("pin", "unpin", "delete", "summary", "regenerate"):
         call = Call("memory_edit_board", {
             "p_thread_id": "t", "p_user_id": user_id, "p_agent_id": memory.agent_id,
@@ -1189,18 +1189,18 @@ def test_what_expired_survives_a_regeneration(memory: SupabaseMemory) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["00000000-0000-0000-0000-000000000000", "no uuid", ""])
-async def test_a_wrong_id_is_an_error_and_changes_nothing(door: Door, user_id: str, wrong: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_a_wrong_id_is_an_error_and_changes_nothing(caller: Caller, user_id: str, wrong: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
     with pytest.raises(NotFoundError):
-        await door(memory.conversation("nowhere").board.add, "fact", "x", actor="ana")
+        await caller(memory.conversation("nowhere").board.add, "fact", "x", actor="ana")
     conversation = conversation_of(memory, **WHERE)
-    await door(conversation.append, [HumanMessage("x")])
+    await caller(conversation.append, [HumanMessage("x")])
     for verb in (
         partial(conversation.board.edit, text="y"), conversation.board.pin, conversation.board.delete,
     ):  # fmt: skip
         with pytest.raises((NotFoundError, InvalidInputError)):
-            await door(verb, wrong, actor="ana")
-    assert (await door(conversation.board.read)).version == 0
+            await caller(verb, wrong, actor="ana")
+    assert (await caller(conversation.board.read)).version == 0
 
 
 def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
@@ -1222,31 +1222,31 @@ def test_what_makes_no_sense_is_refused(memory: SupabaseMemory) -> None:
     assert conversation.board.read().facts == [item]
 
 
-async def test_a_stranger_reaches_no_board(door: Door, user_id: str) -> None:
-    owner = SupabaseMemory(door.service._services.transport, user_id=user_id, model=Told(quoting))
+async def test_a_stranger_reaches_no_board(caller: Caller, user_id: str) -> None:
+    owner = SupabaseMemory(caller.service._services.transport, user_id=user_id, model=Told(quoting))
     owned = conversation_of(owner, **WHERE)
-    await door(owned.append, [HumanMessage("secret", id="m0")])
-    await door(owned.board.revise)
-    before = await door(owned.board.read, history=True)
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+    await caller(owned.append, [HumanMessage("secret", id="m0")])
+    await caller(owned.board.revise)
+    before = await caller(owned.board.read, history=True)
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
     named = {**WHERE, "user_id": user_id}
     theirs, item = conversation_of(stranger, **named), before.items[0]
-    assert (await door(theirs.board.read)).is_empty
+    assert (await caller(theirs.board.read)).is_empty
     for verb in (
         partial(theirs.board.add, "fact", "x"), partial(theirs.board.edit, item, text="y"),
         partial(theirs.board.pin, item), partial(theirs.board.delete, item),
         partial(theirs.board.edit_summary, "x"),
     ):  # fmt: skip
         with pytest.raises(NotFoundError):
-            await door(verb, actor="eve")
+            await caller(verb, actor="eve")
     # Not in a conversation of the stranger's own either.
     own = conversation_of(stranger, **WHERE)
-    await door(own.append, [HumanMessage("mine")])
+    await caller(own.append, [HumanMessage("mine")])
     with pytest.raises(NotFoundError):
-        await door(own.board.delete, item, actor="eve")
-    assert await door(owned.board.read, history=True) == before
+        await caller(own.board.delete, item, actor="eve")
+    assert await caller(owned.board.read, history=True) == before
     with pytest.raises(PermissionDeniedError):
-        await door(conversation_of(door.as_token(token("anon")), **named).board.read)
+        await caller(conversation_of(caller.as_token(token("anon")), **named).board.read)
 
 
 # --- How much is listed

@@ -40,7 +40,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content
 from tests.agents.test_middleware import Broken
 from tests.chat_models import ScriptedModel, calls, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.recount import assert_counted
 from tests.services.data_api import token
 
@@ -281,16 +281,16 @@ async def test_an_answer_is_made_anew(memory: SupabaseMemory, way: str) -> None:
     subject.agrees(sequences=3)
 
 
-async def test_a_signed_in_user_forks_what_is_theirs_by_every_door(door: Door, user_id: str) -> None:
-    theirs = door.as_token(token("authenticated", sub=user_id))
-    subject = Subject(theirs, f"middleware-{door.color}")
+async def test_a_signed_in_user_forks_what_is_theirs_by_every_door(caller: Caller, user_id: str) -> None:
+    theirs = caller.as_token(token("authenticated", sub=user_id))
+    subject = Subject(theirs, f"middleware-{caller.color}")
     await subject.talks("one", "two")
     there = subject.graph.get_state(config()).config
     await subject("other", subject.checkpoint(0))
     await subject("three", there)
-    read = await door(theirs.conversation("t").read)
+    read = await caller(theirs.conversation("t").read)
     assert [each.message for each in read] == subject.state
-    states = [each.state for each in (await door(theirs.conversation("t").coverage)).ranges]
+    states = [each.state for each in (await caller(theirs.conversation("t").coverage)).ranges]
     assert states == ["verbatim", "superseded", "verbatim"]
 
 

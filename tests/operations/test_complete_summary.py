@@ -20,7 +20,7 @@ from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.summaries.hierarchical import summarize_levels
 from langchain_supabase_memory.types import Segment
 from langchain_supabase_memory.values import LevelFault
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import WordEmbedder
 from tests.memory_keywords import memory_keywords
 from tests.owners import conversation_of
@@ -289,17 +289,17 @@ def test_faults_on_any_level_are_reported(memory: SupabaseMemory, sql: psycopg.C
 # --- With topics, facts and a vector
 
 
-async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, user_id: str) -> None:
+async def test_a_complete_summary_has_its_topics_facts_and_vector(caller: Caller, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport,
+        caller.service._services.transport,
         user_id=user_id,
         model=Counting(),
         embeddings=WordEmbedder(),
         config=MemoryConfig(policy=POLICY),
     )
     conversation = conversation_of(memory, **WHERE)
-    await door(conversation.append, [HumanMessage(f"message {n:03}", id=f"m{n}") for n in range(40)])
-    result = await door(conversation.summaries.complete)
+    await caller(conversation.append, [HumanMessage(f"message {n:03}", id=f"m{n}") for n in range(40)])
+    result = await caller(conversation.summaries.complete)
     assert result.summary is not None
     assert (result.failed, result.embedded, result.levels) == (None, True, result.summary.level)
     assert (result.summary.from_sequence, result.summary.to_sequence) == (0, 39)
@@ -308,17 +308,17 @@ async def test_a_complete_summary_has_its_topics_facts_and_vector(door: Door, us
     assert facts is not None
     assert len(facts) == 40
     assert {"text": "message 007", "quote": "message 007", "message_ids": ["m7"]} in facts
-    (found,) = await door(memory.recall_summaries, "parts")
+    (found,) = await caller(memory.recall_summaries, "parts")
     assert found.content == result.summary.content
     assert found.similarity is not None
     # A fact that a person deletes goes from there as well.
-    item = next(each for each in (await door(conversation.board.read)).facts if each.text == "message 007")
-    await door(conversation.board.delete, item, actor="ana")
-    top = (await door(conversation.summaries.complete)).summary
+    item = next(each for each in (await caller(conversation.board.read)).facts if each.text == "message 007")
+    await caller(conversation.board.delete, item, actor="ana")
+    top = (await caller(conversation.summaries.complete)).summary
     assert top is not None
     assert "message 007" not in str(top.key_facts)
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    assert await door(conversation_of(stranger.for_user(user_id), **WHERE).summaries.list) == []
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
+    assert await caller(conversation_of(stranger.for_user(user_id), **WHERE).summaries.list) == []
 
 
 def test_facts_of_what_a_summary_does_not_cover_are_none_of_its_own(memory: SupabaseMemory, conn_string: str) -> None:

@@ -37,7 +37,7 @@ from langchain_supabase_memory.language.prompts import avoid_topics_prompt, summ
 from langchain_supabase_memory.long_term import StoreLongTerm, forget_source, promote
 from langchain_supabase_memory.types import BoardItem
 from tests.chat_models import ScriptedModel, says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.services.data_api import token
@@ -279,13 +279,13 @@ def test_a_conversation_is_taken_in_again_from_its_beginning(memory: SupabaseMem
 # Undo, for a minute
 
 
-async def test_nobody_opts_out_of_everything_by_leaving_the_topic_out(door: Door, user_id: str) -> None:
-    memory = door.service.for_user(user_id)
-    await door(memory.conversation("t").append, [HumanMessage("Hello")])
+async def test_nobody_opts_out_of_everything_by_leaving_the_topic_out(caller: Caller, user_id: str) -> None:
+    memory = caller.service.for_user(user_id)
+    await caller(memory.conversation("t").append, [HumanMessage("Hello")])
     for verb in (memory.privacy.opt_out, memory.privacy.opt_in):
         with pytest.raises(InvalidInputError, match="topic"):
-            await door(verb, actor=BY)
-    assert await door(memory.for_user(user_id).privacy.opt_outs) == []
+            await caller(verb, actor=BY)
+    assert await caller(memory.for_user(user_id).privacy.opt_outs) == []
 
 
 def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
@@ -711,19 +711,19 @@ def test_what_is_left_of_a_text_mentions_nothing_and_is_a_part_of_it(
 # Feedback on chunks
 
 
-async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_id: str) -> None:
-    memory = door.as_token(token(user_id=user_id))
+async def test_feedback_changes_what_recall_and_promotion_see(caller: Caller, user_id: str) -> None:
+    memory = caller.as_token(token(user_id=user_id))
     conversation = memory.conversation("t")
-    await door(conversation.append, [HumanMessage("Hello there.", id="m"), HumanMessage("Bye now.", id="n")])
-    await door(conversation.index)
-    found = (await door(conversation.recall, "hello")).chunks[0]
+    await caller(conversation.append, [HumanMessage("Hello there.", id="m"), HumanMessage("Bye now.", id="n")])
+    await caller(conversation.index)
+    found = (await caller(conversation.recall, "hello")).chunks[0]
     assert found.importance < 0.9
-    assert await door(memory.privacy.rate, found, useful=True, actor=BY) == pytest.approx(0.9)
-    again = (await door(memory.recall, "hello", min_importance=0.85)).chunks
+    assert await caller(memory.privacy.rate, found, useful=True, actor=BY) == pytest.approx(0.9)
+    again = (await caller(memory.recall, "hello", min_importance=0.85)).chunks
     assert [(each.id, round(each.importance, 4)) for each in again] == [(found.id, 0.9)]
-    assert await door(memory.privacy.rate, found.id, importance=0.25, actor="ben") == pytest.approx(0.25)
-    assert (await door(memory.recall, "hello", min_importance=0.85)).chunks == []
-    changes = await door(conversation.privacy.changes)
+    assert await caller(memory.privacy.rate, found.id, importance=0.25, actor="ben") == pytest.approx(0.25)
+    assert (await caller(memory.recall, "hello", min_importance=0.85)).chunks == []
+    changes = await caller(conversation.privacy.changes)
     assert [(each.action, each.subject, each.changed_by) for each in changes] == [
         ("rate", found.id, "ben"),
         ("rate", found.id, BY),
@@ -731,16 +731,16 @@ async def test_feedback_changes_what_recall_and_promotion_see(door: Door, user_i
     assert changes[0].before == "0.9"
     assert changes[0].changed_at > changes[1].changed_at
     # A stranger who guesses the id finds nothing to rate, and reads nothing.
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
     for asking in (stranger, stranger.for_user(user_id)):
         with pytest.raises(NotFoundError):
-            await door(asking.privacy.rate, found.id, useful=False, actor="eve")
-        assert await door(asking.privacy.changes) == []
+            await caller(asking.privacy.rate, found.id, useful=False, actor="eve")
+        assert await caller(asking.privacy.changes) == []
     for bad in ({}, {"useful": True, "importance": 0.5}, {"importance": 1.5}, {"importance": True}):
         with pytest.raises(InvalidInputError):
-            await door(memory.privacy.rate, found, actor=BY, **bad)
+            await caller(memory.privacy.rate, found, actor=BY, **bad)
     with pytest.raises(NotFoundError):
-        await door(memory.privacy.rate, str(uuid4()), useful=True, actor=BY)
+        await caller(memory.privacy.rate, str(uuid4()), useful=True, actor=BY)
 
 
 def test_feedback_outlives_an_indexing_anew(memory: SupabaseMemory) -> None:
@@ -918,43 +918,43 @@ def test_the_words_before_an_edit_go_with_what_they_came_from(
 # Whose they are
 
 
-async def test_controls_are_the_owners_through_every_door(door: Door, user_id: str) -> None:
-    memory = door.as_token(token(user_id=user_id))
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+async def test_controls_are_the_owners_through_every_door(caller: Caller, user_id: str) -> None:
+    memory = caller.as_token(token(user_id=user_id))
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
     conversation = memory.conversation("t")
-    await door(conversation.append, [HumanMessage("My wage is 7.", id="m")])
-    await door(conversation.index)
-    assert await door(memory.privacy.opt_out, topic="wage", actor=BY)
-    assert await door(conversation.chunks.list) == []
-    assert await door(conversation.opt_out, actor=BY)
-    listed = await door(memory.privacy.opt_outs)
+    await caller(conversation.append, [HumanMessage("My wage is 7.", id="m")])
+    await caller(conversation.index)
+    assert await caller(memory.privacy.opt_out, topic="wage", actor=BY)
+    assert await caller(conversation.chunks.list) == []
+    assert await caller(conversation.opt_out, actor=BY)
+    listed = await caller(memory.privacy.opt_outs)
     assert [(each.topic, each.thread_id, each.agent_id, each.actor) for each in listed] == [
         ("wage", None, None, BY),
         (None, "t", "default", BY),
     ]
-    assert await door(door.service.for_user(user_id).privacy.opt_outs) == listed
-    assert await door(stranger.privacy.opt_outs) == await door(stranger.for_user(user_id).privacy.opt_outs) == []
+    assert await caller(caller.service.for_user(user_id).privacy.opt_outs) == listed
+    assert await caller(stranger.privacy.opt_outs) == await caller(stranger.for_user(user_id).privacy.opt_outs) == []
     theirs = stranger.for_user(user_id).conversation("t")
-    assert not await door(stranger.for_user(user_id).privacy.opt_in, "wage", actor="eve")
-    assert not await door(theirs.opt_in, actor="eve")
+    assert not await caller(stranger.for_user(user_id).privacy.opt_in, "wage", actor="eve")
+    assert not await caller(theirs.opt_in, actor="eve")
     with pytest.raises(PermissionDeniedError):
-        await door(stranger.for_user(user_id).privacy.opt_out, "wage", actor="eve")
+        await caller(stranger.for_user(user_id).privacy.opt_out, "wage", actor="eve")
     with pytest.raises(PermissionDeniedError):
-        await door(theirs.opt_out, actor="eve")
+        await caller(theirs.opt_out, actor="eve")
     with pytest.raises(NotFoundError):
-        await door(theirs.summaries.regenerate, actor="eve")
-    anonymous = door.as_token(token("anon"))
+        await caller(theirs.summaries.regenerate, actor="eve")
+    anonymous = caller.as_token(token("anon"))
     anonymous = anonymous.for_user(user_id)
     for verb in (anonymous.privacy.opt_outs, anonymous.privacy.changes):
         with pytest.raises(PermissionDeniedError):
-            await door(verb)
-    assert await door(memory.privacy.opt_outs) == listed
+            await caller(verb)
+    assert await caller(memory.privacy.opt_outs) == listed
     # The server may do so for a user.
-    assert await door(door.service.for_user(user_id).conversation("t").opt_in, actor="support")
-    assert [each.changed_by for each in await door(memory.privacy.changes)] == ["support", BY, BY]
-    await door(memory.forget_user)
-    assert await door(memory.privacy.opt_outs) == []
-    assert await door(memory.privacy.changes) == []
+    assert await caller(caller.service.for_user(user_id).conversation("t").opt_in, actor="support")
+    assert [each.changed_by for each in await caller(memory.privacy.changes)] == ["support", BY, BY]
+    await caller(memory.forget_user)
+    assert await caller(memory.privacy.opt_outs) == []
+    assert await caller(memory.privacy.changes) == []
 
 
 def test_a_conversation_begun_while_a_topic_is_opted_out_slips_nothing_through(memory: SupabaseMemory) -> None:

@@ -20,7 +20,7 @@ from langchain_supabase_memory.memory.doctor import connection as of_door
 from langchain_supabase_memory.memory.doctor import database as of_database
 from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.settings import NO_RETRY
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.counting import CountingTransport
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
@@ -30,7 +30,7 @@ from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster, free_port
 
 LINES = (
-    "address", "door", "key", "clock", "schema", "pgvector", "access", "writer", "embedder", "worker", "lag", "dead work",
+    "address", "transport", "key", "clock", "schema", "pgvector", "access", "writer", "embedder", "worker", "lag", "dead work",
     "retention", "live", "sizes", "autovacuum",
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
@@ -56,19 +56,23 @@ def changed(memory: SupabaseMemory) -> dict[str, str]:
     return {name: each.state for name, each in found(memory).items() if each.state != "green"}
 
 
-@pytest.mark.not_on_citus("a superuser calls there, and the lines about door and sizes differ: test_citus.py has them")
-async def test_a_sound_memory_is_green_by_every_door(door: Door) -> None:
-    findings = {each.name: each for each in await door(door.service.doctor)}
-    at = 7 if door.kind == "data_api" else len(LINES)
-    assert tuple(findings) == (*LINES[:at], *(("tokens",) if door.kind == "data_api" else ()), *LINES[at:])
+@pytest.mark.not_on_citus(
+    "a superuser calls there, and the lines about caller and sizes differ: test_citus.py has them"
+)
+async def test_a_sound_memory_is_green_by_every_door(caller: Caller) -> None:
+    findings = {each.name: each for each in await caller(caller.service.doctor)}
+    at = 7 if caller.kind == "data_api" else len(LINES)
+    assert tuple(findings) == (*LINES[:at], *(("tokens",) if caller.kind == "data_api" else ()), *LINES[at:])
     # The others share the database, and leave work due; this memory has no writer; a bare PostgREST has no Auth.
     odd = {"writer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
     assert {each.state for name, each in findings.items() if name not in odd} == {"green"}
     assert findings["key"].text.startswith(
-        "Calls speak as " + ("service_role" if door.kind == "data_api" else "postgres")
+        "Calls speak as " + ("service_role" if caller.kind == "data_api" else "postgres")
     )
-    assert findings["door"].text.startswith("The Data API" if door.kind == "data_api" else "A connection of its own")
-    assert f"127.0.0.1:{door.service._services.transport.endpoint.address}".count("127.0.0.1") == 2
+    assert findings["transport"].text.startswith(
+        "The Data API" if caller.kind == "data_api" else "A connection of its own"
+    )
+    assert f"127.0.0.1:{caller.service._services.transport.endpoint.address}".count("127.0.0.1") == 2
     with pytest.raises(FrozenInstanceError):
         findings["key"].state = "red"
 
@@ -199,7 +203,7 @@ def test_many_changes_are_counted_and_not_all_told(fresh: str) -> None:
 def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Cluster, fresh: str) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database())) as memory:
         assert {name: each.state for name, each in found(memory).items()} == {
-            "address": "green", "door": "green", "schema": "red", "writer": "green", "embedder": "green",
+            "address": "green", "transport": "green", "schema": "red", "writer": "green", "embedder": "green",
         }  # fmt: skip
         assert "supabase-memory migrate" in str(found(memory)["schema"].next_action)
     execute(fresh, "drop function public.memory_worker_doctor")
@@ -439,8 +443,8 @@ def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None
         assert "127.0.0.1:" in found(memory)["address"].text
 
 
-async def test_a_key_without_rights_is_red(door: Door) -> None:
-    findings = {each.name: each for each in await door(door.as_token(token("anon")).doctor)}
+async def test_a_key_without_rights_is_red(caller: Caller) -> None:
+    findings = {each.name: each for each in await caller(caller.as_token(token("anon")).doctor)}
     assert findings["key"].state == "red"
     assert "secret key" in str(findings["key"].next_action)
 
@@ -452,22 +456,22 @@ def test_a_role_without_rights_is_red(cluster: Cluster, fresh: str) -> None:
         assert changed(memory) == {"key": "red"}
 
 
-async def test_a_signed_in_user_sees_less_and_is_told_so(door: Door, user_id: str) -> None:
-    findings = {each.name: each for each in await door(door.as_token(token(user_id=user_id)).doctor)}
-    tokens = {"tokens"} if door.kind == "data_api" else set()
-    assert set(findings) == {"address", "door", "key", "schema", "writer", "embedder", *tokens}
+async def test_a_signed_in_user_sees_less_and_is_told_so(caller: Caller, user_id: str) -> None:
+    findings = {each.name: each for each in await caller(caller.as_token(token(user_id=user_id)).doctor)}
+    tokens = {"tokens"} if caller.kind == "data_api" else set()
+    assert set(findings) == {"address", "transport", "key", "schema", "writer", "embedder", *tokens}
     assert (findings["key"].state, findings["schema"].state) == ("yellow", "green")
     assert "What only a server sees is left out" in findings["key"].text
 
 
-@pytest.mark.not_on_citus("the line about the door tells of Citus there")
+@pytest.mark.not_on_citus("the line about the caller tells of Citus there")
 def test_a_pooler_is_known(cluster: Cluster, fresh: str) -> None:
     with (
         Pooler(cluster, fresh.rpartition("/")[2], "transaction") as pooler,
         SupabaseMemory.from_conn_string(pooler.conn_string) as memory,
     ):
         assert changed(memory) == {}
-        assert "through a pooler" in found(memory)["door"].text
+        assert "through a pooler" in found(memory)["transport"].text
 
 
 @pytest.fixture
@@ -509,9 +513,9 @@ async def test_keys_that_mcp_over_http_needs_are_looked_for(
     from langchain_supabase_memory.adapters.transports.endpoint_info import of_data_api, signing_keys
 
     url = project(body, status)
-    door = of_data_api(f"{url}/", url)
-    assert door.keys_url is not None
-    made = of_door.tokens(signing_keys(door.keys_url))
+    caller = of_data_api(f"{url}/", url)
+    assert caller.keys_url is not None
+    made = of_door.tokens(signing_keys(caller.keys_url))
     assert (made.state, words in made.text) == (state, True)
 
 

@@ -34,7 +34,7 @@ from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations.recall.indexing import _rows
 from langchain_supabase_memory.values import Receipt
 from tests.chat_models import says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.owners import conversation_of
 from tests.services.postgres import Cluster
 
@@ -368,46 +368,46 @@ def test_a_summary_under_way_does_not_bring_it_back(
     assert talk.count() == 18
 
 
-async def test_receipts_through_every_door(door: Door, user_id: str) -> None:
+async def test_receipts_through_every_door(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [HumanMessage("x" * 90, id=f"m{number}") for number in range(12)]
-    talk = conversation_of(door.service, **where)
-    await door(talk.append, batch)
+    talk = conversation_of(caller.service, **where)
+    await caller(talk.append, batch)
     policy = SummaryPolicy(keep_messages=2, input_characters=400)
-    await door(talk.summaries.make, policy=policy, model=lambda _: "What was said.")
-    segments = await door(talk.summaries.list)
+    await caller(talk.summaries.make, policy=policy, model=lambda _: "What was said.")
+    segments = await caller(talk.summaries.list)
     inside = sum(each.to_sequence >= 5 for each in segments)
     assert 0 < inside < len(segments)
     for dry_run in (True, False):
-        forget = await door(talk.forget_message, "m5", dry_run=dry_run)
+        forget = await caller(talk.forget_message, "m5", dry_run=dry_run)
         assert forget == Receipt(0, 1, inside, dry_run)
     for dry_run in (True, False):
-        assert await door(talk.forget, dry_run=dry_run) == Receipt(1, 11, len(segments) - inside, dry_run)
-    await door(talk.append, batch[:3])
+        assert await caller(talk.forget, dry_run=dry_run) == Receipt(1, 11, len(segments) - inside, dry_run)
+    await caller(talk.append, batch[:3])
     for dry_run in (True, False):
-        assert await door(door.service.for_user(user_id).forget_user, dry_run=dry_run) == Receipt(1, 3, 0, dry_run)
-    assert not await door(door.service.for_user(user_id).conversations)
+        assert await caller(caller.service.for_user(user_id).forget_user, dry_run=dry_run) == Receipt(1, 3, 0, dry_run)
+    assert not await caller(caller.service.for_user(user_id).conversations)
 
 
-async def test_what_waits_is_dropped_with_what_is_forgotten(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=DefaultUser(user_id))
+async def test_what_waits_is_dropped_with_what_is_forgotten(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=DefaultUser(user_id))
     for forget in (memory.conversation("t").forget, memory.forget_user):
         memory._services.outbox.keep(memory._services.key("t"), [HumanMessage("waiting", id="w")])
         memory._services.outbox.keep(memory._services.key("t", f"{user_id}-other"), [HumanMessage("waiting", id="w")])
-        await door(forget, dry_run=True)
+        await caller(forget, dry_run=True)
         assert len(memory._services.outbox) == 2
-        await door(forget)
+        await caller(forget)
         assert memory._services.outbox.conversations() == [memory._services.key("t", f"{user_id}-other")]
 
 
-async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, user_id: str) -> None:
-    mine = SupabaseStore(door.service.for_user(user_id))
-    others = SupabaseStore(door.service.for_user(user_id + "-other"))
+async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(caller: Caller, user_id: str) -> None:
+    mine = SupabaseStore(caller.service.for_user(user_id))
+    others = SupabaseStore(caller.service.for_user(user_id + "-other"))
     for store in (mine, others):
         await store.aput(("facts",), "kiln", {"text": "It shows E-47"})
-    assert (await door(door.service.for_user(user_id).forget_user, dry_run=True)).items == 1
+    assert (await caller(caller.service.for_user(user_id).forget_user, dry_run=True)).items == 1
     assert await mine.aget(("facts",), "kiln") is not None
-    assert (await door(door.service.for_user(user_id).forget_user)).items == 1
+    assert (await caller(caller.service.for_user(user_id).forget_user)).items == 1
     assert await mine.aget(("facts",), "kiln") is None
     assert await others.aget(("facts",), "kiln") is not None
 
@@ -415,22 +415,24 @@ async def test_a_users_end_takes_the_store_with_it_and_nobody_elses(door: Door, 
 # Nothing that stays lets anybody guess back what was said.
 
 
-async def test_a_users_conversations_with_one_agent_go_alone(door: Door, user_id: str) -> None:
-    memory = door.service
+async def test_a_users_conversations_with_one_agent_go_alone(caller: Caller, user_id: str) -> None:
+    memory = caller.service
     for agent_id in ("billing", "support"):
         for thread_id in ("one", "two"):
-            await door(memory.for_user(user_id).conversation(thread_id, agent_id=agent_id).append, [HumanMessage("Hi")])
-    await door(memory.for_user(user_id).privacy.opt_out, "divorce", actor="Maya")
-    tried = await door(memory.for_user(user_id).forget_user, agent_id="billing", dry_run=True)
+            await caller(
+                memory.for_user(user_id).conversation(thread_id, agent_id=agent_id).append, [HumanMessage("Hi")]
+            )
+    await caller(memory.for_user(user_id).privacy.opt_out, "divorce", actor="Maya")
+    tried = await caller(memory.for_user(user_id).forget_user, agent_id="billing", dry_run=True)
     assert tried == Receipt(2, 2, dry_run=True)
-    assert await door(memory.for_user(user_id).forget_user, agent_id="billing") == Receipt(2, 2)
-    left = await door(memory.for_user(user_id).conversations)
+    assert await caller(memory.for_user(user_id).forget_user, agent_id="billing") == Receipt(2, 2)
+    left = await caller(memory.for_user(user_id).conversations)
     assert [each.agent_id for each in left] == ["support", "support"]
-    assert len(await door(memory.for_user(user_id).privacy.opt_outs)) == 1, "what is the user's own stays"
-    assert await door(memory.for_user(user_id).forget_user) == Receipt(2, 2)
-    assert await door(memory.for_user(user_id).privacy.opt_outs) == []
+    assert len(await caller(memory.for_user(user_id).privacy.opt_outs)) == 1, "what is the user's own stays"
+    assert await caller(memory.for_user(user_id).forget_user) == Receipt(2, 2)
+    assert await caller(memory.for_user(user_id).privacy.opt_outs) == []
     with pytest.raises(InvalidInputError, match="agent_id"):
-        await door(memory.for_user(user_id).forget_user, agent_id="")
+        await caller(memory.for_user(user_id).forget_user, agent_id="")
 
 
 def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(memory: SupabaseMemory) -> None:

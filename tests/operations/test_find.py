@@ -1,4 +1,4 @@
-"""Exact search: what holds some texts letter by letter, page by page, by every door; and nobody else's words."""
+"""Exact search: what holds some texts letter by letter, page by page, by every caller; and nobody else's words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langchain_supabase_memory import SECRETS, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.operations.recall.exact_search import place
 from langchain_supabase_memory.types import FoundPage
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.services.data_api import token
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -25,11 +25,11 @@ def numbers(page: FoundPage) -> list[int]:
     return [each.message.sequence for each in page]
 
 
-async def test_letters_are_found_with_the_messages_around(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_letters_are_found_with_the_messages_around(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     said = [HumanMessage(f"Kiln {n} shows E-4{n}.", id=f"m{n}", name="Maya") for n in range(9)]
-    await door(talk.append, said, created_at=[NOON + timedelta(hours=n) for n in range(9)])
-    page: FoundPage = await door(talk.find, "shows e-4", limit=2, around=1)
+    await caller(talk.append, said, created_at=[NOON + timedelta(hours=n) for n in range(9)])
+    page: FoundPage = await caller(talk.find, "shows e-4", limit=2, around=1)
     assert numbers(page) == [8, 7]
     assert page[0].message.message == said[8]
     assert (page[0].thread_id, page[0].message.role, page[0].message.created_at) == (
@@ -38,16 +38,18 @@ async def test_letters_are_found_with_the_messages_around(door: Door, user_id: s
         NOON + timedelta(hours=8),
     )
     assert [[each.sequence for each in (*hit.before, *hit.after)] for hit in page] == [[7], [6, 8]]
-    rest = await door(talk.find, "shows e-4", after=page.after, limit=100)
+    rest = await caller(talk.find, "shows e-4", after=page.after, limit=100)
     assert (numbers(rest), rest.after) == ([6, 5, 4, 3, 2, 1, 0], None)
-    assert numbers(await door(talk.find, "kiln", order="oldest", limit=3)) == [0, 1, 2]
-    assert numbers(await door(talk.find, ["kiln", "E-45"])) == [5]
-    assert numbers(await door(talk.find, "kiln", since=NOON + timedelta(hours=3), until=NOON + timedelta(hours=5))) == [
+    assert numbers(await caller(talk.find, "kiln", order="oldest", limit=3)) == [0, 1, 2]
+    assert numbers(await caller(talk.find, ["kiln", "E-45"])) == [5]
+    assert numbers(
+        await caller(talk.find, "kiln", since=NOON + timedelta(hours=3), until=NOON + timedelta(hours=5))
+    ) == [
         4,
         3,
     ]
-    assert numbers(await door(talk.find, "kiln", match_case=True)) == []
-    assert numbers(await door(talk.find, "kiln shows")) == []
+    assert numbers(await caller(talk.find, "kiln", match_case=True)) == []
+    assert numbers(await caller(talk.find, "kiln shows")) == []
 
 
 @pytest.mark.parametrize(
@@ -94,8 +96,8 @@ def test_what_was_said_finds_itself(quiet: SupabaseMemory, text: str, match_case
     assert 0 <= place(f"before {text} after", text) < len(f"before {text} after")
 
 
-async def test_calls_are_looked_through_and_what_the_memory_gave_is_not(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_calls_are_looked_through_and_what_the_memory_gave_is_not(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     calls = [
         {"name": "read_file", "args": {"path": 'src/"kiln".py', "id": 4711}, "id": "c1"},
         {"name": "search_conversation_history", "args": {"query": "secret phrase"}, "id": "c2"},
@@ -105,42 +107,42 @@ async def test_calls_are_looked_through_and_what_the_memory_gave_is_not(door: Do
         ToolMessage("no such file kiln.txt", tool_call_id="c1"),
         ToolMessage(" <conversation_memory>\nsecret phrase\n</conversation_memory>", tool_call_id="c2"),
     ]
-    await door(talk.append, said)
+    await caller(talk.append, said)
     for wanted, expected in (
         ('src/"KILN".py', [0]), ("4711", [0]), ("read_FILE", [0]), ("kiln.txt", [1]), ("secret phrase", []), ("c1", []),
     ):  # fmt: skip
-        assert numbers(await door(talk.find, wanted)) == expected, wanted
+        assert numbers(await caller(talk.find, wanted)) == expected, wanted
 
 
-async def test_all_of_a_user_or_of_an_agent_is_looked_through_once(door: Door, user_id: str) -> None:
+async def test_all_of_a_user_or_of_an_agent_is_looked_through_once(caller: Caller, user_id: str) -> None:
     for number in range(5):
-        talk = door.service.for_user(user_id).conversation(f"t{number}", agent_id=f"a{number % 2}")
-        await door(talk.append, [HumanMessage(f"Order 17-{number}-{n}") for n in range(3)])
-    await door(door.service.for_user(user_id + "x").conversation("t0").append, [HumanMessage("Order 17-foreign")])
+        talk = caller.service.for_user(user_id).conversation(f"t{number}", agent_id=f"a{number % 2}")
+        await caller(talk.append, [HumanMessage(f"Order 17-{number}-{n}") for n in range(3)])
+    await caller(caller.service.for_user(user_id + "x").conversation("t0").append, [HumanMessage("Order 17-foreign")])
     every = []
     after, calls = None, 0
     while calls == 0 or after:
-        page = await door(door.service.for_user(user_id).find, "order 17", limit=2, after=after)
+        page = await caller(caller.service.for_user(user_id).find, "order 17", limit=2, after=after)
         every += [(each.thread_id, each.message.sequence) for each in page]
         after, calls = page.after, calls + 1
         # What goes on meanwhile is neither left out nor does it bring anything back.
-        await door(door.service.for_user(user_id).conversation("t0", agent_id="a0").append, [HumanMessage("More")])
+        await caller(caller.service.for_user(user_id).conversation("t0", agent_id="a0").append, [HumanMessage("More")])
     assert every == [(f"t{number}", n) for number in (4, 3, 2, 1, 0) for n in (2, 1, 0)]
-    oldest = await door(door.service.for_user(user_id).find, "order 17", agent_id="a1", order="oldest")
+    oldest = await caller(caller.service.for_user(user_id).find, "order 17", agent_id="a1", order="oldest")
     assert [(each.agent_id, each.thread_id) for each in oldest] == [("a1", "t1")] * 3 + [("a1", "t3")] * 3
 
 
-async def test_nobody_else_finds_them(door: Door, user_id: str) -> None:
-    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("The code is 4711.")])
-    mine = door.as_token(token("authenticated", sub=user_id))
-    other = door.as_token(token("authenticated", sub=user_id + "-other"))
-    assert numbers(await door(mine.find, "4711")) == [0]
-    assert numbers(await door(other.find, "4711")) == []
-    stolen = (await door(mine.find, "the", limit=1)).after
-    assert numbers(await door(other.find, "4711", after=stolen, order="oldest")) == []
-    assert numbers(await door(other.for_user(user_id).find, "4711")) == []
+async def test_nobody_else_finds_them(caller: Caller, user_id: str) -> None:
+    await caller(caller.service.for_user(user_id).conversation("t").append, [HumanMessage("The code is 4711.")])
+    mine = caller.as_token(token("authenticated", sub=user_id))
+    other = caller.as_token(token("authenticated", sub=user_id + "-other"))
+    assert numbers(await caller(mine.find, "4711")) == [0]
+    assert numbers(await caller(other.find, "4711")) == []
+    stolen = (await caller(mine.find, "the", limit=1)).after
+    assert numbers(await caller(other.find, "4711", after=stolen, order="oldest")) == []
+    assert numbers(await caller(other.for_user(user_id).find, "4711")) == []
     with pytest.raises(InvalidInputError):
-        await door(door.service.find, "4711")
+        await caller(caller.service.find, "4711")
 
 
 def test_what_is_gone_is_not_found(conn_string: str, user_id: str) -> None:
@@ -178,29 +180,29 @@ def test_what_a_fork_left_is_not_found(conn_string: str, user_id: str) -> None:
         assert [each["message"]["message_id"] for each in found] == ["b0"]
 
 
-async def test_one_call_looks_at_so_many_and_says_where_to_go_on(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_one_call_looks_at_so_many_and_says_where_to_go_on(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     for begin in range(0, 3000, 1000):
-        await door(talk.append, [HumanMessage("needle" if n == 100 else "hay") for n in range(begin, begin + 1000)])
-    first = await door(talk.find, "needle")
+        await caller(talk.append, [HumanMessage("needle" if n == 100 else "hay") for n in range(begin, begin + 1000)])
+    first = await caller(talk.find, "needle")
     assert (numbers(first), first.read) == ([], 2000)
-    second = await door(talk.find, "needle", after=first.after)
+    second = await caller(talk.find, "needle", after=first.after)
     assert (numbers(second), second.after) == ([100], None)
 
 
-async def test_an_answer_ends_where_it_is_large(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_an_answer_ends_where_it_is_large(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     for n in range(7):  # of 3 MB each, where a call reads about 8
-        await door(talk.append, [HumanMessage(f"{n} clay " + "x" * 1_500_000)])
+        await caller(talk.append, [HumanMessage(f"{n} clay " + "x" * 1_500_000)])
     sizes: list[int] = []
     after = None
     while not sizes or after:
-        page = await door(talk.find, "clay", after=after, order="oldest")
+        page = await caller(talk.find, "clay", after=after, order="oldest")
         assert numbers(page) == list(range(sum(sizes), sum(sizes) + len(page)))
         sizes, after = [*sizes, len(page)], page.after
     assert sum(sizes) == 7
     assert max(sizes) <= 3
-    page = await door(talk.find, "nothing of this")
+    page = await caller(talk.find, "nothing of this")
     assert page.after is not None, "what was not found was read, too"
 
 

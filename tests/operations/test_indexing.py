@@ -22,7 +22,7 @@ from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import EmbeddingError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.operations.recall import indexing
 from langchain_supabase_memory.values import Chunk, IndexResult, Receipt
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -92,24 +92,24 @@ def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...
 # --- Once each
 
 
-async def test_through_every_door(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder(384))
+async def test_through_every_door(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=WordEmbedder(384))
     messages = numbered(["When is the meeting with Ana?", "On 5 May at nine.", "Thanks, that is noted down."])
     conversation = memory.conversation("t")
-    await door(conversation.append, messages, created_at=START)
-    assert await door(conversation.index) == IndexResult(2, 3)
-    assert await door(conversation.index) == IndexResult(2, 0)
-    chunks = await door(conversation.chunks.list)
+    await caller(conversation.append, messages, created_at=START)
+    assert await caller(conversation.index) == IndexResult(2, 3)
+    assert await caller(conversation.index) == IndexResult(2, 0)
+    chunks = await caller(conversation.chunks.list)
     assert [each.type for each in chunks] == ["question", "answer", "dialogue"]
     assert [each.message_ids for each in chunks] == [["m0"], ["m1"], ["m2"]]
     assert all(each.expires_at is None for each in chunks)
     assert {each.said_at for each in chunks} == {START}
-    found = await door(conversation.recall, "the meeting with Ana")
+    found = await caller(conversation.recall, "the meeting with Ana")
     assert found.chunks[0].message_ids == ["m0"]
     assert (found.by_meaning, found.approximate, found.searched) == (True, False, 3)
-    assert await door(memory.work.index_due) == {}
-    await door(conversation.append, [human("And one more.", "m3")])
-    assert list((await door(memory.work.index_due)).values()) == [IndexResult(3, 1)]
+    assert await caller(memory.work.index_due) == {}
+    await caller(conversation.append, [human("And one more.", "m3")])
+    assert list((await caller(memory.work.index_due)).values()) == [IndexResult(3, 1)]
 
 
 WORD = st.sampled_from(
@@ -514,17 +514,17 @@ def test_an_embedder_that_works_again_is_well(memory: SupabaseMemory) -> None:
 
 
 async def test_whoever_has_an_embedder_fills_in_what_a_process_without_one_indexed(
-    door: Door, connection: psycopg.Connection, user_id: str
+    caller: Caller, connection: psycopg.Connection, user_id: str
 ) -> None:
-    plain = SupabaseMemory(door.service._services.transport, user_id=user_id)
-    await door(plain.conversation("t").append, numbered(["the kiln shows E-47", "that is the thermocouple"]))
-    assert await door(plain.conversation("t").index) == IndexResult(1, 2)
-    assert await door(plain.work.index_due) == {}, "without an embedder nothing is lacking"
-    embedding = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
-    assert list((await door(embedding.work.index_due)).values()) == [IndexResult(1, 0, embedded=2)]
-    assert await door(embedding.work.index_due) == {}
+    plain = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    await caller(plain.conversation("t").append, numbered(["the kiln shows E-47", "that is the thermocouple"]))
+    assert await caller(plain.conversation("t").index) == IndexResult(1, 2)
+    assert await caller(plain.work.index_due) == {}, "without an embedder nothing is lacking"
+    embedding = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
+    assert list((await caller(embedding.work.index_due)).values()) == [IndexResult(1, 0, embedded=2)]
+    assert await caller(embedding.work.index_due) == {}
     assert unembedded(connection, user_id) == []
-    assert (await door(embedding.conversation("t").recall, "kiln")).by_meaning
+    assert (await caller(embedding.conversation("t").recall, "kiln")).by_meaning
 
 
 def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str) -> None:

@@ -28,7 +28,7 @@ from langchain_supabase_memory.language.messages import codec, truncation
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.values import check_id, is_id
 from tests.chat_models import ScriptedModel
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.owners import conversation_of
 from tests.services.postgres import Cluster
@@ -69,16 +69,16 @@ def limited(cluster: Cluster, own: str) -> Iterator[Callable[..., SupabaseMemory
 # A message
 
 
-@pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
-async def test_a_turn_is_not_dropped_for_a_picture(door: Door, user_id: str) -> None:
+@pytest.mark.parametrize("caller", ["data_api-async", "direct-sync"], indirect=True)
+async def test_a_turn_is_not_dropped_for_a_picture(caller: Caller, user_id: str) -> None:
     asked = HumanMessage([{"type": "text", "text": "What is this kiln?"}, picture(6 * MIB), picture(100)], id="asked")
-    await door(door.service.for_user(user_id).conversation("t").append, [asked, AIMessage("A Cress.")])
+    await caller(caller.service.for_user(user_id).conversation("t").append, [asked, AIMessage("A Cress.")])
     assert len(asked.content[1]["base64"]) > 5 * MIB, "the caller's own stays"  # type: ignore[index]
-    stored = (await door(door.service.for_user(user_id).conversation("t").read))[0].message
+    stored = (await caller(caller.service.for_user(user_id).conversation("t").read))[0].message
     assert stored.content[0] == {"type": "text", "text": "What is this kiln?"}
     assert stored.content[1] == {"type": "text", "text": "[image/png, 6.3 MB, left out: more than a message may have]"}
     assert stored.content[2] == asked.content[2], "what fits stays"
-    assert "[image/png" in (await door(door.service.for_user(user_id).conversation("t").turns.list))[0].user_query
+    assert "[image/png" in (await caller(caller.service.for_user(user_id).conversation("t").turns.list))[0].user_query
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ LARGE: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("metadata", LARGE.values(), ids=LARGE)
-@pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
+@pytest.mark.parametrize("caller", ["data_api-async", "direct-sync"], indirect=True)
 async def test_metadata_that_is_too_large_ends_with_an_error_that_names_it(
-    metadata: dict[str, Any], door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch
+    metadata: dict[str, Any], caller: Caller, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = appends(door.service, monkeypatch)
-    conversation = door.service.for_user(user_id).conversation("t")
+    made = appends(caller.service, monkeypatch)
+    conversation = caller.service.for_user(user_id).conversation("t")
     with pytest.raises(TooLargeError, match=r"The metadata of a message has .* MB, more than .*Store less in metadata"):
-        await door(conversation.append, [HumanMessage("hello")], metadata=metadata)
+        await caller(conversation.append, [HumanMessage("hello")], metadata=metadata)
     assert len(made) <= 2
-    assert await door(conversation.count) == 0
-    await door(conversation.append, [HumanMessage("hello")], metadata={"kept": 1})
-    assert await door(conversation.count) == 1
+    assert await caller(conversation.count) == 0
+    await caller(conversation.append, [HumanMessage("hello")], metadata={"kept": 1})
+    assert await caller(conversation.count) == 1
 
 
 def test_a_row_of_an_import_that_is_too_large_is_refused_and_the_others_are_stored(
@@ -316,21 +316,21 @@ def test_a_message_whose_id_names_nothing_is_stored_all_the_same(limited: Any) -
 # The same call in another process
 
 
-@pytest.mark.parametrize("door", ["data_api-sync", "direct-async"], indirect=True)
-async def test_an_idempotency_key_makes_a_repeat_of_another_process_one(door: Door, user_id: str) -> None:
+@pytest.mark.parametrize("caller", ["data_api-sync", "direct-async"], indirect=True)
+async def test_an_idempotency_key_makes_a_repeat_of_another_process_one(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = conversation_of(door.service, **where)
+    conversation = conversation_of(caller.service, **where)
     for _ in range(2):  # each time with fresh objects, as another process has them
         said = [HumanMessage("Hello"), AIMessage("Hello yourself", id="given")]
-        await door(conversation.append, said, idempotency_key="request-1")
-        await door(conversation.add_turn, "How?", "So.", idempotency_key="request-2")
-    stored = [each.message for each in await door(conversation.read)]
+        await caller(conversation.append, said, idempotency_key="request-1")
+        await caller(conversation.add_turn, "How?", "So.", idempotency_key="request-2")
+    stored = [each.message for each in await caller(conversation.read)]
     assert [each.content for each in stored] == ["Hello", "Hello yourself", "How?", "So."]
     assert stored[1].id == "given"
-    await door(conversation.add_turn, "How?", "So.", idempotency_key="request-3")
-    assert await door(conversation.count) == 6
+    await caller(conversation.add_turn, "How?", "So.", idempotency_key="request-3")
+    assert await caller(conversation.count) == 6
     with pytest.raises(InvalidInputError, match="idempotency_key"):
-        await door(conversation.add_turn, "How?", "So.", idempotency_key="")
+        await caller(conversation.add_turn, "How?", "So.", idempotency_key="")
     assert not any("Hello" in str(each.id) or "request" in str(each.id) for each in stored)
 
 

@@ -1,4 +1,4 @@
-"""Lists as an application shows them: a sidebar's titles and pages, a chat page's messages and turns; by every door."""
+"""Lists as an application shows them: a sidebar's titles and pages, a chat page's messages and turns; by every caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from langchain_supabase_memory import SECRETS, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.types import ConversationInfo, ConversationPage
 from tests.chat_models import ScriptedModel
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.services.data_api import token
 
 TITLE = "Moving the studio to Cebu"
@@ -41,13 +41,15 @@ def sql(conn_string: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-async def titles(door: Door, user_id: str, **narrowed: Any) -> list[str | None]:
-    return [each.title for each in await door(door.service.for_user(user_id).conversations, **narrowed)]
+async def titles(caller: Caller, user_id: str, **narrowed: Any) -> list[str | None]:
+    return [each.title for each in await caller(caller.service.for_user(user_id).conversations, **narrowed)]
 
 
-async def test_a_conversation_is_listed_with_its_first_question_and_its_last_words(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
-    assert await door(talk.info) is None
+async def test_a_conversation_is_listed_with_its_first_question_and_its_last_words(
+    caller: Caller, user_id: str
+) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
+    assert await caller(talk.info) is None
     said_at = datetime(2026, 5, 1, 12, tzinfo=UTC)
     call = {"name": "search", "args": {}, "id": "c"}
     messages = [
@@ -57,9 +59,9 @@ async def test_a_conversation_is_listed_with_its_first_question_and_its_last_wor
         ToolMessage("found", tool_call_id="c"),
         AIMessage("Rent a van. " * 100),
     ]
-    await door(talk.append, messages, created_at=[said_at + timedelta(minutes=n) for n in range(5)])
-    (listed,) = await door(door.service.for_user(user_id).conversations)
-    assert listed == await door(talk.info)
+    await caller(talk.append, messages, created_at=[said_at + timedelta(minutes=n) for n in range(5)])
+    (listed,) = await caller(caller.service.for_user(user_id).conversations)
+    assert listed == await caller(talk.info)
     assert listed.title == "How do I move a studio, please? 🎹"
     assert (listed.last_message_role, listed.last_message_at) == ("assistant", said_at + timedelta(minutes=4))
     assert listed.last_message_text is not None
@@ -82,11 +84,11 @@ async def test_a_conversation_is_listed_with_its_first_question_and_its_last_wor
     ],
 )
 async def test_a_title_of_first_words_is_one_line_and_short(
-    door: Door, user_id: str, said: str, title: str | None
+    caller: Caller, user_id: str, said: str, title: str | None
 ) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
-    await door(talk.append, [HumanMessage(said)])
-    listed = await door(talk.info)
+    talk = caller.service.for_user(user_id).conversation("t")
+    await caller(talk.append, [HumanMessage(said)])
+    listed = await caller(talk.info)
     shown = listed.title
     if title is None and said.strip():
         assert shown is not None
@@ -96,30 +98,30 @@ async def test_a_title_of_first_words_is_one_line_and_short(
         assert shown == title
 
 
-async def test_a_set_title_and_metadata_stand_until_they_are_taken_back(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
-    await door(talk.append, [HumanMessage("First words"), AIMessage("Yes.")])
-    other = door.service.for_user(user_id).conversation("later")
-    await door(other.append, [HumanMessage("Later")])
-    info = await door(talk.update, title="  My\n trip \u202eto Rome ", metadata={"color": "blue", "tags": ["a", 1]})
-    assert info == await door(talk.info)
+async def test_a_set_title_and_metadata_stand_until_they_are_taken_back(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
+    await caller(talk.append, [HumanMessage("First words"), AIMessage("Yes.")])
+    other = caller.service.for_user(user_id).conversation("later")
+    await caller(other.append, [HumanMessage("Later")])
+    info = await caller(talk.update, title="  My\n trip \u202eto Rome ", metadata={"color": "blue", "tags": ["a", 1]})
+    assert info == await caller(talk.info)
     assert info.title == "My trip \u202eto Rome"
     assert info.metadata == {"color": "blue", "tags": ["a", 1]}
-    assert await titles(door, user_id) == ["Later", info.title], "the order of the list stays"
-    assert (await door(talk.update, metadata={})).metadata == {}
-    assert (await door(talk.update, title="")).title == "First words"
-    await door(talk.append, [HumanMessage("More")])
-    await door(talk.update, title="Kept")
-    await door(talk.append, [HumanMessage("Even more")])
-    assert (await door(talk.info)).title == "Kept"
+    assert await titles(caller, user_id) == ["Later", info.title], "the order of the list stays"
+    assert (await caller(talk.update, metadata={})).metadata == {}
+    assert (await caller(talk.update, title="")).title == "First words"
+    await caller(talk.append, [HumanMessage("More")])
+    await caller(talk.update, title="Kept")
+    await caller(talk.append, [HumanMessage("Even more")])
+    assert (await caller(talk.info)).title == "Kept"
 
 
-async def test_what_cannot_be_set_is_refused_and_nothing_changes(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_what_cannot_be_set_is_refused_and_nothing_changes(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     with pytest.raises(NotFoundError):
-        await door(talk.update, title="None yet")
-    await door(talk.append, [HumanMessage("Hi")])
-    before = await door(talk.update, title="Before", metadata={"a": 1})
+        await caller(talk.update, title="None yet")
+    await caller(talk.append, [HumanMessage("Hi")])
+    before = await caller(talk.update, title="Before", metadata={"a": 1})
     for wrong in (
         {},
         {"title": 5},
@@ -129,11 +131,11 @@ async def test_what_cannot_be_set_is_refused_and_nothing_changes(door: Door, use
         {"metadata": ["a"]},
     ):
         with pytest.raises(InvalidInputError) as refused:
-            await door(talk.update, **wrong)
+            await caller(talk.update, **wrong)
         assert "xxx" not in str(refused.value)
     with pytest.raises(TooLargeError):
-        await door(talk.update, title="Not half", metadata={"a": "x" * 20_000})
-    assert await door(talk.info) == before
+        await caller(talk.update, title="Not half", metadata={"a": "x" * 20_000})
+    assert await caller(talk.info) == before
 
 
 def test_what_a_client_sends_past_python_is_refused_too(memory: SupabaseMemory, sql: psycopg.Connection) -> None:
@@ -155,20 +157,20 @@ def test_what_a_client_sends_past_python_is_refused_too(memory: SupabaseMemory, 
         assert refused.value.sqlstate == "PT400", arguments
 
 
-async def test_pages_lead_both_ways_and_lose_nothing(door: Door, user_id: str, conn_string: str) -> None:
+async def test_pages_lead_both_ways_and_lose_nothing(caller: Caller, user_id: str, conn_string: str) -> None:
     for number in range(7):
-        await door(door.service.for_user(user_id).conversation(f"t{number}").append, [HumanMessage("Hi")])
+        await caller(caller.service.for_user(user_id).conversation(f"t{number}").append, [HumanMessage("Hi")])
     with psycopg.connect(conn_string, autocommit=True) as connection:  # as one import leaves them: all at one time
         connection.execute("update memory.conversations set updated_at = '2026-05-01' where user_id = %s", [user_id])
 
     async def page(**place: Any) -> ConversationPage:
-        found: ConversationPage = await door(door.service.for_user(user_id).conversations, limit=3, **place)
+        found: ConversationPage = await caller(caller.service.for_user(user_id).conversations, limit=3, **place)
         return found
 
     first = await page()
     second = await page(after=first.after)
     third = await page(after=second.after)
-    every = await door(door.service.for_user(user_id).conversations)
+    every = await caller(caller.service.for_user(user_id).conversations)
     assert [*first, *second, *third] == list(every)
     assert (len(first), len(second), len(third)) == (3, 3, 1)
     assert (first.before, third.after, every.before, every.after) == (None, None, None, None)
@@ -185,13 +187,13 @@ async def test_pages_lead_both_ways_and_lose_nothing(door: Door, user_id: str, c
             await page(**place)
     for limit in (0, 1001, True, "3"):
         with pytest.raises(InvalidInputError):
-            await door(door.service.for_user(user_id).conversations, limit=limit)
+            await caller(caller.service.for_user(user_id).conversations, limit=limit)
 
 
-async def test_a_list_is_narrowed_by_agent_state_and_time(door: Door, user_id: str, conn_string: str) -> None:
+async def test_a_list_is_narrowed_by_agent_state_and_time(caller: Caller, user_id: str, conn_string: str) -> None:
     for thread_id, agent_id in (("old", "billing"), ("new", "billing"), ("new", "support")):
-        talk = door.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
-        await door(talk.append, [HumanMessage(f"{thread_id} {agent_id}")])
+        talk = caller.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
+        await caller(talk.append, [HumanMessage(f"{thread_id} {agent_id}")])
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
             "update memory.conversations set archived_at = now(), updated_at = '2026-05-01'"
@@ -199,15 +201,15 @@ async def test_a_list_is_narrowed_by_agent_state_and_time(door: Door, user_id: s
             [user_id],
         )
     noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    assert await titles(door, user_id) == ["new support", "new billing", "old billing"]
-    assert await titles(door, user_id, agent_id="billing") == ["new billing", "old billing"]
-    assert await titles(door, user_id, state="archived") == ["old billing"]
-    assert await titles(door, user_id, state="active", agent_id="support") == ["new support"]
-    assert await titles(door, user_id, until=noon) == ["old billing"]
-    assert await titles(door, user_id, since=noon) == ["new support", "new billing"]
+    assert await titles(caller, user_id) == ["new support", "new billing", "old billing"]
+    assert await titles(caller, user_id, agent_id="billing") == ["new billing", "old billing"]
+    assert await titles(caller, user_id, state="archived") == ["old billing"]
+    assert await titles(caller, user_id, state="active", agent_id="support") == ["new support"]
+    assert await titles(caller, user_id, until=noon) == ["old billing"]
+    assert await titles(caller, user_id, since=noon) == ["new support", "new billing"]
     for wrong in ({"state": "gone"}, {"since": datetime(2026, 5, 1)}, {"agent_id": ""}):
         with pytest.raises(InvalidInputError):
-            await titles(door, user_id, **wrong)
+            await titles(caller, user_id, **wrong)
 
 
 def test_the_writers_title_is_the_first_and_goes_with_its_words(
@@ -300,8 +302,8 @@ def test_what_has_expired_is_in_no_title(conn_string: str, user_id: str) -> None
         assert title(writing.conversation("t").info()) == "three"
 
 
-async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
+async def test_a_chat_page_is_read_both_ways_without_what_tools_did(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
     picture = {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}}
     inline = {"type": "image", "base64": "aGVsbG8=" * 100, "mime_type": "image/png"}
     call = {"name": "search", "args": {"secret": 1}, "id": "c"}
@@ -314,8 +316,8 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, 
         HumanMessage([inline]),
         AIMessage("A dog."),
     ]
-    await door(talk.append, said)
-    shown = await door(talk.read, display=True)
+    await caller(talk.append, said)
+    shown = await caller(talk.read, display=True)
     assert [(each.sequence, each.role, each.text) for each in shown] == [
         (1, "user", "What is this?"),
         (4, "assistant", "A cat."),
@@ -328,7 +330,7 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, 
     assert all(each.message is None and each.created_at is not None and each.message_id for each in shown)
 
     async def sequences(**bounds: Any) -> list[int]:
-        return [each.sequence for each in await door(talk.read, display=True, **bounds)]
+        return [each.sequence for each in await caller(talk.read, display=True, **bounds)]
 
     assert await sequences(last=2) == [5, 6]
     assert await sequences(last=2, to_sequence=4) == [1, 4]
@@ -341,31 +343,31 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(door: Door, 
         with pytest.raises(InvalidInputError):
             await sequences(**wrong)
 
-    newest, oldest = (await door(talk.turns.list, last=1)), (await door(talk.turns.list, last=1, before=5))
+    newest, oldest = (await caller(talk.turns.list, last=1)), (await caller(talk.turns.list, last=1, before=5))
     assert [(turn.user_query, turn.ai_response) for turn in [*oldest, *newest]] == [
         ("What is this?", "A cat."),
         ("", "A dog."),
     ]
     assert oldest[0].user_images[0]["url"] == "https://example.com/cat.png"
     assert (newest[0].user_images[0]["mime_type"], newest[0].ai_images) == ("image/png", [])
-    assert await door(talk.turns.list, before=1) == []
+    assert await caller(talk.turns.list, before=1) == []
 
 
-async def test_nobody_lists_or_names_what_is_not_theirs(door: Door, user_id: str) -> None:
-    talk = door.service.for_user(user_id).conversation("t")
-    await door(talk.append, [HumanMessage("Mine")])
-    stranger = door.as_token(token("authenticated", "somebody else"))
-    owner = door.as_token(token("authenticated", user_id))
-    assert [each.title for each in await door(owner.conversations)] == ["Mine"]
-    assert (await door(owner.conversation("t").update, title="Ours")).title == "Ours"
-    assert not await door(stranger.conversations)
-    assert await door(stranger.conversation("t").info) is None
+async def test_nobody_lists_or_names_what_is_not_theirs(caller: Caller, user_id: str) -> None:
+    talk = caller.service.for_user(user_id).conversation("t")
+    await caller(talk.append, [HumanMessage("Mine")])
+    stranger = caller.as_token(token("authenticated", "somebody else"))
+    owner = caller.as_token(token("authenticated", user_id))
+    assert [each.title for each in await caller(owner.conversations)] == ["Mine"]
+    assert (await caller(owner.conversation("t").update, title="Ours")).title == "Ours"
+    assert not await caller(stranger.conversations)
+    assert await caller(stranger.conversation("t").info) is None
     with pytest.raises(NotFoundError):
-        await door(stranger.conversation("t").update, title="Stolen")
+        await caller(stranger.conversation("t").update, title="Stolen")
     for other in (stranger.for_user(user_id).conversation("t"),):
         with pytest.raises(SupabaseMemoryError):
-            await door(other.update, title="Stolen")
-    assert (await door(talk.info)).title == "Ours"
+            await caller(other.update, title="Stolen")
+    assert (await caller(talk.info)).title == "Ours"
 
 
 def test_two_at_once_set_both(memory: SupabaseMemory) -> None:

@@ -23,7 +23,7 @@ from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
 from langchain_supabase_memory.settings import ManifestPolicy
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import token, verified
 from tools.contract import every
@@ -71,15 +71,15 @@ def stored_with(memory: SupabaseMemory, shown: Any, message_id: str = "m") -> An
 # What is kept
 
 
-async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str) -> None:
-    told = door.service.for_user(user_id).conversation("t")
-    await door(told.append, [HumanMessage("I fire a kiln."), AIMessage("Which cone?")])
+async def test_an_answer_keeps_what_stood_in_its_prompt(caller: Caller, user_id: str) -> None:
+    told = caller.service.for_user(user_id).conversation("t")
+    await caller(told.append, [HumanMessage("I fire a kiln."), AIMessage("Which cone?")])
     asked = HumanMessage("Cone 6. What now?")
-    await door(told.append, [asked])
-    pack = await door(told.context, asked)
+    await caller(told.append, [asked])
+    pack = await caller(told.context, asked)
     usage: Any = {"input_tokens": 90, "output_tokens": 7, "total_tokens": 97, "input_token_details": {"cache_read": 64}}
-    await door(told.append, [AIMessage("Glaze it.", usage_metadata=usage)], pack=pack)
-    (kept,) = (await door(told.manifests)).manifests
+    await caller(told.append, [AIMessage("Glaze it.", usage_metadata=usage)], pack=pack)
+    (kept,) = (await caller(told.manifests)).manifests
     assert (kept.from_sequence, kept.to_sequence, kept.turn) == (3, 3, 2)
     assert kept.parts == pack.manifest.parts
     assert [(part.name, part.reason, part.first, part.last) for part in kept.parts] == [
@@ -88,7 +88,7 @@ async def test_an_answer_keeps_what_stood_in_its_prompt(door: Door, user_id: str
     ]
     report = pack.report()
     assert (kept.characters, kept.tokens) == (report.characters, report.tokens)
-    assert (kept.budget, kept.unit, kept.used, kept.door) == (12_000, "characters", report.used, "api")
+    assert (kept.budget, kept.unit, kept.used, kept.entry_point) == (12_000, "characters", report.used, "api")
     assert (kept.full_messages, kept.saved_characters) == (report.full_messages, report.saved_characters)
     assert kept.usage is not None
     assert (kept.usage.input_tokens, kept.usage.output_tokens, kept.usage.cached_tokens) == (90, 7, 64)
@@ -396,7 +396,7 @@ def test_no_word_is_in_it(memory: SupabaseMemory, conn_string: str) -> None:
 
 
 HOSTILE: list[Any] = [
-    [SECRET], [[SECRET]], [[0, SECRET]], {"door": SECRET}, [{"a": 1}], [[{"a": 1}]], [[[1]]], [[1.5]], [[True]],
+    [SECRET], [[SECRET]], [[0, SECRET]], {"entry_point": SECRET}, [{"a": 1}], [[{"a": 1}]], [[[1]]], [[1.5]], [[True]],
     [[None]], [None], [], [[]], [[], [1]], None, [[10**16]], [[-(10**17)]], [[1e300]], [[0]] * 300, [[1] * 600],
     [[SECRET] * 100_000],
 ]  # fmt: skip
@@ -432,7 +432,7 @@ def test_what_is_short_or_of_a_later_release_is_read_as_far_as_it_goes(memory: S
     assert json.dumps(kept.to_dict())
 
 
-def test_a_user_reads_and_writes_their_own_and_no_words(door: Door, conn_string: str, user_id: str) -> None:
+def test_a_user_reads_and_writes_their_own_and_no_words(caller: Caller, conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         talk(memory, 2)
     claims = json.dumps(verified(token(user_id=user_id)))
@@ -455,22 +455,22 @@ def test_a_user_reads_and_writes_their_own_and_no_words(door: Door, conn_string:
                         connection.execute(write, [words, user_id])
 
 
-async def test_nobody_elses_are_listed(door: Door, user_id: str) -> None:
-    mine = door.as_token(token(user_id=user_id))
-    pack = await door(mine.conversation("t").context, "Hello")
-    await door(mine.conversation("t").append, [HumanMessage("Hello"), AIMessage("Hi")], pack=pack)
-    assert len((await door(mine.conversation("t").manifests)).manifests) == 1
-    theirs = door.as_token(token(user_id=f"{user_id}-other"))
-    assert (await door(theirs.conversation("t").manifests)).manifests == []
+async def test_nobody_elses_are_listed(caller: Caller, user_id: str) -> None:
+    mine = caller.as_token(token(user_id=user_id))
+    pack = await caller(mine.conversation("t").context, "Hello")
+    await caller(mine.conversation("t").append, [HumanMessage("Hello"), AIMessage("Hi")], pack=pack)
+    assert len((await caller(mine.conversation("t").manifests)).manifests) == 1
+    theirs = caller.as_token(token(user_id=f"{user_id}-other"))
+    assert (await caller(theirs.conversation("t").manifests)).manifests == []
     named = theirs.for_user(user_id).conversation("t")
-    assert (await door(named.manifests)).manifests == []
+    assert (await caller(named.manifests)).manifests == []
 
 
 def test_the_comment_of_the_function_says_every_code() -> None:
     """Another language reads and writes them by it."""
     (pack,) = (each for each in every()["memory_manifests"].contract.keys if each.path == "manifests[].pack")
     for name, codes_of in (
-        ("doors", encoding.DOORS), ("units", encoding.UNITS), ("parts", encoding.PARTS), ("reasons", encoding.REASONS),
+        ("entry points", encoding.ENTRY_POINTS), ("units", encoding.UNITS), ("parts", encoding.PARTS), ("reasons", encoding.REASONS),
         ("a score's parts", encoding.SCORES),
     ):  # fmt: skip
         assert f"{name} ({', '.join(codes_of)})" in pack.meaning

@@ -27,7 +27,7 @@ from langchain_supabase_memory.operations.recall.query import Filters, RecallQue
 from langchain_supabase_memory.operations.recall.ranges import bounds, zone_name
 from langchain_supabase_memory.settings import RecallWeights
 from langchain_supabase_memory.values import Chunk, Recall
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -469,27 +469,27 @@ def test_a_zone_without_a_name_is_known_by_its_distance(memory: SupabaseMemory, 
 # --- Scopes
 
 
-async def test_the_scope_is_a_thread_an_agent_or_a_user(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=DefaultUser(user_id), embeddings=WordEmbedder())
+async def test_the_scope_is_a_thread_an_agent_or_a_user(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=DefaultUser(user_id), embeddings=WordEmbedder())
     for agent in ("one", "two"):
         for thread in ("a", "b"):
             message = HumanMessage(f"kiln {agent} {thread}", id=f"{agent}-{thread}")
-            await door(memory.conversation(thread, agent_id=agent).append, [message])
-            await door(memory.conversation(thread, agent_id=agent).index)
-    assert len(ids(await door(memory.recall, "kiln"))) == 4
-    assert set(ids(await door(memory.recall, "kiln", agent_id="one"))) == {"one-a", "one-b"}
-    assert ids(await door(memory.conversation("b", agent_id="two").recall, "kiln")) == ["two-b"]
-    assert ids(await door(memory.conversation("b").recall, "kiln")) == [], "the memory's own agent"
-    assert ids(await door(memory.for_user(f"{user_id}-other").recall, "kiln")) == []
+            await caller(memory.conversation(thread, agent_id=agent).append, [message])
+            await caller(memory.conversation(thread, agent_id=agent).index)
+    assert len(ids(await caller(memory.recall, "kiln"))) == 4
+    assert set(ids(await caller(memory.recall, "kiln", agent_id="one"))) == {"one-a", "one-b"}
+    assert ids(await caller(memory.conversation("b", agent_id="two").recall, "kiln")) == ["two-b"]
+    assert ids(await caller(memory.conversation("b").recall, "kiln")) == [], "the memory's own agent"
+    assert ids(await caller(memory.for_user(f"{user_id}-other").recall, "kiln")) == []
 
 
-async def test_a_wide_vector_through_every_door(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder(3072))
+async def test_a_wide_vector_through_every_door(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=WordEmbedder(3072))
     names = "Did Ana or Ben or Cruz say something about the kiln?"
     messages = [HumanMessage(f"the kiln {n}", id=f"m{n}", name="Ana") for n in range(5)]
-    await door(memory.conversation("t").append, messages)
-    await door(memory.conversation("t").index)
-    assert len((await door(memory.conversation("t").recall, names)).chunks) == 5
+    await caller(memory.conversation("t").append, messages)
+    await caller(memory.conversation("t").index)
+    assert len((await caller(memory.conversation("t").recall, names)).chunks) == 5
 
 
 def test_what_has_expired_or_waits_to_be_indexed_anew_is_not_found(memory: SupabaseMemory) -> None:

@@ -24,7 +24,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.values import Receipt
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.owners import conversation_of
 from tests.recount import assert_counted
 from tests.services.data_api import token
@@ -51,9 +51,10 @@ def block(name: str, results: int = 2) -> list[BaseMessage]:
     return [AIMessage("", tool_calls=calls), *(ToolMessage("found", tool_call_id=str(call["id"])) for call in calls)]
 
 
-async def texts(door: Door, user_id: str, **bounds: Any) -> list[str]:
+async def texts(caller: Caller, user_id: str, **bounds: Any) -> list[str]:
     return [
-        str(each.message.text) for each in await door(door.service.for_user(user_id).conversation("t").read, **bounds)
+        str(each.message.text)
+        for each in await caller(caller.service.for_user(user_id).conversation("t").read, **bounds)
     ]
 
 
@@ -89,233 +90,240 @@ def test_a_retention_that_keeps_nothing_is_refused() -> None:
 # --- The limits, one by one and together
 
 
-async def test_a_new_complete_turn_at_the_limit_removes_the_oldest(door: Door, user_id: str) -> None:
+async def test_a_new_complete_turn_at_the_limit_removes_the_oldest(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_turns=2))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=Retention(max_turns=2))
     conversation = memory.conversation("t")
-    await door(conversation.append, [AIMessage("Welcome."), *said(1), *said(2)])
-    assert await texts(door, user_id) == ["q1", "a1", "q2", "a2"]
-    await door(conversation.append, [HumanMessage("q3")])
-    assert await texts(door, user_id) == ["q1", "a1", "q2", "a2", "q3"], "it is not complete yet"
-    await door(conversation.append, block("b"))
-    assert (await texts(door, user_id))[0] == "q1", "nor is it with a call and its results"
-    await door(conversation.append, [AIMessage("a3")])
-    assert await texts(door, user_id) == ["q2", "a2", "q3", "", "found", "found", "a3"]
-    assert await door(conversation_of(door.service, **where).count) == 7
-    assert [each.sequence for each in await door(conversation.read)] == list(range(3, 10))
+    await caller(conversation.append, [AIMessage("Welcome."), *said(1), *said(2)])
+    assert await texts(caller, user_id) == ["q1", "a1", "q2", "a2"]
+    await caller(conversation.append, [HumanMessage("q3")])
+    assert await texts(caller, user_id) == ["q1", "a1", "q2", "a2", "q3"], "it is not complete yet"
+    await caller(conversation.append, block("b"))
+    assert (await texts(caller, user_id))[0] == "q1", "nor is it with a call and its results"
+    await caller(conversation.append, [AIMessage("a3")])
+    assert await texts(caller, user_id) == ["q2", "a2", "q3", "", "found", "found", "a3"]
+    assert await caller(conversation_of(caller.service, **where).count) == 7
+    assert [each.sequence for each in await caller(conversation.read)] == list(range(3, 10))
 
 
-async def test_the_limit_holds_within_the_call_that_goes_beyond_it(door: Door, user_id: str) -> None:
+async def test_the_limit_holds_within_the_call_that_goes_beyond_it(caller: Caller, user_id: str) -> None:
     batch = [message for number in range(8) for message in said(number)]
-    result = await door(
-        door.service.for_user(user_id).conversation("t").append, batch, retention=Retention(max_turns=3)
+    result = await caller(
+        caller.service.for_user(user_id).conversation("t").append, batch, retention=Retention(max_turns=3)
     )
     assert (result.sequences, result.appended) == (list(range(16)), 16)
     # Nobody has read with a retention, and they are gone.
-    assert await texts(door, user_id) == ["q5", "a5", "q6", "a6", "q7", "a7"]
+    assert await texts(caller, user_id) == ["q5", "a5", "q6", "a6", "q7", "a7"]
 
 
-async def test_questions_that_nobody_answered_count_for_nothing(door: Door, user_id: str) -> None:
+async def test_questions_that_nobody_answered_count_for_nothing(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [*said(1), HumanMessage("?"), HumanMessage("??"), *said(2), HumanMessage("???")]
-    await door(conversation_of(door.service, **where).append, batch, retention=Retention(max_turns=2))
-    assert await texts(door, user_id) == [message.text for message in batch]
-    await door(conversation_of(door.service, **where).append, [AIMessage("!")], retention=Retention(max_turns=2))
-    assert await texts(door, user_id) == ["q2", "a2", "???", "!"]
+    await caller(conversation_of(caller.service, **where).append, batch, retention=Retention(max_turns=2))
+    assert await texts(caller, user_id) == [message.text for message in batch]
+    await caller(conversation_of(caller.service, **where).append, [AIMessage("!")], retention=Retention(max_turns=2))
+    assert await texts(caller, user_id) == ["q2", "a2", "???", "!"]
 
 
 @pytest.mark.parametrize("removing", ["append", "forget_expired"])
 async def test_what_is_too_old_is_never_returned_and_gone_with_the_next_write(
-    door: Door, user_id: str, removing: str
+    caller: Caller, user_id: str, removing: str
 ) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
-    await door(conversation_of(door.service, **where).append, said(1), created_at=ago(hours=25))
-    await door(conversation_of(door.service, **where).append, said(2), created_at=ago(hours=23))
-    assert len(await texts(door, user_id)) == 4
-    assert await texts(door, user_id, retention=Retention(max_age=DAY)) == ["q2", "a2"]
-    assert await door(memory.conversation("t").count) == 2
-    assert [each.message_count for each in await door(memory.conversations)] == [2]
-    assert len(await texts(door, user_id)) == 4, "a read writes nothing"
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    await caller(conversation_of(caller.service, **where).append, said(1), created_at=ago(hours=25))
+    await caller(conversation_of(caller.service, **where).append, said(2), created_at=ago(hours=23))
+    assert len(await texts(caller, user_id)) == 4
+    assert await texts(caller, user_id, retention=Retention(max_age=DAY)) == ["q2", "a2"]
+    assert await caller(memory.conversation("t").count) == 2
+    assert [each.message_count for each in await caller(memory.conversations)] == [2]
+    assert len(await texts(caller, user_id)) == 4, "a read writes nothing"
     if removing == "append":
-        await door(memory.conversation("t").append, [])
-        assert len(await texts(door, user_id)) == 4, "nor does an append of nothing"
-        await door(memory.conversation("t").append, [HumanMessage("q3")])
-        assert await texts(door, user_id) == ["q2", "a2", "q3"]
+        await caller(memory.conversation("t").append, [])
+        assert len(await texts(caller, user_id)) == 4, "nor does an append of nothing"
+        await caller(memory.conversation("t").append, [HumanMessage("q3")])
+        assert await texts(caller, user_id) == ["q2", "a2", "q3"]
     else:
-        assert await door(memory.forget_expired) == Receipt(1, 2)
-        assert await texts(door, user_id) == ["q2", "a2"]
+        assert await caller(memory.forget_expired) == Receipt(1, 2)
+        assert await texts(caller, user_id) == ["q2", "a2"]
 
 
-async def test_the_databases_clock_decides(door: Door, user_id: str, conn_string: str) -> None:
+async def test_the_databases_clock_decides(caller: Caller, user_id: str, conn_string: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(conversation_of(door.service, **where).append, said(1))
+    await caller(conversation_of(caller.service, **where).append, said(1))
     with psycopg.connect(conn_string) as connection:
         statement = "update memory.conversation_messages set created_at = now() - interval '%s' where user_id = %%s"
         connection.execute((statement % "86399 seconds").encode(), [user_id])
         connection.commit()
-        assert len(await texts(door, user_id, retention=Retention(max_age=DAY + timedelta(hours=1)))) == 2
+        assert len(await texts(caller, user_id, retention=Retention(max_age=DAY + timedelta(hours=1)))) == 2
         connection.execute((statement % "90000.1 seconds").encode(), [user_id])
         connection.commit()
-        assert await texts(door, user_id, retention=Retention(max_age=DAY + timedelta(hours=1))) == []
+        assert await texts(caller, user_id, retention=Retention(max_age=DAY + timedelta(hours=1))) == []
 
 
-async def test_what_is_too_old_when_it_is_stored_does_not_stay(door: Door, user_id: str) -> None:
+async def test_what_is_too_old_when_it_is_stored_does_not_stay(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    await door(conversation_of(door.service, **where).append, said(1))
-    result = await door(
-        conversation_of(door.service, **where).append, said(2), created_at=ago(days=2), retention=Retention(max_age=DAY)
+    await caller(conversation_of(caller.service, **where).append, said(1))
+    result = await caller(
+        conversation_of(caller.service, **where).append,
+        said(2),
+        created_at=ago(days=2),
+        retention=Retention(max_age=DAY),
     )
     assert result.appended == 2
-    assert await texts(door, user_id) == ["q1", "a1"]
-    assert (await door(conversation_of(door.service, **where).append, said(3))).sequences == [4, 5]
+    assert await texts(caller, user_id) == ["q1", "a1"]
+    assert (await caller(conversation_of(caller.service, **where).append, said(3))).sequences == [4, 5]
 
 
-async def test_the_most_messages(door: Door, user_id: str) -> None:
+async def test_the_most_messages(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     retention = Retention(max_messages=5)
     for number in range(4):
-        await door(conversation_of(door.service, **where).append, said(number), retention=retention)
-    assert await texts(door, user_id) == ["a1", "q2", "a2", "q3", "a3"]
-    await door(conversation_of(door.service, **where).append, said(1))
-    assert len(await texts(door, user_id)) == 7
-    assert len(await texts(door, user_id, retention=retention)) == 5
+        await caller(conversation_of(caller.service, **where).append, said(number), retention=retention)
+    assert await texts(caller, user_id) == ["a1", "q2", "a2", "q3", "a3"]
+    await caller(conversation_of(caller.service, **where).append, said(1))
+    assert len(await texts(caller, user_id)) == 7
+    assert len(await texts(caller, user_id, retention=retention)) == 5
 
 
-async def test_no_result_stays_without_its_call(door: Door, user_id: str) -> None:
+async def test_no_result_stays_without_its_call(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [HumanMessage("q"), *block("b", 3), AIMessage("a"), *said(2)]
-    await door(conversation_of(door.service, **where).append, batch, retention=Retention(max_messages=5))
-    assert await texts(door, user_id) == ["a", "q2", "a2"], "the call would be the sixth, so its results go too"
+    await caller(conversation_of(caller.service, **where).append, batch, retention=Retention(max_messages=5))
+    assert await texts(caller, user_id) == ["a", "q2", "a2"], "the call would be the sixth, so its results go too"
 
 
-async def test_the_newest_block_stays_whole_whatever_its_size(door: Door, user_id: str) -> None:
+async def test_the_newest_block_stays_whole_whatever_its_size(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     batch = [*said(1), HumanMessage("q"), *block("b", 4)]
     for retention in (Retention(max_messages=2), Retention(max_messages=1)):
-        await door(conversation_of(door.service, **where).append, batch, retention=retention)
-        assert await texts(door, user_id) == ["", *["found"] * 4]
+        await caller(conversation_of(caller.service, **where).append, batch, retention=retention)
+        assert await texts(caller, user_id) == ["", *["found"] * 4]
         batch = []
-    await door(conversation_of(door.service, **where).append, [AIMessage("a")], retention=Retention(max_messages=2))
-    assert await texts(door, user_id) == ["a"]
+    await caller(conversation_of(caller.service, **where).append, [AIMessage("a")], retention=Retention(max_messages=2))
+    assert await texts(caller, user_id) == ["a"]
 
 
-async def test_results_whose_call_is_too_old_go_with_it(door: Door, user_id: str) -> None:
+async def test_results_whose_call_is_too_old_go_with_it(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     messages = [HumanMessage("q"), *block("b"), AIMessage("a")]
     times = [ago(hours=25), ago(hours=25), ago(hours=25), ago(hours=23), ago(hours=23)]
-    await door(conversation_of(door.service, **where).append, messages, created_at=times)
-    assert await texts(door, user_id, retention=Retention(max_age=DAY)) == ["a"]
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
-    for each in (memory, door.service):
-        coverage = await door(conversation_of(each, **where).coverage)
+    await caller(conversation_of(caller.service, **where).append, messages, created_at=times)
+    assert await texts(caller, user_id, retention=Retention(max_age=DAY)) == ["a"]
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    for each in (memory, caller.service):
+        coverage = await caller(conversation_of(each, **where).coverage)
         assert (coverage.range_of(3).state, coverage.complete) == ("expired", True)
-        await door(memory.forget_expired)
+        await caller(memory.forget_expired)
 
 
-async def test_limits_together_and_per_call(door: Door, user_id: str) -> None:
+async def test_limits_together_and_per_call(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     both = Retention(max_turns=3, max_age=DAY, max_messages=100)
     for number, hours in enumerate((30, 26, 20, 10, 5, 1)):
-        await door(conversation_of(door.service, **where).append, said(number), created_at=ago(hours=hours))
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_turns=5))
-    assert len(await door(memory.conversation("t").turns.list)) == 5
-    assert len(await door(memory.conversation("t").turns.list, retention=Retention(max_age=DAY))) == 4, (
+        await caller(conversation_of(caller.service, **where).append, said(number), created_at=ago(hours=hours))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=Retention(max_turns=5))
+    assert len(await caller(memory.conversation("t").turns.list)) == 5
+    assert len(await caller(memory.conversation("t").turns.list, retention=Retention(max_age=DAY))) == 4, (
         "the call's own instead"
     )
-    assert len(await door(memory.conversation("t").turns.list)) == 5, "and a shorter one of one call takes nothing away"
-    assert len(await door(memory.conversation("t").turns.list, retention=both)) == 3
+    assert len(await caller(memory.conversation("t").turns.list)) == 5, (
+        "and a shorter one of one call takes nothing away"
+    )
+    assert len(await caller(memory.conversation("t").turns.list, retention=both)) == 3
     assert (
         len(
-            await door(
+            await caller(
                 memory.conversation("t").turns.list, retention=Retention(max_turns=3, max_age=timedelta(hours=7))
             )
         )
         == 2
     )
-    assert len(await door(memory.conversation("t").turns.list, retention=Retention(max_turns=9, max_messages=1))) == 0
+    assert len(await caller(memory.conversation("t").turns.list, retention=Retention(max_turns=9, max_messages=1))) == 0
 
 
-async def test_all_expired_is_an_empty_history_and_no_error(door: Door, user_id: str) -> None:
+async def test_all_expired_is_an_empty_history_and_no_error(caller: Caller, user_id: str) -> None:
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY), model=summary
+        caller.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY), model=summary
     )
-    await door(door.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
+    await caller(caller.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
     conversation = memory.conversation("t")
-    assert await door(conversation.turns.list) == []
-    assert await door(conversation.read) == []
-    assert await door(conversation.count) == 0
-    pack = await door(conversation.context, "now")
+    assert await caller(conversation.turns.list) == []
+    assert await caller(conversation.read) == []
+    assert await caller(conversation.count) == 0
+    pack = await caller(conversation.context, "now")
     assert [str(message.text) for message in pack.prompt] == ["now"]
-    coverage = await door(conversation.coverage)
+    coverage = await caller(conversation.coverage)
     assert coverage.complete
     assert [(each.state, each.from_sequence, each.to_sequence) for each in coverage.ranges] == [("expired", 0, 1)]
-    result = await door(conversation.summaries.make)
+    result = await caller(conversation.summaries.make)
     assert (result.failed, result.segments) == (None, [])
-    assert (await door(conversation.append, said(2))).sequences == [2, 3]
-    assert await texts(door, user_id) == ["q2", "a2"]
+    assert (await caller(conversation.append, said(2))).sequences == [2, 3]
+    assert await texts(caller, user_id) == ["q2", "a2"]
 
 
-async def test_a_context_shows_nothing_that_is_too_old(door: Door, user_id: str) -> None:
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
-    await door(door.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
-    await door(door.service.for_user(user_id).conversation("t").append, said(2))
-    pack = await door(memory.conversation("t").context)
+async def test_a_context_shows_nothing_that_is_too_old(caller: Caller, user_id: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=Retention(max_age=DAY))
+    await caller(caller.service.for_user(user_id).conversation("t").append, said(1), created_at=ago(days=3))
+    await caller(caller.service.for_user(user_id).conversation("t").append, said(2))
+    pack = await caller(memory.conversation("t").context)
     assert [str(message.text) for message in pack.prompt] == ["q2", "a2"]
     assert (pack.omitted, pack.expired, pack.full_messages) == ([], True, 2)
-    assert await texts(door, user_id) == ["q1", "a1", "q2", "a2"], "a read writes nothing"
+    assert await texts(caller, user_id) == ["q1", "a1", "q2", "a2"], "a read writes nothing"
 
 
 # --- forget_expired
 
 
-async def test_forget_expired_goes_over_everybody_or_one(door: Door, user_id: str) -> None:
+async def test_forget_expired_goes_over_everybody_or_one(caller: Caller, user_id: str) -> None:
     names = [f"{user_id}-{n}" for n in range(3)]
     for name in names:
         for thread_id in ("t", "s"):
-            await door(door.service.for_user(name).conversation(thread_id).append, said(1), created_at=ago(days=400))
-            await door(door.service.for_user(name).conversation(thread_id).append, said(2))
+            await caller(
+                caller.service.for_user(name).conversation(thread_id).append, said(1), created_at=ago(days=400)
+            )
+            await caller(caller.service.for_user(name).conversation(thread_id).append, said(2))
     retention = Retention(max_age=timedelta(days=365))
-    assert await door(door.service.for_user(names[0]).forget_expired, retention=retention) == Receipt(2, 4)
-    assert await texts(door, names[0]) == ["q2", "a2"]
-    assert len(await texts(door, names[1])) == 4
+    assert await caller(caller.service.for_user(names[0]).forget_expired, retention=retention) == Receipt(2, 4)
+    assert await texts(caller, names[0]) == ["q2", "a2"]
+    assert len(await texts(caller, names[1])) == 4
     # The bearer of a token removes what is theirs, also where another is named or nobody.
-    owner = door.as_token(token(user_id=names[1]))
-    assert await door(owner.for_user(names[2]).forget_expired, retention=retention) == Receipt()
-    assert await door(owner.forget_expired, retention=retention) == Receipt(2, 4)
-    assert len(await texts(door, names[2])) == 4
-    receipt = await door(door.service.forget_expired, retention=retention)
+    owner = caller.as_token(token(user_id=names[1]))
+    assert await caller(owner.for_user(names[2]).forget_expired, retention=retention) == Receipt()
+    assert await caller(owner.forget_expired, retention=retention) == Receipt(2, 4)
+    assert len(await texts(caller, names[2])) == 4
+    receipt = await caller(caller.service.forget_expired, retention=retention)
     assert (receipt.conversations, receipt.messages) >= (2, 4)
-    assert await texts(door, names[2]) == ["q2", "a2"]
-    assert await door(door.service.for_user(names[2]).forget_expired, retention=retention) == Receipt()
+    assert await texts(caller, names[2]) == ["q2", "a2"]
+    assert await caller(caller.service.for_user(names[2]).forget_expired, retention=retention) == Receipt()
     # Without limits no message goes.
-    assert await door(door.service.for_user(names[2]).forget_expired) == Receipt()
-    assert await texts(door, names[2]) == ["q2", "a2"]
+    assert await caller(caller.service.for_user(names[2]).forget_expired) == Receipt()
+    assert await texts(caller, names[2]) == ["q2", "a2"]
 
 
-async def test_forget_expired_can_be_limited_and_tried(door: Door, user_id: str) -> None:
+async def test_forget_expired_can_be_limited_and_tried(caller: Caller, user_id: str) -> None:
     talks = [
-        door.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
+        caller.service.for_user(user_id).conversation(thread_id, agent_id=agent_id)
         for agent_id in ("billing", "support")
         for thread_id in ("one", "two")
     ]
     for talk in talks:
-        await door(talk.append, [HumanMessage(f"{number}") for number in range(3)])
+        await caller(talk.append, [HumanMessage(f"{number}") for number in range(3)])
     within = {"retention": Retention(max_messages=1)}
-    theirs = door.service.for_user(user_id)
-    gone = await door(theirs.forget_expired, **within, dry_run=True)
+    theirs = caller.service.for_user(user_id)
+    gone = await caller(theirs.forget_expired, **within, dry_run=True)
     assert gone == Receipt(4, 8, dry_run=True)
-    assert [await door(talk.count) for talk in talks] == [3, 3, 3, 3]
-    assert [each.sequence for each in await door(talks[0].read)] == [0, 1, 2]
-    assert await door(theirs.forget_expired, **within, agent_id="billing", thread_id="two") == Receipt(1, 2)
-    assert [await door(talk.count) for talk in talks] == [3, 1, 3, 3]
-    assert await door(theirs.forget_expired, **within, agent_id="billing") == Receipt(1, 2)
-    assert await door(theirs.forget_expired, **within, thread_id="two") == Receipt(1, 2)
-    assert [await door(talk.count) for talk in talks] == [1, 1, 3, 1]
-    assert await door(theirs.forget_expired, **within, dry_run=True) == Receipt(1, 2, dry_run=True)
+    assert [await caller(talk.count) for talk in talks] == [3, 3, 3, 3]
+    assert [each.sequence for each in await caller(talks[0].read)] == [0, 1, 2]
+    assert await caller(theirs.forget_expired, **within, agent_id="billing", thread_id="two") == Receipt(1, 2)
+    assert [await caller(talk.count) for talk in talks] == [3, 1, 3, 3]
+    assert await caller(theirs.forget_expired, **within, agent_id="billing") == Receipt(1, 2)
+    assert await caller(theirs.forget_expired, **within, thread_id="two") == Receipt(1, 2)
+    assert [await caller(talk.count) for talk in talks] == [1, 1, 3, 1]
+    assert await caller(theirs.forget_expired, **within, dry_run=True) == Receipt(1, 2, dry_run=True)
     for limit in ({"agent_id": ""}, {"thread_id": "a\nb"}):
         with pytest.raises(InvalidInputError, match=next(iter(limit))):
-            await door(theirs.forget_expired, **within, **limit)
+            await caller(theirs.forget_expired, **within, **limit)
 
 
 def test_forget_expired_goes_over_more_than_a_page(direct: SupabaseMemory, user_id: str) -> None:
@@ -604,16 +612,16 @@ def test_a_long_history_shows_the_same_before_it_is_removed(
 # --- Many at once
 
 
-async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, user_id: str) -> None:
+async def test_writers_and_readers_at_once_keep_exactly_the_newest(caller: Caller, user_id: str) -> None:
     retention = Retention(max_turns=5, max_age=timedelta(days=1))
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, retention=retention)
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=retention)
     counts: list[int] = []
 
     conversation = memory.conversation("t")
 
     async def use(verb: Callable[..., Any], *arguments: Any) -> Any:
-        if door.color == "async":
-            return await door(verb, *arguments)
+        if caller.color == "async":
+            return await caller(verb, *arguments)
         return await asyncio.to_thread(verb, *arguments)
 
     async def write(writer: int) -> None:
@@ -628,11 +636,11 @@ async def test_writers_and_readers_at_once_keep_exactly_the_newest(door: Door, u
 
     await asyncio.gather(*(write(writer) for writer in range(6)), *(read() for _ in range(4)))
     assert max(counts) <= 5
-    found = await door(door.service.for_user(user_id).conversation("t").turns.list)
+    found = await caller(caller.service.for_user(user_id).conversation("t").turns.list)
     assert [each.from_sequence for each in found] == list(range(86, 96, 2)), "the newest five of forty-eight"
     for each in found:
         assert each.ai_response == f"answer {each.user_query}"
-    assert await door(door.service.for_user(user_id).conversation("t").count) == 10
+    assert await caller(caller.service.for_user(user_id).conversation("t").count) == 10
 
 
 def test_two_writers_never_leave_more_than_the_limit(direct: SupabaseMemory, conn_string: str, user_id: str) -> None:
@@ -675,7 +683,7 @@ def test_erasing_and_expiring_at_once_do_not_lock_each_other_out(direct: Supabas
     assert not direct.conversations()
 
 
-async def test_what_has_expired_is_not_brought_back_by_a_retry(door: Door, user_id: str) -> None:
+async def test_what_has_expired_is_not_brought_back_by_a_retry(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     said: list[BaseMessage] = [
         each
@@ -683,20 +691,20 @@ async def test_what_has_expired_is_not_brought_back_by_a_retry(door: Door, user_
         for each in (HumanMessage(f"q{number}", id=f"q{number}"), AIMessage(f"a{number}", id=f"a{number}"))
     ]
     retention = Retention(max_turns=1)
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, said, retention=retention)
-    again = await door(conversation.append, [*said, HumanMessage("q3", id="q3")], retention=retention)
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, said, retention=retention)
+    again = await caller(conversation.append, [*said, HumanMessage("q3", id="q3")], retention=retention)
     assert again.sequences == [None, None, None, None, 4, 5, 6]
-    stored = await door(conversation.read)
+    stored = await caller(conversation.read)
     assert [each.message.text for each in stored] == ["q2", "a2", "q3"]
-    assert (await door(conversation.append, said[:2])).appended == 0
+    assert (await caller(conversation.append, said[:2])).appended == 0
 
 
-async def test_what_was_forgotten_is_not_brought_back(door: Door, user_id: str) -> None:
+async def test_what_was_forgotten_is_not_brought_back(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     said: list[BaseMessage] = [HumanMessage("secret", id="s"), AIMessage("fine", id="f")]
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, said)
-    await door(conversation.forget_message, "s")
-    assert (await door(conversation.append, said)).sequences == [None, 1]
-    assert [each.message.text for each in await door(conversation.read)] == ["fine"]
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, said)
+    await caller(conversation.forget_message, "s")
+    assert (await caller(conversation.append, said)).sequences == [None, 1]
+    assert [each.message.text for each in await caller(conversation.read)] == ["fine"]

@@ -31,7 +31,7 @@ from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.tools import search_conversation_history_tool
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import ScriptedModel
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.memory_keywords import memory_keywords
@@ -97,20 +97,20 @@ def everything(chunks: Sequence[Chunk]) -> list[tuple[str, list[str], list[str],
 
 
 @pytest.mark.parametrize("reranker", [backwards, Backwards(top_n=64), AsyncBackwards(top_n=64)])
-async def test_a_recall_comes_in_its_order_at_every_door(door: Door, user_id: str, reranker: Any) -> None:
-    conversation = door.service.for_user(user_id).conversation("t")
-    await door(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
-    await door(conversation.index)
-    first = await door(conversation.recall, QUESTION, limit=40)
+async def test_a_recall_comes_in_its_order_at_every_door(caller: Caller, user_id: str, reranker: Any) -> None:
+    conversation = caller.service.for_user(user_id).conversation("t")
+    await caller(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
+    await caller(conversation.index)
+    first = await caller(conversation.recall, QUESTION, limit=40)
     staged = SupabaseMemory(
-        door.service._services.transport, config=MemoryConfig(reranker=RerankModel(reranker, candidates=8))
+        caller.service._services.transport, config=MemoryConfig(reranker=RerankModel(reranker, candidates=8))
     )
-    found = await door(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=20)
+    found = await caller(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=20)
     assert ids(found.chunks) == ids([*first.chunks[7::-1], *first.chunks[8:20]])
     assert found.rerank_failed is None
     assert all("rerank" in each.score_parts for each in found.chunks[:8])
     assert not any("rerank" in each.score_parts for each in [*found.chunks[8:], *first.chunks])
-    few = await door(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=3)
+    few = await caller(staged.for_user(user_id).conversation("t").recall, QUESTION, limit=3)
     assert ids(few.chunks) == ids(first.chunks[7:4:-1]), "from outside of what the first stage alone would give"
 
 

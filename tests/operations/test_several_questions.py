@@ -19,7 +19,7 @@ from langchain_supabase_memory.operations.recall.query import LONGEST
 from langchain_supabase_memory.tools import search_conversation_history_tool
 from langchain_supabase_memory.values import Chunk
 from tests.chat_models import says
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.memory_keywords import memory_keywords
@@ -52,13 +52,13 @@ def topics(chunks: Sequence[Chunk]) -> list[str]:
 # Several at once
 
 
-async def test_each_is_served_in_one_call(door: Door, user_id: str) -> None:
-    conversation = door.service.for_user(user_id).conversation("t")
-    await door(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
-    await door(conversation.index)
+async def test_each_is_served_in_one_call(caller: Caller, user_id: str) -> None:
+    conversation = caller.service.for_user(user_id).conversation("t")
+    await caller(conversation.append, [HumanMessage(text, id=f"m{n}") for n, text in enumerate(TEXTS)])
+    await caller(conversation.index)
     asked = ["Where is the kiln?", "Where is the boat?", "Where is the piano?"]
-    alone = [(await door(conversation.recall, each, limit=6)).chunks for each in asked]
-    found = await door(conversation.recall, asked, limit=6)
+    alone = [(await caller(conversation.recall, each, limit=6)).chunks for each in asked]
+    found = await caller(conversation.recall, asked, limit=6)
     best = {each.id for ranking in alone for each in ranking[:1]}
     assert {each.id for each in found.chunks[: len(best)]} == best, "the best of each comes first"
     known = {each.id for ranking in alone for each in ranking}
@@ -66,7 +66,7 @@ async def test_each_is_served_in_one_call(door: Door, user_id: str) -> None:
     assert len({each.id for each in found.chunks}) == 6
     assert set(topics(found.chunks)) == {"kiln", "boat", "piano"}
     assert found.queries == tuple(asked)
-    wide = await door(door.service.for_user(user_id).recall, asked, limit=3)
+    wide = await caller(caller.service.for_user(user_id).recall, asked, limit=3)
     assert set(topics(wide.chunks)) == {"kiln", "boat", "piano"}
 
 

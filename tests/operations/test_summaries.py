@@ -27,7 +27,7 @@ from langchain_supabase_memory.language.messages.codec import ensure_ids, to_row
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.transports import PostgresTransport
 from langchain_supabase_memory.types import ContextPack, ConversationKey, Segment, SummaryResult
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -63,8 +63,8 @@ class Watch:
         return self.transport.acts_as_user
 
     @property
-    def user_varies(self) -> bool:
-        return self.transport.user_varies
+    def identity_is_callback(self) -> bool:
+        return self.transport.identity_is_callback
 
     @property
     def endpoint(self) -> Any:
@@ -232,9 +232,9 @@ class Facts:
         return made
 
 
-async def remember(door: Door, messages: Sequence[BaseMessage], user_id: str, thread_id: str = "t") -> list[int]:
-    """Append through a door; the numbers of the messages."""
-    appended = await door(door.service.for_user(user_id).conversation(thread_id).append, messages)
+async def remember(caller: Caller, messages: Sequence[BaseMessage], user_id: str, thread_id: str = "t") -> list[int]:
+    """Append through a caller; the numbers of the messages."""
+    appended = await caller(caller.service.for_user(user_id).conversation(thread_id).append, messages)
     sequences: list[int] = appended.sequences
     return sequences
 
@@ -264,34 +264,34 @@ def behaving(rng: random.Random, prompt: Sequence[BaseMessage]) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_every_fact_is_read_or_kept_whatever_the_model_does(
-    door: Door, user_id: str, sql: psycopg.Connection, seed: int
+    caller: Caller, user_id: str, sql: psycopg.Connection, seed: int
 ) -> None:
     facts, rng = Facts(seed), random.Random(seed)
-    watch = Watch(door.service, lambda prompt: behaving(rng, prompt))
+    watch = Watch(caller.service, lambda prompt: behaving(rng, prompt))
     policy = replace(POLICY, attempts=rng.randrange(1, 3), timeout_seconds=0.2, inline_segments=rng.randrange(1, 9))
     memory = watch.memory(user_id, policy)
     planted: dict[str, int] = {}
     conversation = memory.conversation("t")
     for _ in range(10):
         messages = facts.some()
-        for message, sequence in zip(messages, await remember(door, messages, user_id), strict=True):
+        for message, sequence in zip(messages, await remember(caller, messages, user_id), strict=True):
             planted.update(dict.fromkeys(facts.of[str(message.id)], sequence))
         before = history(sql, user_id)
         if rng.random() < 0.3:
-            await door(conversation.summaries.make)
+            await caller(conversation.summaries.make)
         if rng.random() < 0.5:  # time passes
             sql.execute("update memory.conversations set summary_retry_at = null where user_id = %s", [user_id])
-        pack = await door(conversation.context)
+        pack = await caller(conversation.context)
         assert_nothing_fell_between(pack, planted, watch.read)
         assert history(sql, user_id) == before
         assert_counters_are_right(sql, user_id)
         assert_no_block_is_cut(sql, user_id)
-        assert_tiled(await door(conversation.summaries.list), pack.through_sequence)
+        assert_tiled(await caller(conversation.summaries.list), pack.through_sequence)
     # In the end the model is well again.
     watch.answer = keeping
-    result = await door(conversation.summaries.make)
+    result = await caller(conversation.summaries.make)
     assert (result.failed, result.backing_off, result.conflict) == (None, False, False)
-    pack = await door(conversation.context)
+    pack = await caller(conversation.context)
     assert_nothing_fell_between(pack, planted, watch.read)
     covered = [fact for fact, sequence in planted.items() if sequence <= result.through_sequence]
     assert len(covered) > 10
@@ -299,7 +299,7 @@ async def test_every_fact_is_read_or_kept_whatever_the_model_does(
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-async def test_a_model_that_fails_every_second_time_gets_there(door: Door, user_id: str, attempts: int) -> None:
+async def test_a_model_that_fails_every_second_time_gets_there(caller: Caller, user_id: str, attempts: int) -> None:
     facts, number = Facts(2), itertools.count()
 
     def every_second(prompt: Sequence[BaseMessage]) -> Any:
@@ -307,27 +307,27 @@ async def test_a_model_that_fails_every_second_time_gets_there(door: Door, user_
             raise TimeoutError
         return keeping(prompt)
 
-    watch = Watch(door.service, every_second)
+    watch = Watch(caller.service, every_second)
     memory = watch.memory(user_id, replace(POLICY, attempts=attempts, input_characters=2000))
     messages = facts.many(80)
-    await remember(door, messages, user_id)
+    await remember(caller, messages, user_id)
     conversation = memory.conversation("t")
-    results = [await door(conversation.summaries.make)]
+    results = [await caller(conversation.summaries.make)]
     while results[-1].failed:
-        results.append(await door(conversation.summaries.make))
+        results.append(await caller(conversation.summaries.make))
     assert len(results) == 1 if attempts == 2 else len(results) > 2
-    segments = await door(conversation.summaries.list)
+    segments = await caller(conversation.summaries.list)
     assert_tiled(segments, results[-1].through_sequence)
     assert all(facts.of[str(each.id)][0] in watch.read for each in messages[: results[-1].through_sequence + 1])
-    assert (await door(conversation.context)).omitted == []
+    assert (await caller(conversation.context)).omitted == []
 
 
-async def test_with_a_perfect_model_every_fact_is_in_the_pack(door: Door, user_id: str) -> None:
-    facts, watch = Facts(7), Watch(door.service)
+async def test_with_a_perfect_model_every_fact_is_in_the_pack(caller: Caller, user_id: str) -> None:
+    facts, watch = Facts(7), Watch(caller.service)
     memory = watch.memory(user_id, replace(POLICY, max_characters=4000), ContextBudget(characters=10_000))
     for _ in range(12):
-        await remember(door, facts.some(), user_id)
-        pack = await door(memory.conversation("t").context)
+        await remember(caller, facts.some(), user_id)
+        pack = await caller(memory.conversation("t").context)
         assert pack.omitted == []
     assert pack.summary is not None
     held = pack.text()
@@ -335,33 +335,35 @@ async def test_with_a_perfect_model_every_fact_is_in_the_pack(door: Door, user_i
     assert missing == []
 
 
-async def test_a_stored_summary_is_used_again_until_new_messages_require_more(door: Door, user_id: str) -> None:
-    facts, watch = Facts(1), Watch(door.service)
+async def test_a_stored_summary_is_used_again_until_new_messages_require_more(caller: Caller, user_id: str) -> None:
+    facts, watch = Facts(1), Watch(caller.service)
     memory = watch.memory(user_id, replace(POLICY, input_characters=2000))
-    await remember(door, facts.many(80), user_id)
+    await remember(caller, facts.many(80), user_id)
     conversation = memory.conversation("t")
-    first = await door(conversation.context)
+    first = await caller(conversation.context)
     assert (calls := watch.calls) > 0
-    again = await door(conversation.context)
-    await remember(door, [facts.said()], user_id)
-    later = await door(conversation.context)
+    again = await caller(conversation.context)
+    await remember(caller, [facts.said()], user_id)
+    later = await caller(conversation.context)
     assert watch.calls == calls
     assert first.summary == again.summary == later.summary is not None
-    await remember(door, facts.many(40), user_id)
-    grown = await door(conversation.context)
+    await remember(caller, facts.many(40), user_id)
+    grown = await caller(conversation.context)
     assert watch.calls > calls
     assert grown.summary is not None
     assert grown.summary.number > first.summary.number
     # It goes on from the one before: nothing is read twice.
-    segments = await door(conversation.summaries.list)
+    segments = await caller(conversation.summaries.list)
     assert_tiled(segments, grown.through_sequence)
     assert [len(each.message_ids or ()) for each in segments] == [
         each.to_sequence - each.from_sequence + 1 for each in segments
     ]
 
 
-async def test_segments_can_be_listed_however_many_there_are(door: Door, user_id: str, sql: psycopg.Connection) -> None:
-    await remember(door, [HumanMessage("hello")], user_id)
+async def test_segments_can_be_listed_however_many_there_are(
+    caller: Caller, user_id: str, sql: psycopg.Connection
+) -> None:
+    await remember(caller, [HumanMessage("hello")], user_id)
     sql.execute(
         "insert into memory.conversation_summaries (user_id, conversation_id, number, from_sequence, to_sequence,"
         " message_ids, content, characters, tokens, covered_characters, covered_tokens)"
@@ -369,11 +371,11 @@ async def test_segments_can_be_listed_however_many_there_are(door: Door, user_id
         " generate_series(1, 250) n where c.user_id = %s",
         [user_id],
     )
-    listed = await door(door.service.for_user(user_id).conversation("t").summaries.list)
+    listed = await caller(caller.service.for_user(user_id).conversation("t").summaries.list)
     assert [each.number for each in listed] == list(range(1, 251))
-    last = await door(door.service.for_user(user_id).conversation("t").summaries.list, last=120)
+    last = await caller(caller.service.for_user(user_id).conversation("t").summaries.list, last=120)
     assert last == listed[-120:]
-    assert await door(door.service.for_user(user_id).conversation("none").summaries.list) == []
+    assert await caller(caller.service.for_user(user_id).conversation("none").summaries.list) == []
 
 
 # --- The model, step by step
@@ -736,7 +738,7 @@ def test_a_piece_of_markup_is_no_longer_than_it_may_be() -> None:
 
 @pytest.mark.parametrize("failure", ["raises", "late", "empty", "nothing at all"])
 async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
-    door: Door, user_id: str, sql: psycopg.Connection, failure: str
+    caller: Caller, user_id: str, sql: psycopg.Connection, failure: str
 ) -> None:
     facts = Facts(3)
 
@@ -747,13 +749,13 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
             time.sleep(0.3)
         return {"late": "Too late.", "empty": ""}.get(failure)
 
-    watch = Watch(door.service, bad)
+    watch = Watch(caller.service, bad)
     memory = watch.memory(user_id, replace(POLICY, timeout_seconds=0.05, attempts=2))
     messages = facts.many(80)
-    numbers = await remember(door, messages, user_id)
+    numbers = await remember(caller, messages, user_id)
     before = history(sql, user_id)
     conversation = memory.conversation("t")
-    pack = await door(conversation.context)
+    pack = await caller(conversation.context)
     planted = {facts.of[str(each.id)][0]: number for each, number in zip(messages, numbers, strict=True)}
     assert_nothing_fell_between(pack, planted, "")
     assert pack.omitted[0][0] == 0
@@ -761,7 +763,7 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     word = {"raises": "ValueError", "late": "TimeoutError", "empty": "empty", "nothing at all": "TypeError"}[failure]
     assert pack.summary_error == word
     assert history(sql, user_id) == before
-    assert await door(conversation.summaries.list) == []
+    assert await caller(conversation.summaries.list) == []
     row = sql.execute(
         "select summary_failures, summary_error from memory.conversations where user_id = %s", [user_id]
     ).fetchone()
@@ -770,22 +772,22 @@ async def test_a_failure_leaves_everything_as_it_was_and_the_pack_bounded(
     # The next try comes later; by hand it comes at once.
     calls = watch.calls
     assert calls == 2
-    assert (await door(conversation.context)).summary_error == word
+    assert (await caller(conversation.context)).summary_error == word
     assert watch.calls == calls
     watch.answer = keeping
-    result = await door(conversation.summaries.make)
+    result = await caller(conversation.summaries.make)
     assert (result.failed, result.backing_off) == (None, False)
-    pack = await door(conversation.context)
+    pack = await caller(conversation.context)
     assert (pack.omitted, pack.summary_error) == ([], None)
 
 
-async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: psycopg.Connection) -> None:
-    watch = Watch(door.service, lambda prompt: "")
+async def test_the_waiting_time_grows_and_ends(caller: Caller, user_id: str, sql: psycopg.Connection) -> None:
+    watch = Watch(caller.service, lambda prompt: "")
     memory = watch.memory(user_id)
-    await remember(door, Facts(4).many(80), user_id)
+    await remember(caller, Facts(4).many(80), user_id)
     waits = []
     for _ in range(10):
-        failed = await door(memory.conversation("t").summaries.make)
+        failed = await caller(memory.conversation("t").summaries.make)
         assert failed.failed == "empty"
         row = sql.execute(
             "select extract(epoch from summary_retry_at - clock_timestamp())::float, summary_failures"
@@ -800,15 +802,15 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     assert 1800 - 600 < waits[-1] <= 3600
     # Once the time has come, the next context asks again; until then not even who believes that it is due.
     calls = watch.calls
-    await door(memory.conversation("t").context)
+    await caller(memory.conversation("t").context)
     flow = summaries.summarize(memory._services.key("t"), POLICY.for_budget(BUDGET))
-    assert (memory._services.run(flow) if door.color == "sync" else await memory._services.arun(flow)).backing_off
+    assert (memory._services.run(flow) if caller.color == "sync" else await memory._services.arun(flow)).backing_off
     assert watch.calls == calls
     sql.execute(
         "update memory.conversations set summary_retry_at = now() - interval '1 second' where user_id = %s", [user_id]
     )
     watch.answer = keeping
-    assert (await door(memory.conversation("t").context)).summary is not None
+    assert (await caller(memory.conversation("t").context)).summary is not None
     row = sql.execute(
         "select summary_failures, summary_retry_at, summary_error from memory.conversations where user_id = %s",
         [user_id],
@@ -816,20 +818,20 @@ async def test_the_waiting_time_grows_and_ends(door: Door, user_id: str, sql: ps
     assert row == (0, None, None)
 
 
-async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself(door: Door, user_id: str) -> None:
+async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself(caller: Caller, user_id: str) -> None:
     def small(prompt: Sequence[BaseMessage]) -> Any:
         if len(read_by(prompt)) > 9000:
             raise RuntimeError("context_length_exceeded")
         return keeping(prompt)
 
-    facts, watch = Facts(5), Watch(door.service, small)
+    facts, watch = Facts(5), Watch(caller.service, small)
     memory = watch.memory(user_id, SummaryPolicy(attempts=1, max_characters=1000))
     messages = [facts.said(most=600) for _ in range(150)]
-    await remember(door, messages, user_id)
-    results = [await door(memory.conversation("t").summaries.make) for _ in range(4)]
+    await remember(caller, messages, user_id)
+    results = [await caller(memory.conversation("t").summaries.make) for _ in range(4)]
     assert results[0].failed == "RuntimeError"
     assert results[-1].failed is None
-    assert (await door(memory.conversation("t").context)).omitted == []
+    assert (await caller(memory.conversation("t").context)).omitted == []
     read = [facts.of[str(each.id)][0] in watch.read for each in messages[: results[-1].through_sequence + 1]]
     assert len(read) > 100
     assert all(read)
@@ -838,17 +840,17 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
 # --- Compare and swap
 
 
-async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_id: str) -> None:
+async def test_fifty_summarizers_at_once_cover_everything_once(caller: Caller, user_id: str) -> None:
     facts = Facts(6)
     messages = [message for _ in range(10) for message in [facts.said(2000), *facts.loop()]]
-    numbers = await remember(door, messages, user_id)
+    numbers = await remember(caller, messages, user_id)
 
     def racer(name: int) -> Watch:
         def answer(prompt: Sequence[BaseMessage]) -> str:
             time.sleep(name % 5 / 1000)
             return f"{keeping(prompt)} (by {name})"
 
-        return Watch(door.service, answer)
+        return Watch(caller.service, answer)
 
     watches = [racer(name) for name in range(50)]
     policy = replace(POLICY, input_characters=1500, max_characters=2900)
@@ -866,14 +868,14 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
             results.append(await memory.conversation("t").summaries.amake())
         return results
 
-    if door.color == "async":
+    if caller.color == "async":
         finished = await asyncio.gather(*map(arun, memories))
     else:
         with ThreadPoolExecutor(50) as threads:
             finished = await asyncio.to_thread(lambda: list(threads.map(run, memories)))
     results = [result for each in finished for result in each]
     assert {result.failed for result in results} == {None}
-    segments = await door(door.service.for_user(user_id).conversation("t").summaries.list)
+    segments = await caller(caller.service.for_user(user_id).conversation("t").summaries.list)
     assert len(segments) > 1
     assert_tiled(segments, max(result.through_sequence for result in results))
     # Each segment was won by one of them, and each message is in one.
@@ -888,7 +890,7 @@ async def test_fifty_summarizers_at_once_cover_everything_once(door: Door, user_
 
 @pytest.mark.parametrize("what", ["edit", "forget", "forget all", "begin anew"])
 async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
-    door: Door, user_id: str, direct: SupabaseMemory, what: str
+    caller: Caller, user_id: str, direct: SupabaseMemory, what: str
 ) -> None:
     facts = Facts(8)
     messages = facts.many(80)
@@ -906,23 +908,23 @@ async def test_what_changes_while_the_model_thinks_is_not_summarized_as_it_was(
             stored.append(anew)
         return keeping(prompt)
 
-    watch = Watch(door.service, interrupted)
+    watch = Watch(caller.service, interrupted)
     memory = watch.memory(user_id)
-    await remember(door, messages, user_id)
+    await remember(caller, messages, user_id)
     conversation = memory.conversation("t")
-    result = await door(conversation.summaries.make)
+    result = await caller(conversation.summaries.make)
     assert result == SummaryResult(-1, [], 1, conflict=True)
-    assert await door(conversation.summaries.list) == []
+    assert await caller(conversation.summaries.list) == []
     # The next try sees what holds now.
     watch.answer = keeping
-    await door(conversation.summaries.make)
-    segments = await door(conversation.summaries.list)
+    await caller(conversation.summaries.make)
+    segments = await caller(conversation.summaries.list)
     assert bool(segments) is (what != "forget all")
     assert facts.of[str(messages[0].id)][0] not in watch.read
 
 
 async def test_what_is_appended_while_the_model_thinks_changes_nothing(
-    door: Door, user_id: str, direct: SupabaseMemory
+    caller: Caller, user_id: str, direct: SupabaseMemory
 ) -> None:
     facts = Facts(9)
 
@@ -930,51 +932,53 @@ async def test_what_is_appended_while_the_model_thinks_changes_nothing(
         direct.for_user(user_id).conversation("t").append([facts.said()])
         return keeping(prompt)
 
-    watch = Watch(door.service, interrupted)
-    await remember(door, facts.many(80), user_id)
-    result = await door(watch.memory(user_id).conversation("t").summaries.make)
+    watch = Watch(caller.service, interrupted)
+    await remember(caller, facts.many(80), user_id)
+    result = await caller(watch.memory(user_id).conversation("t").summaries.make)
     assert (result.conflict, result.failed) == (False, None)
-    assert_tiled(await door(door.service.for_user(user_id).conversation("t").summaries.list), result.through_sequence)
+    assert_tiled(
+        await caller(caller.service.for_user(user_id).conversation("t").summaries.list), result.through_sequence
+    )
 
 
 @pytest.mark.parametrize("what", ["edit", "forget"])
 async def test_what_was_summarized_is_taken_back_when_it_changes(
-    door: Door, user_id: str, sql: psycopg.Connection, what: str
+    caller: Caller, user_id: str, sql: psycopg.Connection, what: str
 ) -> None:
-    facts, watch = Facts(10), Watch(door.service)
+    facts, watch = Facts(10), Watch(caller.service)
     memory = watch.memory(user_id)
     messages = facts.many(120)
-    await remember(door, messages, user_id)
+    await remember(caller, messages, user_id)
     conversation = memory.conversation("t")
-    await door(conversation.summaries.make)
-    before = await door(conversation.summaries.list)
+    await caller(conversation.summaries.make)
+    before = await caller(conversation.summaries.list)
     assert len(before) > 3
     changed = messages[before[1].from_sequence]
     (gone,) = facts.of[str(changed.id)]
     if what == "edit":
-        await door(conversation.append, [changed.model_copy(update={"content": "now something else"})])
+        await caller(conversation.append, [changed.model_copy(update={"content": "now something else"})])
     else:
-        await door(conversation.forget_message, str(changed.id))
-    assert await door(conversation.summaries.list) == before[:1]
+        await caller(conversation.forget_message, str(changed.id))
+    assert await caller(conversation.summaries.list) == before[:1]
     assert_counters_are_right(sql, user_id)
-    coverage = await door(conversation.coverage)
+    coverage = await caller(conversation.coverage)
     assert (coverage.gaps, coverage.overlaps) == ([], [])
     # A change after what is covered takes nothing back.
-    await door(conversation.append, [messages[-1].model_copy(update={"content": "the end"})])
-    assert await door(conversation.summaries.list) == before[:1]
+    await caller(conversation.append, [messages[-1].model_copy(update={"content": "the end"})])
+    assert await caller(conversation.summaries.list) == before[:1]
 
     watch.read = ""
-    result = await door(conversation.summaries.make)
-    segments = await door(conversation.summaries.list)
+    result = await caller(conversation.summaries.make)
+    segments = await caller(conversation.summaries.list)
     assert_tiled(segments, result.through_sequence)
     assert gone not in watch.read
     assert not any(gone in segment.content for segment in segments)
     assert_counters_are_right(sql, user_id)
 
 
-async def committing(door: Door, user_id: str, **changed: Any) -> Any:
+async def committing(caller: Caller, user_id: str, **changed: Any) -> Any:
     """The commit of a summary of the first three messages, as a flow makes it, or with something changed."""
-    listed = await door(door.service.for_user(user_id).conversations)
+    listed = await caller(caller.service.for_user(user_id).conversations)
     arguments = {
         "p_thread_id": "t",
         "p_user_id": user_id,
@@ -988,24 +992,24 @@ async def committing(door: Door, user_id: str, **changed: Any) -> Any:
         **changed,
     }
     call = Call("memory_commit_summary", arguments)
-    transport = door.service._services.transport
-    return await transport.aperform(call) if door.color == "async" else transport.perform(call)
+    transport = caller.service._services.transport
+    return await transport.aperform(call) if caller.color == "async" else transport.perform(call)
 
 
-async def test_a_commit_whose_answer_was_lost_is_made_once(door: Door, user_id: str) -> None:
-    await remember(door, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
+async def test_a_commit_whose_answer_was_lost_is_made_once(caller: Caller, user_id: str) -> None:
+    await remember(caller, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
     expected = {"committed": True, "number": 1, "through_sequence": 2}
-    assert [await committing(door, user_id) for _ in range(3)] == [expected] * 3
-    assert len(await door(door.service.for_user(user_id).conversation("t").summaries.list)) == 1
+    assert [await committing(caller, user_id) for _ in range(3)] == [expected] * 3
+    assert len(await caller(caller.service.for_user(user_id).conversation("t").summaries.list)) == 1
     # Another's answer for the same messages is not taken for it.
-    other = await committing(door, user_id, p_content="Another summary.")
+    other = await committing(caller, user_id, p_content="Another summary.")
     assert other == {"committed": False, "through_sequence": 2}
 
 
 async def test_a_commit_of_anything_but_what_was_read_is_refused(
-    door: Door, user_id: str, sql: psycopg.Connection
+    caller: Caller, user_id: str, sql: psycopg.Connection
 ) -> None:
-    await remember(door, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
+    await remember(caller, [HumanMessage("hello", id=f"m{number}") for number in range(5)], user_id)
     wrong: list[dict[str, Any]] = [
         {"p_through": 0},
         {"p_revision": 1},
@@ -1020,10 +1024,10 @@ async def test_a_commit_of_anything_but_what_was_read_is_refused(
         {"p_conversation_id": "00000000-0000-0000-0000-000000000000"},
     ]
     for changed in wrong:
-        assert await committing(door, user_id, **changed) == {"committed": False, "through_sequence": -1}, changed
-    assert await door(door.service.for_user(user_id).conversation("t").summaries.list) == []
+        assert await committing(caller, user_id, **changed) == {"committed": False, "through_sequence": -1}, changed
+    assert await caller(caller.service.for_user(user_id).conversation("t").summaries.list) == []
     assert_counters_are_right(sql, user_id)
-    assert (await committing(door, user_id))["committed"]
+    assert (await committing(caller, user_id))["committed"]
 
 
 # --- Nothing is held while the model thinks
@@ -1064,10 +1068,10 @@ async def test_a_pool_of_one_connection_serves_others_while_the_model_thinks(
     memory = SupabaseMemory(
         transport, user_id=user_id, model=model, budget=BUDGET, config=MemoryConfig(policy=POLICY, recall=None)
     )
-    door = Door("direct", color, memory, lambda _: memory)
+    caller = Caller("direct", color, memory, lambda _: memory)
     try:
-        await remember(door, Facts(11).many(80), user_id)
-        pack = await door(memory.conversation("t").context)
+        await remember(caller, Facts(11).many(80), user_id)
+        pack = await caller(memory.conversation("t").context)
     finally:
         await memory.aclose()
     assert pack.omitted == []
@@ -1083,33 +1087,33 @@ def background(**limits: Any) -> SummaryPolicy:
     return replace(POLICY, mode="background", **limits)
 
 
-async def test_in_the_background_nothing_happens_inline(door: Door, user_id: str) -> None:
-    watch = Watch(door.service)
+async def test_in_the_background_nothing_happens_inline(caller: Caller, user_id: str) -> None:
+    watch = Watch(caller.service)
     memory = watch.memory(user_id, background())
-    await remember(door, Facts(12).many(80), user_id)
-    pack = await door(memory.conversation("t").context)
+    await remember(caller, Facts(12).many(80), user_id)
+    pack = await caller(memory.conversation("t").context)
     assert watch.calls == 0
     assert pack.omitted[0][0] == 0
-    done = await door(memory.work.summarize_due)
+    done = await caller(memory.work.summarize_due)
     assert [key.thread_id for key in done] == ["t"]
     assert watch.calls > 0
-    assert (await door(memory.conversation("t").context)).omitted == []
-    assert await door(memory.work.summarize_due) == {}
+    assert (await caller(memory.conversation("t").context)).omitted == []
+    assert await caller(memory.work.summarize_due) == {}
 
 
-async def test_only_what_is_due_is_summarized(door: Door, user_id: str, sql: psycopg.Connection) -> None:
-    facts, watch = Facts(13), Watch(door.service)
+async def test_only_what_is_due_is_summarized(caller: Caller, user_id: str, sql: psycopg.Connection) -> None:
+    facts, watch = Facts(13), Watch(caller.service)
     policy = background(messages=20, keep_messages=5)
     memory = watch.memory(user_id, policy)
     for thread_id, number in (("short", 20), ("long", 21), ("failed", 30), ("longer", 60)):
-        await remember(door, [HumanMessage("hello") for _ in range(number)], user_id, thread_id)
-    await remember(door, facts.many(60), f"{user_id}-other")
+        await remember(caller, [HumanMessage("hello") for _ in range(number)], user_id, thread_id)
+    await remember(caller, facts.many(60), f"{user_id}-other")
     sql.execute(
         "update memory.conversations set summary_retry_at = now() + interval '1 hour'"
         " where user_id = %s and thread_id = 'failed'",
         [user_id],
     )
-    done = await door(memory.work.summarize_due)
+    done = await caller(memory.work.summarize_due)
     assert {key.thread_id: result.through_sequence for key, result in done.items()} == {"long": 15, "longer": 54}
     assert {key.user_id for key in done} == {user_id}
     covered = sql.execute(
@@ -1138,21 +1142,23 @@ async def test_what_is_due_is_said_in_messages_characters_or_tokens(
     assert (other.conversation("t").context().through_sequence >= 0) is expected
 
 
-async def test_a_users_token_reaches_their_own_conversations_and_no_others(door: Door, user_id: str) -> None:
+async def test_a_users_token_reaches_their_own_conversations_and_no_others(caller: Caller, user_id: str) -> None:
     facts = Facts(14)
     names = [f"{user_id}-{number}" for number in range(3)]
     for name in names:
-        await remember(door, facts.many(40), name)
-    memory = door.as_token(token(user_id=names[1]))
+        await remember(caller, facts.many(40), name)
+    memory = caller.as_token(token(user_id=names[1]))
     for who in (None, names[0]):
-        done = await door(memory._for(who).work.summarize_due, policy=background(messages=10), model=keeping)
+        done = await caller(memory._for(who).work.summarize_due, policy=background(messages=10), model=keeping)
         assert [(key.user_id, key.thread_id) for key in done] == ([(names[1], "t")] if who is None else [])
     for name in names:
-        made = await door(door.service.for_user(name).conversation("t").summaries.list)
+        made = await caller(caller.service.for_user(name).conversation("t").summaries.list)
         assert bool(made) is (name == names[1])
 
 
-async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: str, sql: psycopg.Connection) -> None:
+async def test_everybody_who_is_due_is_found_however_many(
+    caller: Caller, user_id: str, sql: psycopg.Connection
+) -> None:
     sql.execute(
         "insert into memory.conversations (user_id, thread_id, next_sequence)"
         " select %s || '-' || n %% 3, 't' || n, 1000000 + n %% 2 from generate_series(1, 500) n",
@@ -1162,7 +1168,9 @@ async def test_everybody_who_is_due_is_found_however_many(door: Door, user_id: s
 
     async def found(user: str | None) -> list[ConversationKey]:
         flow = summaries.is_summary_due(policy, user_id=user)
-        return await door.service._services.arun(flow) if door.color == "async" else door.service._services.run(flow)
+        return (
+            await caller.service._services.arun(flow) if caller.color == "async" else caller.service._services.run(flow)
+        )
 
     try:
         keys = [key for key in await found(None) if str(key.user_id).startswith(f"{user_id}-")]
@@ -1284,12 +1292,12 @@ def test_a_sequence_may_be_named_and_need_not_exist(direct: SupabaseMemory, user
 
 
 async def test_a_long_run_of_tools_is_summarized_and_its_question_stays(
-    door: Door, user_id: str, sql: psycopg.Connection
+    caller: Caller, user_id: str, sql: psycopg.Connection
 ) -> None:
-    facts, watch = Facts(16), Watch(door.service)
+    facts, watch = Facts(16), Watch(caller.service)
     memory = watch.memory(user_id, replace(POLICY, input_characters=4000))
     question = HumanMessage("Which of the two hundred shops is open on Sunday?", id="question")
-    await remember(door, [facts.said(), facts.said(), question], user_id)
+    await remember(caller, [facts.said(), facts.said(), question], user_id)
     planted: dict[str, int] = {}
     for _ in range(4):
         blocks: list[BaseMessage] = []
@@ -1297,9 +1305,9 @@ async def test_a_long_run_of_tools_is_summarized_and_its_question_stays(
             call = {"name": "search", "args": {"shop": facts.new()}, "id": facts.new()}
             blocks.append(facts.planted(AIMessage("", tool_calls=[call])))
             blocks.append(facts.planted(ToolMessage(f"{facts.new()} is closed", tool_call_id=call["id"])))
-        for message, sequence in zip(blocks, await remember(door, blocks, user_id), strict=True):
+        for message, sequence in zip(blocks, await remember(caller, blocks, user_id), strict=True):
             planted.update(dict.fromkeys(facts.of[str(message.id)], sequence))
-        pack = await door(memory.conversation("t").context)
+        pack = await caller(memory.conversation("t").context)
         assert_nothing_fell_between(pack, planted, watch.read)
         assert pack.omitted == []
         shown = [entry.message for entry in pack.fitted.recent]

@@ -27,7 +27,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import IndexResult, RecalledSummary
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.memory_keywords import memory_keywords
 from tests.owners import conversation_of
 from tests.services.data_api import token
@@ -77,24 +77,24 @@ def patient(embeddings: Embeddings) -> EmbeddingModel:
 
 
 def given(memory: SupabaseMemory, embeddings: Embeddings | None = None, **settings: Any) -> SupabaseMemory:
-    """The same door with other settings."""
+    """The same caller with other settings."""
     model = None if embeddings is None else patient(embeddings)
     return SupabaseMemory(
         memory._services.transport, user_id=memory.user_id, embeddings=model, **memory_keywords(settings)
     )
 
 
-async def tell(door: Door, memory: SupabaseMemory, summary: str, thread_id: str, **who: Any) -> None:
+async def tell(caller: Caller, memory: SupabaseMemory, summary: str, thread_id: str, **who: Any) -> None:
     """A conversation whose newest summary says this."""
     where = {"thread_id": thread_id, **who}
-    await door(conversation_of(memory, **where).append, [HumanMessage("word " * 20) for _ in range(3)])
-    result = await door(conversation_of(memory, **where).summaries.make, policy=POLICY, model=lambda _: summary)
+    await caller(conversation_of(memory, **where).append, [HumanMessage("word " * 20) for _ in range(3)])
+    result = await caller(conversation_of(memory, **where).summaries.make, policy=POLICY, model=lambda _: summary)
     assert len(result.segments) == 1, result
 
 
-async def three(door: Door, memory: SupabaseMemory, **who: Any) -> None:
+async def three(caller: Caller, memory: SupabaseMemory, **who: Any) -> None:
     for thread_id, summary in (("kiln", KILN), ("boat", BOAT), ("taxes", TAXES)):
-        await tell(door, memory, summary, thread_id, **who)
+        await tell(caller, memory, summary, thread_id, **who)
 
 
 def threads(found: Sequence[RecalledSummary]) -> list[str]:
@@ -134,15 +134,15 @@ def vectors(sql: psycopg.Connection, user_id: str) -> list[tuple[str, int, str, 
 # Finding
 
 
-async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, user_id: str) -> None:
+async def test_a_conversation_is_found_by_what_its_summary_means(caller: Caller, user_id: str) -> None:
     topics = Topics()
-    memory = given(door.service, topics)
-    await three(door, memory, user_id=user_id)
+    memory = given(caller.service, topics)
+    await three(caller, memory, user_id=user_id)
     for thread_id in ("kiln", "boat", "taxes"):
-        assert await door(memory.for_user(user_id).conversation(thread_id).summaries.index) == 1
-        assert await door(memory.for_user(user_id).conversation(thread_id).summaries.index) == 0
+        assert await caller(memory.for_user(user_id).conversation(thread_id).summaries.index) == 1
+        assert await caller(memory.for_user(user_id).conversation(thread_id).summaries.index) == 0
     assert topics.asked == [KILN, BOAT, TAXES]
-    first, *rest = await door(memory.for_user(user_id).recall_summaries, "a voyage by ship")
+    first, *rest = await caller(memory.for_user(user_id).recall_summaries, "a voyage by ship")
     assert (first.thread_id, first.agent_id, first.number, first.content) == ("boat", "default", 1, BOAT)
     assert (first.from_sequence, first.to_sequence) == (0, 1)
     assert first.similarity > 0.9 > max(each.similarity for each in rest)
@@ -152,44 +152,44 @@ async def test_a_conversation_is_found_by_what_its_summary_means(door: Door, use
         assert sum(each.score_parts.values()) == pytest.approx(each.score)
     assert abs(datetime.now(UTC) - first.created_at) < timedelta(minutes=5)
     assert len(rest) == 2
-    assert threads(await door(memory.for_user(user_id).recall_summaries, "pottery oven", limit=1)) == ["kiln"]
-    near = await door(memory.for_user(user_id).recall_summaries, "an oven", min_similarity=0.9)
+    assert threads(await caller(memory.for_user(user_id).recall_summaries, "pottery oven", limit=1)) == ["kiln"]
+    near = await caller(memory.for_user(user_id).recall_summaries, "an oven", min_similarity=0.9)
     assert threads(near) == ["kiln"]
     assert topics.asked[3:] == ["a voyage by ship", "pottery oven", "an oven"]
 
 
-async def test_without_an_embedder_it_is_found_by_any_of_the_words(door: Door, user_id: str) -> None:
-    await three(door, door.service, user_id=user_id)
-    memory = given(door.service)
-    found = await door(memory.for_user(user_id).recall_summaries, "Which regattas, and which invoice?")
+async def test_without_an_embedder_it_is_found_by_any_of_the_words(caller: Caller, user_id: str) -> None:
+    await three(caller, caller.service, user_id=user_id)
+    memory = given(caller.service)
+    found = await caller(memory.for_user(user_id).recall_summaries, "Which regattas, and which invoice?")
     assert sorted(threads(found)) == ["boat", "taxes"]
     assert {each.similarity for each in found} == {None}
-    assert await door(memory.for_user(user_id).recall_summaries, "zirconium") == []
-    most = await door(memory.for_user(user_id).recall_summaries, "regatta in August, invoices")
+    assert await caller(memory.for_user(user_id).recall_summaries, "zirconium") == []
+    most = await caller(memory.for_user(user_id).recall_summaries, "regatta in August, invoices")
     assert threads(most) == ["boat", "taxes"]
     assert most[0].score == pytest.approx(0.5)
     assert most[0].score_parts == pytest.approx({"words": 0.5})
     assert threads(
-        await door(memory.for_user(user_id).recall_summaries, "regatta August invoices", min_similarity=0.9)
+        await caller(memory.for_user(user_id).recall_summaries, "regatta August invoices", min_similarity=0.9)
     ) == ["boat"]
 
 
-async def test_one_call_beside_the_embedding(door: Door, user_id: str) -> None:
+async def test_one_call_beside_the_embedding(caller: Caller, user_id: str) -> None:
     calls: list[str] = []
-    address = door.service._services.transport.endpoint
+    address = caller.service._services.transport.endpoint
 
     class Counting:
         acts_as_user = False
-        user_varies = False
+        identity_is_callback = False
         endpoint = address
 
         def perform(self, call: Call) -> Any:
             calls.append(call.function)
-            return door.service._services.transport.perform(call)
+            return caller.service._services.transport.perform(call)
 
         async def aperform(self, call: Call) -> Any:
             calls.append(call.function)
-            return await door.service._services.transport.aperform(call)
+            return await caller.service._services.transport.aperform(call)
 
         def for_token(self, identity: Any) -> Any:
             raise AssertionError
@@ -200,9 +200,9 @@ async def test_one_call_beside_the_embedding(door: Door, user_id: str) -> None:
         async def aclose(self) -> None:
             """Nothing of its own."""
 
-    await tell(door, door.service, KILN, "kiln", user_id=user_id)
+    await tell(caller, caller.service, KILN, "kiln", user_id=user_id)
     memory = SupabaseMemory(Counting(), user_id=user_id, embeddings=Topics())
-    assert threads(await door(memory.recall_summaries, "kiln")) == ["kiln"]
+    assert threads(await caller(memory.recall_summaries, "kiln")) == ["kiln"]
     assert calls == ["memory_recall_summaries"]
 
 
@@ -285,11 +285,11 @@ def test_the_words_are_reduced_in_the_summarys_own_language(direct: SupabaseMemo
 @pytest.mark.parametrize(
     "text", ["nul\0 and \ud800 half", "🙂" * 5_000, "' or true --", "word " * 50_000, '\\ " {} ::x']
 )
-async def test_any_question_is_answered(door: Door, user_id: str, text: str) -> None:
-    memory = given(door.service, Topics())
-    await tell(door, memory, KILN, "kiln", user_id=user_id)
-    await door(memory.for_user(user_id).conversation("kiln").summaries.index)
-    assert threads(await door(memory.for_user(user_id).recall_summaries, text)) == ["kiln"]
+async def test_any_question_is_answered(caller: Caller, user_id: str, text: str) -> None:
+    memory = given(caller.service, Topics())
+    await tell(caller, memory, KILN, "kiln", user_id=user_id)
+    await caller(memory.for_user(user_id).conversation("kiln").summaries.index)
+    assert threads(await caller(memory.for_user(user_id).recall_summaries, text)) == ["kiln"]
 
 
 @pytest.mark.parametrize(
@@ -366,22 +366,22 @@ def test_of_a_time(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
 # Embedding
 
 
-async def test_what_is_due_is_embedded_with_the_chunks(door: Door, user_id: str) -> None:
+async def test_what_is_due_is_embedded_with_the_chunks(caller: Caller, user_id: str) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
-    await tell(door, memory, KILN, "both")
-    await tell(door, memory, BOAT, "summary alone")
-    await door(memory.conversation("summary alone").index)
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
+    await tell(caller, memory, KILN, "both")
+    await tell(caller, memory, BOAT, "summary alone")
+    await caller(memory.conversation("summary alone").index)
     asked = len(topics.asked)
-    done = {key.thread_id: result for key, result in (await door(memory.work.index_due)).items()}
+    done = {key.thread_id: result for key, result in (await caller(memory.work.index_due)).items()}
     assert done == {
         "both": IndexResult(2, chunks=3, summaries=1),
         "summary alone": IndexResult(2, chunks=0, summaries=1),
     }
     assert len(topics.asked) == asked + 5
-    assert await door(memory.work.index_due) == {}
+    assert await caller(memory.work.index_due) == {}
     assert len(topics.asked) == asked + 5
-    assert all(each.similarity is not None for each in await door(memory.recall_summaries, "boat"))
+    assert all(each.similarity is not None for each in await caller(memory.recall_summaries, "boat"))
 
 
 def test_more_summaries_than_a_page(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
@@ -413,44 +413,44 @@ def test_without_an_embedder_nothing_is_embedded_and_that_is_said_to_who_asks_fo
 
 
 async def test_an_embedder_that_fails_changes_nothing(
-    door: Door, user_id: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
+    caller: Caller, user_id: str, sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
-    await tell(door, memory, KILN, "t")
-    await door(memory.conversation("t").index)
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
+    await tell(caller, memory, KILN, "t")
+    await caller(memory.conversation("t").index)
     topics.broken = True
     with pytest.raises(EmbeddingError):
-        await door(memory.conversation("t").summaries.index)
-    (result,) = (await door(memory.work.index_due)).values()
+        await caller(memory.conversation("t").summaries.index)
+    (result,) = (await caller(memory.work.index_due)).values()
     assert (result.failed, result.summaries) == ("The embedder failed (RuntimeError).", 0)
     assert vectors(sql, user_id) == []
     with caplog.at_level(logging.ERROR):
-        assert threads(await door(memory.recall_summaries, "the secret thermocouple")) == ["t"], "by its words"
+        assert threads(await caller(memory.recall_summaries, "the secret thermocouple")) == ["t"], "by its words"
     assert "words alone" in caplog.text
     assert "thermocouple" not in caplog.text
     topics.broken = False
-    (result,) = (await door(memory.work.index_due)).values()
+    (result,) = (await caller(memory.work.index_due)).values()
     assert (result.failed, result.summaries) == (None, 1)
 
 
 async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
-    door: Door, user_id: str, conn_string: str, sql: psycopg.Connection
+    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection
 ) -> None:
     topics = Topics()
-    memory = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=patient(topics))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         # The summary is taken back, because a message was forgotten.
-        await tell(door, memory, KILN, "t")
+        await tell(caller, memory, KILN, "t")
         first = other.conversation("t").read(columns=["message_id"])[0]
 
         def forget() -> None:
             other.conversation("t").forget_message(str(first.message_id))
 
         topics.during = forget
-        assert await door(memory.conversation("t").summaries.index) == 0
+        assert await caller(memory.conversation("t").summaries.index) == 0
         # Another of the same number takes its place.
-        await tell(door, memory, KILN, "u")
+        await tell(caller, memory, KILN, "u")
         second = other.conversation("u").read(columns=["message_id"])[0]
 
         def replace() -> None:
@@ -458,19 +458,19 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
             told(other, BOAT, "u")
 
         topics.during = replace
-        assert await door(memory.conversation("u").summaries.index) == 0
+        assert await caller(memory.conversation("u").summaries.index) == 0
         assert [each.number for each in other.conversation("u").summaries.list()] == [1]
         # A newer one follows.
-        await tell(door, memory, KILN, "v")
+        await tell(caller, memory, KILN, "v")
         topics.during = lambda: told(other, TAXES, "v")
-        assert await door(memory.conversation("v").summaries.index) == 0
+        assert await caller(memory.conversation("v").summaries.index) == 0
         assert vectors(sql, user_id) == []
         # The whole conversation goes.
-        await tell(door, memory, KILN, "w")
+        await tell(caller, memory, KILN, "w")
         topics.during = lambda: other.conversation("w").forget()
-        assert await door(memory.conversation("w").summaries.index) == 0
+        assert await caller(memory.conversation("w").summaries.index) == 0
     assert vectors(sql, user_id) == []
-    assert await door(memory.conversation("v").summaries.index) == 1
+    assert await caller(memory.conversation("v").summaries.index) == 1
     assert vectors(sql, user_id) == [("v", 2, "topics", 16)]
 
 
@@ -530,45 +530,47 @@ def test_the_same_name_with_another_width_is_refused(direct: SupabaseMemory) -> 
 # Whose they are
 
 
-async def test_nobody_finds_another_users_summaries(door: Door, user_id: str, sql: psycopg.Connection) -> None:
+async def test_nobody_finds_another_users_summaries(caller: Caller, user_id: str, sql: psycopg.Connection) -> None:
     stranger = f"{user_id}-stranger"
-    memory = given(door.service, Topics())
-    await tell(door, memory, KILN, "kiln", user_id=user_id)
-    await tell(door, memory, BOAT, "boat", user_id=stranger)
-    (result,) = [r for k, r in (await door(memory.for_user(stranger).work.index_due)).items() if k.user_id == stranger]
+    memory = given(caller.service, Topics())
+    await tell(caller, memory, KILN, "kiln", user_id=user_id)
+    await tell(caller, memory, BOAT, "boat", user_id=stranger)
+    (result,) = [
+        r for k, r in (await caller(memory.for_user(stranger).work.index_due)).items() if k.user_id == stranger
+    ]
     assert result.summaries == 1
     assert vectors(sql, user_id) == [], "only theirs was embedded"
-    bearer = SupabaseMemory(door.as_token(token(user_id=stranger))._services.transport, embeddings=patient(Topics()))
+    bearer = SupabaseMemory(caller.as_token(token(user_id=stranger))._services.transport, embeddings=patient(Topics()))
     for asking in (memory.for_user(stranger), bearer, bearer.for_user(stranger)):
-        assert threads(await door(asking.recall_summaries, "thermocouple kiln boat")) == ["boat"]
+        assert threads(await caller(asking.recall_summaries, "thermocouple kiln boat")) == ["boat"]
     # Naming somebody else is no way, with every id guessed right.
-    assert await door(bearer.for_user(user_id).recall_summaries, "thermocouple kiln") == []
-    assert await door(bearer.for_user(user_id).conversation("kiln").summaries.index) == 0
-    assert set(await door(bearer.work.index_due)) <= {bearer._services.key("boat", stranger)}
-    segment = (await door(memory.for_user(user_id).conversation("kiln").summaries.list))[0]
+    assert await caller(bearer.for_user(user_id).recall_summaries, "thermocouple kiln") == []
+    assert await caller(bearer.for_user(user_id).conversation("kiln").summaries.index) == 0
+    assert set(await caller(bearer.work.index_due)) <= {bearer._services.key("boat", stranger)}
+    segment = (await caller(memory.for_user(user_id).conversation("kiln").summaries.list))[0]
     row = sql.execute("select id from memory.conversations where user_id = %s", [user_id]).fetchone()
     assert row is not None
     ids = {"user_id": user_id, "conversation_id": str(row[0]), "number": 1, "id": segment.id, "embedding": [1.0] * 16}
     forged = Call("memory_embed_summaries", {"p_model": "topics", "p_vectors": [ids]})
     transport = bearer._services.transport
-    assert (await transport.aperform(forged) if door.color == "async" else transport.perform(forged)) == []
+    assert (await transport.aperform(forged) if caller.color == "async" else transport.perform(forged)) == []
     assert vectors(sql, user_id) == []
     # Who may, does: the call itself is right.
-    own = door.as_token(token(user_id=user_id))._services.transport
-    assert len(await own.aperform(forged) if door.color == "async" else own.perform(forged)) == 1
+    own = caller.as_token(token(user_id=user_id))._services.transport
+    assert len(await own.aperform(forged) if caller.color == "async" else own.perform(forged)) == 1
     assert vectors(sql, user_id) == [("kiln", 1, "topics", 16)]
 
 
-async def test_nobody_and_the_anonymous_are_refused(door: Door, user_id: str) -> None:
-    await tell(door, door.service, KILN, "kiln", user_id=user_id)
-    anonymous = door.as_token(token("anon", user_id)).for_user(user_id)
+async def test_nobody_and_the_anonymous_are_refused(caller: Caller, user_id: str) -> None:
+    await tell(caller, caller.service, KILN, "kiln", user_id=user_id)
+    anonymous = caller.as_token(token("anon", user_id)).for_user(user_id)
     for verb, arguments in ((anonymous.recall_summaries, ["kiln"]), (anonymous.work.index_due, [])):
         with pytest.raises(AccessError):
-            await door(verb, *arguments)
+            await caller(verb, *arguments)
     with pytest.raises(InvalidInputError, match="No user is named"):
-        await door(given(door.service).recall_summaries, "kiln")
+        await caller(given(caller.service).recall_summaries, "kiln")
     with pytest.raises((InvalidInputError, AccessError), match=r"No user id|name no user"):
-        await door(door.as_token(token()).recall_summaries, "kiln")
+        await caller(caller.as_token(token()).recall_summaries, "kiln")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Turns: only complete ones, in order, numbered among those that are kept; through every door. And turns as text."""
+"""Turns: only complete ones, in order, numbered among those that are kept; through every caller. And turns as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations import turns
 from langchain_supabase_memory.values import Turn
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.owners import conversation_of
 from tests.services.data_api import token
@@ -33,25 +33,25 @@ def pairs(found: list[Turn]) -> list[tuple[int, str, str]]:
     return [(each.number, each.user_query, each.ai_response) for each in found]
 
 
-async def listed(door: Door, user_id: str, thread_id: str = "t", **bounds: Any) -> list[tuple[int, str, str]]:
-    return pairs(await door(door.service.for_user(user_id).conversation(thread_id).turns.list, **bounds))
+async def listed(caller: Caller, user_id: str, thread_id: str = "t", **bounds: Any) -> list[tuple[int, str, str]]:
+    return pairs(await caller(caller.service.for_user(user_id).conversation(thread_id).turns.list, **bounds))
 
 
-async def test_a_turn_is_stored_and_shown(door: Door, user_id: str) -> None:
+async def test_a_turn_is_stored_and_shown(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    result = await door(conversation_of(door.service, **where).add_turn, "What is tea?", "A drink.")
+    result = await caller(conversation_of(caller.service, **where).add_turn, "What is tea?", "A drink.")
     assert (result.sequences, result.appended) == ([0, 1], 2)
-    [turn] = await door(conversation_of(door.service, **where).turns.list)
+    [turn] = await caller(conversation_of(caller.service, **where).turns.list)
     assert (turn.number, turn.user_query, turn.ai_response) == (1, "What is tea?", "A drink.")
     assert (turn.from_sequence, turn.to_sequence) == (0, 1)
-    stored = await door(conversation_of(door.service, **where).read, columns=["created_at"])
+    stored = await caller(conversation_of(caller.service, **where).read, columns=["created_at"])
     assert turn.created_at == stored[0].created_at
 
 
-async def test_a_conversation_that_does_not_exist_has_none(door: Door, user_id: str) -> None:
-    assert await listed(door, user_id) == []
-    assert await door(door.service.for_user(user_id).conversation("t").turns.get, 1) is None
-    assert not await door(door.service.for_user(user_id).conversations)
+async def test_a_conversation_that_does_not_exist_has_none(caller: Caller, user_id: str) -> None:
+    assert await listed(caller, user_id) == []
+    assert await caller(caller.service.for_user(user_id).conversation("t").turns.get, 1) is None
+    assert not await caller(caller.service.for_user(user_id).conversations)
 
 
 INCOMPLETE: dict[str, list[BaseMessage]] = {
@@ -69,23 +69,23 @@ INCOMPLETE: dict[str, list[BaseMessage]] = {
 
 
 @pytest.mark.parametrize("messages", INCOMPLETE.values(), ids=list(INCOMPLETE))
-async def test_what_is_not_complete_is_not_counted(door: Door, user_id: str, messages: list[BaseMessage]) -> None:
+async def test_what_is_not_complete_is_not_counted(caller: Caller, user_id: str, messages: list[BaseMessage]) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     fresh = [each.model_copy(update={"id": None}) for each in messages]
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, fresh)
-    assert await listed(door, user_id) == []
-    assert await door(conversation.turns.get, 1) is None
-    assert await door(conversation.turns.get, -1) is None
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, fresh)
+    assert await listed(caller, user_id) == []
+    assert await caller(conversation.turns.get, 1) is None
+    assert await caller(conversation.turns.get, -1) is None
     # Between two complete ones neither.
-    await door(conversation.append, said(("1", "one")))
-    await door(conversation.append, [each.model_copy(update={"id": None}) for each in messages])
-    await door(conversation.append, said(("2", "two")))
+    await caller(conversation.append, said(("1", "one")))
+    await caller(conversation.append, [each.model_copy(update={"id": None}) for each in messages])
+    await caller(conversation.append, said(("2", "two")))
     expected = "a" if messages[0].type == "ai" else "one"  # one more answer belongs to the same turn
-    assert await listed(door, user_id) == [(1, "1", expected), (2, "2", "two")]
+    assert await listed(caller, user_id) == [(1, "1", expected), (2, "2", "two")]
 
 
-async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(door: Door, user_id: str) -> None:
+async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(caller: Caller, user_id: str) -> None:
     messages = [
         HumanMessage("Which tea?"),
         AIMessage("I look.", tool_calls=[CALL]),
@@ -95,8 +95,8 @@ async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(door: D
         AIMessage("A draft."),
         AIMessage("Green or oolong."),
     ]
-    await door(door.service.for_user(user_id).conversation("t").append, messages)
-    [turn] = await door(door.service.for_user(user_id).conversation("t").turns.list)
+    await caller(caller.service.for_user(user_id).conversation("t").append, messages)
+    [turn] = await caller(caller.service.for_user(user_id).conversation("t").turns.list)
     assert (turn.user_query, turn.ai_response, turn.from_sequence, turn.to_sequence) == (
         "Which tea?",
         "Green or oolong.",
@@ -105,7 +105,7 @@ async def test_tool_calls_lie_inside_a_turn_and_the_final_answer_ends_it(door: D
     )
 
 
-async def test_two_questions_in_a_row_are_one_turn_of_the_second(door: Door, user_id: str) -> None:
+async def test_two_questions_in_a_row_are_one_turn_of_the_second(caller: Caller, user_id: str) -> None:
     messages = [
         AIMessage("Welcome."),
         HumanMessage("Hm"),
@@ -113,130 +113,130 @@ async def test_two_questions_in_a_row_are_one_turn_of_the_second(door: Door, use
         AIMessage("Yes."),
         HumanMessage("And?"),
     ]
-    await door(door.service.for_user(user_id).conversation("t").append, messages)
-    assert await listed(door, user_id) == [(1, "Tea?", "Yes.")]
-    await door(door.service.for_user(user_id).conversation("t").append, [AIMessage("Milk.")])
-    assert await listed(door, user_id) == [(1, "Tea?", "Yes."), (2, "And?", "Milk.")]
+    await caller(caller.service.for_user(user_id).conversation("t").append, messages)
+    assert await listed(caller, user_id) == [(1, "Tea?", "Yes.")]
+    await caller(caller.service.for_user(user_id).conversation("t").append, [AIMessage("Milk.")])
+    assert await listed(caller, user_id) == [(1, "Tea?", "Yes."), (2, "And?", "Milk.")]
 
 
-async def test_an_edit_makes_and_unmakes_a_turn(door: Door, user_id: str) -> None:
+async def test_an_edit_makes_and_unmakes_a_turn(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     messages = said(("1", "one"), ("2", "two"))
-    conversation = conversation_of(door.service, **where)
-    await door(conversation.append, messages)
-    await door(conversation.append, [AIMessage("", tool_calls=[CALL], id=messages[1].id)])
-    assert await listed(door, user_id) == [(1, "2", "two")]
-    await door(conversation.append, [AIMessage("uno", id=messages[1].id)])
-    assert await listed(door, user_id) == [(1, "1", "uno"), (2, "2", "two")]
-    await door(conversation.forget_message, str(messages[0].id))
-    assert await listed(door, user_id) == [(1, "2", "two")]
+    conversation = conversation_of(caller.service, **where)
+    await caller(conversation.append, messages)
+    await caller(conversation.append, [AIMessage("", tool_calls=[CALL], id=messages[1].id)])
+    assert await listed(caller, user_id) == [(1, "2", "two")]
+    await caller(conversation.append, [AIMessage("uno", id=messages[1].id)])
+    assert await listed(caller, user_id) == [(1, "1", "uno"), (2, "2", "two")]
+    await caller(conversation.forget_message, str(messages[0].id))
+    assert await listed(caller, user_id) == [(1, "2", "two")]
 
 
-async def test_an_answer_that_is_an_image_is_one(door: Door, user_id: str) -> None:
+async def test_an_answer_that_is_an_image_is_one(caller: Caller, user_id: str) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
-    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("Draw"), AIMessage([image])])
-    assert await listed(door, user_id) == [(1, "Draw", "")]
+    await caller(caller.service.for_user(user_id).conversation("t").append, [HumanMessage("Draw"), AIMessage([image])])
+    assert await listed(caller, user_id) == [(1, "Draw", "")]
 
 
-async def test_bounds(door: Door, user_id: str) -> None:
+async def test_bounds(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     times = [START + timedelta(hours=n) for n in range(6)]
     for n, time in enumerate(times, 1):
-        await door(conversation_of(door.service, **where).append, said((f"q{n}", f"a{n}")), created_at=time)
+        await caller(conversation_of(caller.service, **where).append, said((f"q{n}", f"a{n}")), created_at=time)
     whole = [(n, f"q{n}", f"a{n}") for n in range(1, 7)]
-    assert await listed(door, user_id) == whole
-    assert await listed(door, user_id, last=2) == whole[4:]
-    assert await listed(door, user_id, last=99) == whole
-    assert await listed(door, user_id, last=0) == []
-    assert await listed(door, user_id, since=times[4]) == whole[4:]
-    assert await listed(door, user_id, until=times[2]) == whole[:2]
-    assert await listed(door, user_id, since=times[1], until=times[4]) == whole[1:4]
-    assert await listed(door, user_id, since=times[1], until=times[4], last=2) == whole[2:4]
-    assert await listed(door, user_id, until=times[3], last=1) == whole[2:3], "the newest within the window"
-    assert await listed(door, user_id, since=times[5] + timedelta(hours=1)) == []
+    assert await listed(caller, user_id) == whole
+    assert await listed(caller, user_id, last=2) == whole[4:]
+    assert await listed(caller, user_id, last=99) == whole
+    assert await listed(caller, user_id, last=0) == []
+    assert await listed(caller, user_id, since=times[4]) == whole[4:]
+    assert await listed(caller, user_id, until=times[2]) == whole[:2]
+    assert await listed(caller, user_id, since=times[1], until=times[4]) == whole[1:4]
+    assert await listed(caller, user_id, since=times[1], until=times[4], last=2) == whole[2:4]
+    assert await listed(caller, user_id, until=times[3], last=1) == whole[2:3], "the newest within the window"
+    assert await listed(caller, user_id, since=times[5] + timedelta(hours=1)) == []
 
 
 @pytest.mark.parametrize("bounds", [{"last": -1}, {"last": True}, {"since": datetime(2026, 1, 1)}, {"until": "2026"}])
-async def test_bad_bounds_are_refused(door: Door, user_id: str, bounds: dict[str, Any]) -> None:
+async def test_bad_bounds_are_refused(caller: Caller, user_id: str, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        await door(door.service.for_user(user_id).conversation("t").turns.list, **bounds)
+        await caller(caller.service.for_user(user_id).conversation("t").turns.list, **bounds)
 
 
-async def test_one_by_its_number(door: Door, user_id: str) -> None:
+async def test_one_by_its_number(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = conversation_of(door.service, **where)
-    await door(
+    conversation = conversation_of(caller.service, **where)
+    await caller(
         conversation.append,
         [HumanMessage("unanswered"), *said(("1", "one"), ("2", "two"), ("3", "three"))],
     )
-    await door(conversation.append, [HumanMessage("pending")])
+    await caller(conversation.append, [HumanMessage("pending")])
     for number, text in ((1, "1"), (2, "2"), (3, "3"), (-1, "3"), (-2, "2"), (-3, "1")):
-        turn = await door(conversation.turns.get, number)
+        turn = await caller(conversation.turns.get, number)
         assert (turn.user_query, turn.number) == (text, int(text))
     for number in (4, -4, 10**6, -(10**6)):
-        assert await door(conversation.turns.get, number) is None
+        assert await caller(conversation.turns.get, number) is None
     wrong: list[Any] = [0, 1.5, "1", True, None]
     for number in wrong:
         with pytest.raises(InvalidInputError, match="number from 1"):
-            await door(conversation.turns.get, number)
+            await caller(conversation.turns.get, number)
 
 
-async def test_2500_turns_come_back_complete_and_in_order(door: Door, user_id: str) -> None:
+async def test_2500_turns_come_back_complete_and_in_order(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "long", "user_id": user_id}
     whole = [(n, f"q{n}", f"a{n}") for n in range(1, 2501)]
-    await door(
-        conversation_of(door.service, **where).append,
+    await caller(
+        conversation_of(caller.service, **where).append,
         said(*((query, answer) for _, query, answer in whole)),
         created_at=START,
     )
-    await door(conversation_of(door.service, **where).append, [HumanMessage("pending")])
-    assert await listed(door, user_id, "long") == whole
-    assert await listed(door, user_id, "long", last=1001) == whole[-1001:]
-    assert await listed(door, user_id, "long", last=2000) == whole[-2000:]
-    assert await listed(door, user_id, "long", since=START) == whole, "a window is not cut at a page"
-    turn = await door(conversation_of(door.service, **where).turns.get, 3)
+    await caller(conversation_of(caller.service, **where).append, [HumanMessage("pending")])
+    assert await listed(caller, user_id, "long") == whole
+    assert await listed(caller, user_id, "long", last=1001) == whole[-1001:]
+    assert await listed(caller, user_id, "long", last=2000) == whole[-2000:]
+    assert await listed(caller, user_id, "long", since=START) == whole, "a window is not cut at a page"
+    turn = await caller(conversation_of(caller.service, **where).turns.get, 3)
     assert pairs([turn]) == whole[2:3]
 
 
-async def test_after_the_limit_removed_the_oldest_the_others_move_up(door: Door, user_id: str) -> None:
+async def test_after_the_limit_removed_the_oldest_the_others_move_up(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
-    conversation = conversation_of(door.service, **where)
+    conversation = conversation_of(caller.service, **where)
     for n in range(1, 6):
-        await door(conversation.add_turn, f"q{n}", f"a{n}", retention=Retention(max_turns=3))
-    found = await door(conversation.turns.list)
+        await caller(conversation.add_turn, f"q{n}", f"a{n}", retention=Retention(max_turns=3))
+    found = await caller(conversation.turns.list)
     assert pairs(found) == [(1, "q3", "a3"), (2, "q4", "a4"), (3, "q5", "a5")]
     assert [each.from_sequence for each in found] == [4, 6, 8], "what names them for good"
-    assert (await door(conversation.turns.get, 1)).user_query == "q3"
-    assert (await door(conversation.turns.get, -1)).user_query == "q5"
-    assert await door(conversation.turns.get, 4) is None
+    assert (await caller(conversation.turns.get, 1)).user_query == "q3"
+    assert (await caller(conversation.turns.get, -1)).user_query == "q5"
+    assert await caller(conversation.turns.get, 4) is None
 
 
-async def test_a_memorys_retention_holds_for_reading_turns(door: Door, user_id: str) -> None:
+async def test_a_memorys_retention_holds_for_reading_turns(caller: Caller, user_id: str) -> None:
     old = datetime.now(UTC) - timedelta(hours=25)
-    await door(door.service.for_user(user_id).conversation("t").append, said(("old", "old")), created_at=old)
-    await door(door.service.for_user(user_id).conversation("t").add_turn, "new", "new")
+    await caller(caller.service.for_user(user_id).conversation("t").append, said(("old", "old")), created_at=old)
+    await caller(caller.service.for_user(user_id).conversation("t").add_turn, "new", "new")
     memory = SupabaseMemory(
-        door.service._services.transport, user_id=user_id, retention=Retention(max_age=timedelta(hours=24))
+        caller.service._services.transport, user_id=user_id, retention=Retention(max_age=timedelta(hours=24))
     )
-    assert (await door(memory.conversation("t").turns.get, 1)).user_query == "new"
-    assert await door(memory.conversation("t").turns.get, 2) is None
-    assert pairs(await door(memory.conversation("t").turns.list)) == [(1, "new", "new")]
+    assert (await caller(memory.conversation("t").turns.get, 1)).user_query == "new"
+    assert await caller(memory.conversation("t").turns.get, 2) is None
+    assert pairs(await caller(memory.conversation("t").turns.list)) == [(1, "new", "new")]
 
 
-async def test_only_the_owner_has_them(door: Door, user_id: str) -> None:
-    await door(door.service.for_user(user_id).conversation("t").add_turn, "q", "a")
-    owner, stranger = (door.as_token(token(user_id=name)) for name in (user_id, f"{user_id}-stranger"))
-    assert pairs(await door(owner.conversation("t").turns.list)) == [(1, "q", "a")]
-    assert await door(stranger.for_user(user_id).conversation("t").turns.list) == []
-    assert await door(stranger.for_user(user_id).conversation("t").turns.get, 1) is None
+async def test_only_the_owner_has_them(caller: Caller, user_id: str) -> None:
+    await caller(caller.service.for_user(user_id).conversation("t").add_turn, "q", "a")
+    owner, stranger = (caller.as_token(token(user_id=name)) for name in (user_id, f"{user_id}-stranger"))
+    assert pairs(await caller(owner.conversation("t").turns.list)) == [(1, "q", "a")]
+    assert await caller(stranger.for_user(user_id).conversation("t").turns.list) == []
+    assert await caller(stranger.for_user(user_id).conversation("t").turns.get, 1) is None
     assert (
-        await door(
+        await caller(
             stranger.for_user(user_id).conversation("t").turns.list,
             retention=Retention(max_age=timedelta(microseconds=1)),
         )
         == []
     )
-    assert await listed(door, user_id) == [(1, "q", "a")]
+    assert await listed(caller, user_id) == [(1, "q", "a")]
 
 
 def test_the_view_shows_the_same_to_the_owner_alone(conn_string: str, user_id: str) -> None:

@@ -231,7 +231,7 @@ TALK: list[Line] = [
     ("Ana", "How many animals live in your house?"),
     ("Ben", "Two, by now."),
     ("Ana", "That is a lot for such a small flat, and for the neighbors."),
-    ("Ben", "What color is your door?"),
+    ("Ben", "What color is your caller?"),
     ("Ana", "Blue."),
     ("Ben", "Blue is fine with me, mine has been like that for ten years."),
     ("Ana", "And the color of your car, is it blue or white?"),
@@ -261,7 +261,7 @@ def test_who_speaks_alone_or_the_answers_own_words_bring_nothing(memory: Supabas
 
 def test_the_same_answer_to_another_question_is_no_repeat(memory: SupabaseMemory) -> None:
     say(memory, *TALK)
-    found = ids(memory.conversation("t").recall("Which color has the door, and which the car?", limit=5).chunks)
+    found = ids(memory.conversation("t").recall("Which color has the caller, and which the car?", limit=5).chunks)
     assert {"t5", "t6", "t8", "t9"} <= set(found)
 
 

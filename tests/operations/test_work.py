@@ -29,7 +29,7 @@ from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
 from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
 from langchain_supabase_memory.values import ConversationKey
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -37,28 +37,28 @@ from tests.services.postgres import Cluster
 T = TypeVar("T")
 
 
-async def do(door: Door, flow: Flow[T], memory: SupabaseMemory | None = None) -> T:
-    """Drive a flow in the door's color, with a server's rights unless another memory is given."""
-    memory = memory or door.service
-    return await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
+async def do(caller: Caller, flow: Flow[T], memory: SupabaseMemory | None = None) -> T:
+    """Drive a flow in the caller's color, with a server's rights unless another memory is given."""
+    memory = memory or caller.service
+    return await memory._services.arun(flow) if caller.color == "async" else memory._services.run(flow)
 
 
 def claiming(user_id: str, worker: str = "w", *, limit: int = 10, lease: float = 60, settle: float = 0) -> Any:
     return work.claim(worker, limit=limit, lease_seconds=lease, debounce_seconds=settle, user_id=user_id)
 
 
-async def claimed(door: Door, user_id: str, **how: Any) -> list[Lease]:
-    return await do(door, claiming(user_id, **how))
+async def claimed(caller: Caller, user_id: str, **how: Any) -> list[Lease]:
+    return await do(caller, claiming(user_id, **how))
 
 
-async def one(door: Door, user_id: str, **how: Any) -> Lease:
-    (lease,) = await claimed(door, user_id, **how)
+async def one(caller: Caller, user_id: str, **how: Any) -> Lease:
+    (lease,) = await claimed(caller, user_id, **how)
     return lease
 
 
-async def say(door: Door, user_id: str, *texts: str, thread_id: str = "t", memory: Any = None) -> None:
+async def say(caller: Caller, user_id: str, *texts: str, thread_id: str = "t", memory: Any = None) -> None:
     messages = [HumanMessage(text, id=f"id of {text}") for text in texts]
-    await door((memory or door.service.for_user(user_id)).conversation(thread_id).append, messages)
+    await caller((memory or caller.service.for_user(user_id)).conversation(thread_id).append, messages)
 
 
 def rows(conn_string: str, user_id: str) -> list[dict[str, Any]]:
@@ -92,16 +92,16 @@ def now_due(conn_string: str, user_id: str) -> None:
 # --- What is marked
 
 
-async def test_fifty_messages_are_one_piece_of_work(door: Door, user_id: str, conn_string: str) -> None:
+async def test_fifty_messages_are_one_piece_of_work(caller: Caller, user_id: str, conn_string: str) -> None:
     for number in range(50):
-        await say(door, user_id, f"m{number}")
+        await say(caller, user_id, f"m{number}")
     (row,) = rows(conn_string, user_id)
     assert (row["attempts"], row["lease_token"], row["dead_at"]) == (0, None, None)
-    lease = await one(door, user_id)
+    lease = await one(caller, user_id)
     assert lease.key == ConversationKey("t", user_id, "default")
     assert lease.position[:2] == (50, 0)
     assert (lease.attempts, lease.requested) == (1, False)
-    assert await do(door, work.finish(lease)) == "done"
+    assert await do(caller, work.finish(lease)) == "done"
     assert rows(conn_string, user_id) == []
 
 
@@ -118,26 +118,26 @@ async def test_fifty_messages_write_the_queue_once(user_id: str, conn_string: st
     assert len(first) == 1
 
 
-async def test_a_burst_is_left_alone_until_it_has_settled(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    assert await claimed(door, user_id, settle=60) == []
+async def test_a_burst_is_left_alone_until_it_has_settled(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    assert await claimed(caller, user_id, settle=60) == []
     change(
         conn_string,
         "update memory_private.work set run_after = now() - interval '61 seconds' where user_id = %s",
         user_id,
     )
-    assert len(await claimed(door, user_id, settle=60)) == 1
+    assert len(await claimed(caller, user_id, settle=60)) == 1
 
 
-async def test_a_retry_that_stores_nothing_is_no_second_piece(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
+async def test_a_retry_that_stores_nothing_is_no_second_piece(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
     before = rows(conn_string, user_id)
-    await say(door, user_id, "m")
+    await say(caller, user_id, "m")
     after = rows(conn_string, user_id)
     assert [row["run_after"] for row in before] == [row["run_after"] for row in after]
-    lease = await one(door, user_id)
-    await say(door, user_id, "m")
-    assert await do(door, work.finish(lease)) == "done"
+    lease = await one(caller, user_id)
+    await say(caller, user_id, "m")
+    assert await do(caller, work.finish(lease)) == "done"
     assert rows(conn_string, user_id) == []
 
 
@@ -150,63 +150,63 @@ def test_what_is_rolled_back_leaves_no_mark(user_id: str, conn_string: str) -> N
     assert rows(conn_string, user_id) == []
 
 
-async def test_edits_and_forgetting_a_message_mark(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "a", "b")
-    assert await do(door, work.finish(await one(door, user_id))) == "done"
-    await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
-    lease = await one(door, user_id)
+async def test_edits_and_forgetting_a_message_mark(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "a", "b")
+    assert await do(caller, work.finish(await one(caller, user_id))) == "done"
+    await caller(caller.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
+    lease = await one(caller, user_id)
     assert lease.position[:2] == (2, 1)
-    assert await do(door, work.finish(lease)) == "done"
-    await door(door.service.for_user(user_id).conversation("t").forget_message, "id of b")
-    assert await do(door, work.finish(await one(door, user_id))) == "done"
+    assert await do(caller, work.finish(lease)) == "done"
+    await caller(caller.service.for_user(user_id).conversation("t").forget_message, "id of b")
+    assert await do(caller, work.finish(await one(caller, user_id))) == "done"
     assert rows(conn_string, user_id) == []
 
 
 @pytest.mark.parametrize("change_", ["message", "edit", "forget", "stale"])
 async def test_what_happens_while_a_piece_runs_is_looked_at_again(
-    door: Door, user_id: str, conn_string: str, change_: str
+    caller: Caller, user_id: str, conn_string: str, change_: str
 ) -> None:
-    await say(door, user_id, "a", "b")
-    lease = await one(door, user_id)
+    await say(caller, user_id, "a", "b")
+    lease = await one(caller, user_id)
     if change_ == "message":
-        await say(door, user_id, "c")
+        await say(caller, user_id, "c")
     elif change_ == "edit":
-        await door(door.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
+        await caller(caller.service.for_user(user_id).conversation("t").append, [HumanMessage("changed", id="id of a")])
     elif change_ == "forget":
-        await door(door.service.for_user(user_id).conversation("t").forget_message, "id of b")
+        await caller(caller.service.for_user(user_id).conversation("t").forget_message, "id of b")
     else:  # as when a message of a chunk expires: neither the number of messages nor the revision says so
         change(conn_string, "update memory.conversations set has_stale = true where user_id = %s", user_id)
-    assert await claimed(door, user_id) == [], "never two at once"
-    assert await do(door, work.finish(lease)) == "again"
-    again = await one(door, user_id)
+    assert await claimed(caller, user_id) == [], "never two at once"
+    assert await do(caller, work.finish(lease)) == "again"
+    again = await one(caller, user_id)
     assert (again.attempts, again.token != lease.token) == (1, True)
-    assert await do(door, work.finish(again)) == "done", "and then it is done"
+    assert await do(caller, work.finish(again)) == "done", "and then it is done"
 
 
-async def test_forgetting_leaves_nothing_in_the_queue(door: Door, user_id: str, conn_string: str) -> None:
+async def test_forgetting_leaves_nothing_in_the_queue(caller: Caller, user_id: str, conn_string: str) -> None:
     canary = f"canary-{user_id}"
-    await say(door, user_id, canary, thread_id=canary)
-    lease = await one(door, user_id)
-    await do(door, work.finish(lease, error="TimeoutError"))
-    await say(door, user_id, f"{canary} again", thread_id=canary)
+    await say(caller, user_id, canary, thread_id=canary)
+    lease = await one(caller, user_id)
+    await do(caller, work.finish(lease, error="TimeoutError"))
+    await say(caller, user_id, f"{canary} again", thread_id=canary)
     now_due(conn_string, user_id)
-    lease = await one(door, user_id)
-    await door(door.service.for_user(user_id).conversation(canary).forget)
-    assert await do(door, work.finish(lease)) == "gone"
-    assert await do(door, work.heartbeat([lease], lease_seconds=60)) == set()
-    assert await do(door, work.release([lease])) == 0
+    lease = await one(caller, user_id)
+    await caller(caller.service.for_user(user_id).conversation(canary).forget)
+    assert await do(caller, work.finish(lease)) == "gone"
+    assert await do(caller, work.heartbeat([lease], lease_seconds=60)) == set()
+    assert await do(caller, work.release([lease])) == 0
     with psycopg.connect(conn_string) as connection:
         for table in ("work", "chores"):
             left = connection.execute(
                 f"select count(*) from memory_private.{table} r where r::text like %s".encode(), [f"%{user_id}%"]
             ).fetchone()
             assert left == (0,), table
-    assert await claimed(door, user_id) == []
+    assert await claimed(caller, user_id) == []
 
 
-async def test_the_queue_holds_no_content(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "a-canary-of-the-queue")
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
+async def test_the_queue_holds_no_content(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "a-canary-of-the-queue")
+    await do(caller, work.finish(await one(caller, user_id), error="TimeoutError"))
     assert "canary" not in str(rows(conn_string, user_id))
 
 
@@ -387,60 +387,60 @@ def test_many_claimers_at_once_never_get_the_same(user_id: str, conn_string: str
 
 
 async def test_a_lease_that_ran_out_is_taken_over_and_the_zombie_changes_nothing(
-    door: Door, user_id: str, conn_string: str
+    caller: Caller, user_id: str, conn_string: str
 ) -> None:
-    await say(door, user_id, "m")
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    zombie = await one(door, user_id, worker="zombie", lease=0.2)
-    assert await claimed(door, user_id) == []
+    await say(caller, user_id, "m")
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    zombie = await one(caller, user_id, worker="zombie", lease=0.2)
+    assert await claimed(caller, user_id) == []
     time.sleep(0.3)
-    heir = await one(door, user_id, worker="heir")
+    heir = await one(caller, user_id, worker="heir")
     assert (heir.attempts, heir.position) == (2, zombie.position)
     before = rows(conn_string, user_id)
     served = "select served_at from memory.conversations where user_id = %s"
     for error in (None, "TimeoutError"):
-        assert await do(door, work.finish(zombie, error=error, served=True)) == "lost"
-    assert await do(door, work.heartbeat([zombie], lease_seconds=600)) == set()
-    assert await do(door, work.release([zombie])) == 0
+        assert await do(caller, work.finish(zombie, error=error, served=True)) == "lost"
+    assert await do(caller, work.heartbeat([zombie], lease_seconds=600)) == set()
+    assert await do(caller, work.release([zombie])) == 0
     after = rows(conn_string, user_id)
     assert [{**row, "wait": 0} for row in before] == [{**row, "wait": 0} for row in after]
     with psycopg.connect(conn_string) as connection:
         assert connection.execute(served, [user_id]).fetchone() == (None,)
-    assert await do(door, work.finish(heir, served=True)) == "done"
+    assert await do(caller, work.finish(heir, served=True)) == "done"
 
 
-async def test_a_lease_that_ran_out_and_that_nobody_took_is_still_held(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m")
-    lease = await one(door, user_id, lease=0.1)
+async def test_a_lease_that_ran_out_and_that_nobody_took_is_still_held(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m")
+    lease = await one(caller, user_id, lease=0.1)
     time.sleep(0.2)
-    assert await do(door, work.heartbeat([lease], lease_seconds=60)) == {lease.token}
-    assert await claimed(door, user_id) == []
-    assert await do(door, work.finish(lease)) == "done"
+    assert await do(caller, work.heartbeat([lease], lease_seconds=60)) == {lease.token}
+    assert await claimed(caller, user_id) == []
+    assert await do(caller, work.finish(lease)) == "done"
 
 
-async def test_a_heartbeat_says_which_leases_are_held(door: Door, user_id: str) -> None:
+async def test_a_heartbeat_says_which_leases_are_held(caller: Caller, user_id: str) -> None:
     for thread_id in ("a", "b", "c"):
-        await say(door, user_id, "m", thread_id=thread_id)
-    leases = await claimed(door, user_id)
+        await say(caller, user_id, "m", thread_id=thread_id)
+    leases = await claimed(caller, user_id)
     assert len(leases) == 3
-    await do(door, work.finish(leases[1]))
-    held = await do(door, work.heartbeat(leases, lease_seconds=60))
+    await do(caller, work.finish(leases[1]))
+    held = await do(caller, work.heartbeat(leases, lease_seconds=60))
     assert held == {leases[0].token, leases[2].token}
-    assert await do(door, work.heartbeat([], lease_seconds=60)) == set()
+    assert await do(caller, work.heartbeat([], lease_seconds=60)) == set()
 
 
-async def test_giving_back_counts_no_try(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
+async def test_giving_back_counts_no_try(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
     for _ in range(3):
-        lease = await one(door, user_id)
+        lease = await one(caller, user_id)
         assert lease.attempts == 1
-        assert await do(door, work.release([lease])) == 1
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
+        assert await do(caller, work.release([lease])) == 1
+    await do(caller, work.finish(await one(caller, user_id), error="TimeoutError"))
     now_due(conn_string, user_id)
-    lease = await one(door, user_id)
+    lease = await one(caller, user_id)
     assert lease.attempts == 2
-    await do(door, work.release([lease]))
-    assert (await one(door, user_id)).attempts == 2
+    await do(caller, work.release([lease]))
+    assert (await one(caller, user_id)).attempts == 2
     assert rows(conn_string, user_id)[0]["error"] == "TimeoutError"
 
 
@@ -448,16 +448,16 @@ async def test_giving_back_counts_no_try(door: Door, user_id: str, conn_string: 
 
 
 async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
-    door: Door, user_id: str, conn_string: str
+    caller: Caller, user_id: str, conn_string: str
 ) -> None:
     threads = [f"t{number}" for number in range(6)]
     for thread_id in threads:
-        await say(door, user_id, "m", thread_id=thread_id)
+        await say(caller, user_id, "m", thread_id=thread_id)
     for attempt in range(1, 13):
-        leases = await claimed(door, user_id)
+        leases = await claimed(caller, user_id)
         assert [lease.attempts for lease in leases] == [attempt] * 6
         for lease in leases:
-            assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=13)) == "retry"
+            assert await do(caller, work.finish(lease, error="TimeoutError", max_attempts=13)) == "retry"
         longest = min(30 * 2 ** (attempt - 1), 3600)
         waits = [row["wait"] for row in rows(conn_string, user_id)]
         assert all(longest * 0.5 - 30 <= wait <= longest for wait in waits)
@@ -465,145 +465,145 @@ async def test_failures_wait_longer_and_longer_with_jitter_and_then_it_is_dead(
         assert len(set(waits)) == 6
         if attempt > 3:
             assert max(waits) - min(waits) > longest / 100, "jitter"
-        assert await claimed(door, user_id) == []
+        assert await claimed(caller, user_id) == []
         now_due(conn_string, user_id)
-    for lease in await claimed(door, user_id):
-        assert await do(door, work.finish(lease, error="x" * 500, max_attempts=13)) == "dead"
+    for lease in await claimed(caller, user_id):
+        assert await do(caller, work.finish(lease, error="x" * 500, max_attempts=13)) == "dead"
     for row in rows(conn_string, user_id):
         assert row["dead_at"] is not None
         assert row["error"] == "x" * 200
     now_due(conn_string, user_id)
-    await say(door, user_id, "another", thread_id="t0")
-    assert await claimed(door, user_id) == [], "what is dead stays so, whatever is said"
-    states = await door(door.service.for_user(user_id).work.status, state="dead")
+    await say(caller, user_id, "another", thread_id="t0")
+    assert await claimed(caller, user_id) == [], "what is dead stays so, whatever is said"
+    states = await caller(caller.service.for_user(user_id).work.status, state="dead")
     assert sorted(each.key.thread_id for each in states) == threads
 
-    assert await door(door.service.for_user(user_id).conversation("t1").work.retry) == 1
-    assert [(each.key.thread_id, each.attempts) for each in await claimed(door, user_id)] == [("t1", 1)]
-    assert await door(door.service.for_user(user_id).work.retry, agent_id="nobody") == 0
-    assert await door(door.service.for_user(user_id).work.retry) == 5
-    assert await door(door.service.for_user(user_id).work.retry) == 0
-    assert {each.attempts for each in await claimed(door, user_id)} == {1}
+    assert await caller(caller.service.for_user(user_id).conversation("t1").work.retry) == 1
+    assert [(each.key.thread_id, each.attempts) for each in await claimed(caller, user_id)] == [("t1", 1)]
+    assert await caller(caller.service.for_user(user_id).work.retry, agent_id="nobody") == 0
+    assert await caller(caller.service.for_user(user_id).work.retry) == 5
+    assert await caller(caller.service.for_user(user_id).work.retry) == 0
+    assert {each.attempts for each in await claimed(caller, user_id)} == {1}
 
 
-async def test_a_success_forgets_earlier_failures(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
+async def test_a_success_forgets_earlier_failures(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    await do(caller, work.finish(await one(caller, user_id), error="TimeoutError"))
     now_due(conn_string, user_id)
-    lease = await one(door, user_id)
-    await say(door, user_id, "n")
-    assert await do(door, work.finish(lease)) == "again"
+    lease = await one(caller, user_id)
+    await say(caller, user_id, "n")
+    assert await do(caller, work.finish(lease)) == "again"
     (row,) = rows(conn_string, user_id)
     assert (row["attempts"], row["error"]) == (0, None)
 
 
-async def test_a_failure_says_so_even_if_more_was_said(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    lease = await one(door, user_id)
-    await say(door, user_id, "n")
-    assert await do(door, work.finish(lease, error="TimeoutError")) == "retry"
+async def test_a_failure_says_so_even_if_more_was_said(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    lease = await one(caller, user_id)
+    await say(caller, user_id, "n")
+    assert await do(caller, work.finish(lease, error="TimeoutError")) == "retry"
     now_due(conn_string, user_id)
-    assert (await one(door, user_id)).position[0] == 2
+    assert (await one(caller, user_id)).position[0] == 2
 
 
 # --- Wishes and priorities
 
 
-async def test_a_wish_goes_first_and_is_marked_as_served(door: Door, user_id: str) -> None:
+async def test_a_wish_goes_first_and_is_marked_as_served(caller: Caller, user_id: str) -> None:
     for thread_id in ("a", "b", "c"):
-        await say(door, user_id, "m", thread_id=thread_id)
-    assert await door(door.service.for_user(user_id).conversation("c").summaries.request)
-    assert not await door(door.service.for_user(user_id).conversation("none").summaries.request)
-    lease = await one(door, user_id, limit=1, settle=60)
+        await say(caller, user_id, "m", thread_id=thread_id)
+    assert await caller(caller.service.for_user(user_id).conversation("c").summaries.request)
+    assert not await caller(caller.service.for_user(user_id).conversation("none").summaries.request)
+    lease = await one(caller, user_id, limit=1, settle=60)
     assert (lease.key.thread_id, lease.requested) == ("c", True)
-    assert await do(door, work.finish(lease, served=True)) == "done"
-    await say(door, user_id, "n", thread_id="c")
-    leases = await claimed(door, user_id)
+    assert await do(caller, work.finish(lease, served=True)) == "done"
+    await say(caller, user_id, "n", thread_id="c")
+    leases = await claimed(caller, user_id)
     assert [(each.key.thread_id, each.requested) for each in leases] == [("a", False), ("b", False), ("c", False)]
 
 
-async def test_a_wish_for_what_is_idle_makes_it_due(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    await do(door, work.finish(await one(door, user_id)))
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    lease = await one(door, user_id)
+async def test_a_wish_for_what_is_idle_makes_it_due(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    await do(caller, work.finish(await one(caller, user_id)))
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    lease = await one(caller, user_id)
     assert lease.requested
-    assert await do(door, work.finish(lease, served=False)) == "done"
+    assert await do(caller, work.finish(lease, served=False)) == "done"
 
 
-async def test_a_wish_brings_back_what_is_dead(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    lease = await one(door, user_id)
-    assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "dead"
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    lease = await one(door, user_id)
+async def test_a_wish_brings_back_what_is_dead(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    lease = await one(caller, user_id)
+    assert await do(caller, work.finish(lease, error="TimeoutError", max_attempts=1)) == "dead"
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    lease = await one(caller, user_id)
     assert (lease.attempts, lease.requested) == (1, True)
 
 
-async def test_a_wish_is_not_kept_waiting_by_an_earlier_failure(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m")
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError"))
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    lease = await one(door, user_id)
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    assert await do(door, work.finish(lease, error="TimeoutError", max_attempts=1)) == "again"
-    assert (await one(door, user_id)).requested
+async def test_a_wish_is_not_kept_waiting_by_an_earlier_failure(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m")
+    await do(caller, work.finish(await one(caller, user_id), error="TimeoutError"))
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    lease = await one(caller, user_id)
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    assert await do(caller, work.finish(lease, error="TimeoutError", max_attempts=1)) == "again"
+    assert (await one(caller, user_id)).requested
 
 
-async def test_a_wish_while_a_piece_runs_is_done_afterwards(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m")
-    lease = await one(door, user_id)
+async def test_a_wish_while_a_piece_runs_is_done_afterwards(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m")
+    lease = await one(caller, user_id)
     assert not lease.requested
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)
-    assert await claimed(door, user_id) == [], "not beside the one that runs"
-    assert await do(door, work.finish(lease)) == "again"
-    first = await one(door, user_id, settle=60)
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)
+    assert await claimed(caller, user_id) == [], "not beside the one that runs"
+    assert await do(caller, work.finish(lease)) == "again"
+    first = await one(caller, user_id, settle=60)
     assert first.requested
-    await door(door.service.for_user(user_id).conversation("t").summaries.request)  # once more, meanwhile
-    assert await do(door, work.finish(first, served=True)) == "again"
-    second = await one(door, user_id, settle=60)
+    await caller(caller.service.for_user(user_id).conversation("t").summaries.request)  # once more, meanwhile
+    assert await do(caller, work.finish(first, served=True)) == "again"
+    second = await one(caller, user_id, settle=60)
     assert second.requested, "the second wish is another one"
-    assert await do(door, work.finish(second, served=True)) == "done"
+    assert await do(caller, work.finish(second, served=True)) == "done"
 
 
-async def test_priority_goes_before_age_and_age_before_the_rest(door: Door, user_id: str) -> None:
+async def test_priority_goes_before_age_and_age_before_the_rest(caller: Caller, user_id: str) -> None:
     for thread_id in ("a", "b", "c", "d"):
-        await say(door, user_id, "m", thread_id=thread_id)
+        await say(caller, user_id, "m", thread_id=thread_id)
     for thread_id, priority in (("d", 7), ("a", -7)):
-        await door(door.service.for_user(user_id).conversation(thread_id).summaries.request, priority=priority)
-    order = [(await one(door, user_id, limit=1)).key.thread_id for _ in range(4)]
+        await caller(caller.service.for_user(user_id).conversation(thread_id).summaries.request, priority=priority)
+    order = [(await one(caller, user_id, limit=1)).key.thread_id for _ in range(4)]
     assert order == ["d", "b", "c", "a"], "even a wish of low priority waits"
-    status = await door(door.service.for_user(user_id).work.status)
+    status = await caller(caller.service.for_user(user_id).work.status)
     assert {each.key.thread_id: each.priority for each in status} == {"a": -7, "b": 0, "c": 0, "d": 7}
 
 
-async def test_a_priority_stays(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m", thread_id="a")
-    await say(door, user_id, "m", thread_id="b")
-    await door(door.service.for_user(user_id).conversation("b").summaries.request, priority=1)
-    for lease in await claimed(door, user_id):
-        await do(door, work.finish(lease, served=True))
+async def test_a_priority_stays(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m", thread_id="a")
+    await say(caller, user_id, "m", thread_id="b")
+    await caller(caller.service.for_user(user_id).conversation("b").summaries.request, priority=1)
+    for lease in await claimed(caller, user_id):
+        await do(caller, work.finish(lease, served=True))
     for thread_id in ("a", "b"):
-        await say(door, user_id, "n", thread_id=thread_id)
-    assert [each.key.thread_id for each in await claimed(door, user_id)] == ["b", "a"]
+        await say(caller, user_id, "n", thread_id=thread_id)
+    assert [each.key.thread_id for each in await claimed(caller, user_id)] == ["b", "a"]
 
 
-async def test_a_priority_that_is_none_is_refused(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m")
+async def test_a_priority_that_is_none_is_refused(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m")
     with pytest.raises(SupabaseMemoryError):
-        await door(door.service.for_user(user_id).conversation("t").summaries.request, priority=40_000)
+        await caller(caller.service.for_user(user_id).conversation("t").summaries.request, priority=40_000)
 
 
 # --- From time to time
 
 
-async def test_a_chore_goes_to_one_of_many(door: Door, user_id: str, conn_string: str) -> None:
-    chore = f"chore of {user_id} {door.kind} {door.color}"
-    assert await do(door, work.takes_turn(chore, 60))
-    assert not await do(door, work.takes_turn(chore, 60))
-    assert not await do(door, work.takes_turn(chore, 0.001)), "the one before said when"
+async def test_a_chore_goes_to_one_of_many(caller: Caller, user_id: str, conn_string: str) -> None:
+    chore = f"chore of {user_id} {caller.kind} {caller.color}"
+    assert await do(caller, work.takes_turn(chore, 60))
+    assert not await do(caller, work.takes_turn(chore, 60))
+    assert not await do(caller, work.takes_turn(chore, 0.001)), "the one before said when"
     change(conn_string, "update memory_private.chores set run_after = now() where name = %s", chore)
-    assert await do(door, work.takes_turn(chore, 60))
+    assert await do(caller, work.takes_turn(chore, 60))
 
 
 def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: str, aside: ThreadPoolExecutor) -> None:
@@ -619,55 +619,57 @@ def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: 
 
 @pytest.mark.not_on_citus("a setting that keeps triggers from running does not reach the nodes")
 async def test_what_was_written_behind_the_triggers_back_is_found(
-    door: Door, user_id: str, conn_string: str, cluster: Cluster, database: str
+    caller: Caller, user_id: str, conn_string: str, cluster: Cluster, database: str
 ) -> None:
-    await say(door, user_id, "m", thread_id="known")
+    await say(caller, user_id, "m", thread_id="known")
     with psycopg.connect(cluster.conn_string(database, "supabase_admin")) as connection:
         connection.execute("set local session_replication_role = replica")
         append(connection, user_id, "m")
     assert [row["thread_id"] for row in rows(conn_string, user_id)] == ["known"]
-    assert await do(door, work.reconcile()) >= 1
+    assert await do(caller, work.reconcile()) >= 1
     assert [row["thread_id"] for row in rows(conn_string, user_id)] == ["known", "t"]
-    assert len(await claimed(door, user_id)) == 2
-    await do(door, work.reconcile())
-    assert await claimed(door, user_id) == [], "what is leased stays so"
+    assert len(await claimed(caller, user_id)) == 2
+    await do(caller, work.reconcile())
+    assert await claimed(caller, user_id) == [], "what is leased stays so"
 
 
 async def test_what_was_given_up_is_tried_once_more_in_an_hour_in_which_something_was_said(
-    door: Door, user_id: str, conn_string: str
+    caller: Caller, user_id: str, conn_string: str
 ) -> None:
     async def is_given_up() -> bool:
-        failed = await do(door, work.finish(await one(door, user_id), error="TimeoutError", max_attempts=3))
+        failed = await do(caller, work.finish(await one(caller, user_id), error="TimeoutError", max_attempts=3))
         now_due(conn_string, user_id)
         return failed == "dead"
 
-    await say(door, user_id, "m")
+    await say(caller, user_id, "m")
     assert [await is_given_up() for _ in range(3)] == [False, False, True]
-    await do(door, work.reconcile())
-    assert await claimed(door, user_id) == [], "nothing was said"
-    await say(door, user_id, "n")
-    await do(door, work.reconcile())
-    assert await claimed(door, user_id) == [], "not yet"
+    await do(caller, work.reconcile())
+    assert await claimed(caller, user_id) == [], "nothing was said"
+    await say(caller, user_id, "n")
+    await do(caller, work.reconcile())
+    assert await claimed(caller, user_id) == [], "not yet"
     back = "update memory_private.work set dead_at = now() - interval '2 hours' where user_id = %s"
     change(conn_string, back, user_id)
-    await do(door, work.reconcile())
+    await do(caller, work.reconcile())
     assert await is_given_up(), "and only once"
     change(conn_string, back, user_id)
     earlier = "update memory.conversations set updated_at = now() - interval '3 hours' where user_id = %s"
     change(conn_string, earlier, user_id)
-    await do(door, work.reconcile())
-    assert await claimed(door, user_id) == [], "nothing was said since"
+    await do(caller, work.reconcile())
+    assert await claimed(caller, user_id) == [], "nothing was said since"
 
 
 @pytest.mark.not_on_citus("switches a trigger off, which Citus refuses")
-async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, user_id: str, conn_string: str) -> None:
+async def test_only_what_a_worker_would_do_something_for_is_found(
+    caller: Caller, user_id: str, conn_string: str
+) -> None:
     """Else everything that is idle would be worked on for nothing, again and again."""
-    await say(door, user_id, "a", "b", "c")
+    await say(caller, user_id, "a", "b", "c")
     key = ConversationKey("t", user_id, "default")
-    assert await do(door, work.finish(await one(door, user_id))) == "done"
+    assert await do(caller, work.finish(await one(caller, user_id))) == "done"
 
     async def is_found(**due: Any) -> bool:
-        await do(door, work.reconcile(**due))
+        await do(caller, work.reconcile(**due))
         return bool(change(conn_string, "delete from memory_private.work where user_id = %s", user_id))
 
     assert await is_found(index=True)
@@ -685,48 +687,48 @@ async def test_only_what_a_worker_would_do_something_for_is_found(door: Door, us
     assert not await is_found(index=False, summary=SummaryPolicy(messages=3))
     assert await is_found(index=False, summary=SummaryPolicy(messages=2))
     assert await is_found(index=False, summary=SummaryPolicy(characters=2))
-    await do(door, work.request(key))
+    await do(caller, work.request(key))
     change(conn_string, "delete from memory_private.work where user_id = %s", user_id)
     assert await is_found(index=False), "a wish that was lost"
 
 
-async def test_the_idle_are_archived_until_somebody_goes_on(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
+async def test_the_idle_are_archived_until_somebody_goes_on(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
     key = ConversationKey("t", user_id, "default")
-    assert key not in await do(door, work.idle(60))
+    assert key not in await do(caller, work.idle(60))
     age = "update memory.conversations set updated_at = now() - interval '2 minutes' where user_id = %s"
     change(conn_string, age, user_id)
-    assert key in await do(door, work.idle(60))
-    assert not await do(door, work.archive(key, 0)), "it has moved on"
-    assert await do(door, work.archive(key, 1))
-    assert key not in await do(door, work.idle(60))
-    status = await door(door.service.for_user(user_id).conversation("t").work.status)
+    assert key in await do(caller, work.idle(60))
+    assert not await do(caller, work.archive(key, 0)), "it has moved on"
+    assert await do(caller, work.archive(key, 1))
+    assert key not in await do(caller, work.idle(60))
+    status = await caller(caller.service.for_user(user_id).conversation("t").work.status)
     assert status.archived_at is not None
-    await say(door, user_id, "n")
-    status = await door(door.service.for_user(user_id).conversation("t").work.status)
+    await say(caller, user_id, "n")
+    status = await caller(caller.service.for_user(user_id).conversation("t").work.status)
     assert status.archived_at is None
     change(conn_string, age, user_id)
-    assert key in await do(door, work.idle(60))
-    assert not await do(door, work.archive(replace(key, thread_id="none"), 0))
+    assert key in await do(caller, work.idle(60))
+    assert not await do(caller, work.archive(replace(key, thread_id="none"), 0))
 
 
 # --- What is seen
 
 
-async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: str) -> None:
+async def test_the_status_of_each_state(caller: Caller, user_id: str, conn_string: str) -> None:
     for thread_id in ("dead", "due", "idle", "running", "waiting"):
-        await say(door, user_id, "m", "n", thread_id=thread_id)
-    for lease in await claimed(door, user_id, worker="someone"):
+        await say(caller, user_id, "m", "n", thread_id=thread_id)
+    for lease in await claimed(caller, user_id, worker="someone"):
         name = lease.key.thread_id
         if name == "dead":
-            await do(door, work.finish(lease, error="TimeoutError", max_attempts=1))
+            await do(caller, work.finish(lease, error="TimeoutError", max_attempts=1))
         elif name == "waiting":
-            await do(door, work.finish(lease, error="ValueError"))
+            await do(caller, work.finish(lease, error="ValueError"))
         elif name == "due":
-            await do(door, work.release([lease]))
+            await do(caller, work.release([lease]))
         elif name == "idle":
-            await do(door, work.finish(lease))
-    found = await door(door.service.for_user(user_id).work.status)
+            await do(caller, work.finish(lease))
+    found = await caller(caller.service.for_user(user_id).work.status)
     assert {each.key.thread_id: each.state for each in found} == {
         each.key.thread_id: each.key.thread_id for each in found
     }
@@ -738,37 +740,37 @@ async def test_the_status_of_each_state(door: Door, user_id: str, conn_string: s
     due = by_name["due"]
     assert (due.messages, due.next_sequence, due.summarized_through, due.board_through) == (2, 2, -1, -1)
     for state in by_name:
-        named = await door(door.service.for_user(user_id).work.status, state=state)
+        named = await caller(caller.service.for_user(user_id).work.status, state=state)
         assert [each.key.thread_id for each in named] == [state]
-    only = await door(door.service.for_user(user_id).conversation("idle", agent_id="default").work.status)
+    only = await caller(caller.service.for_user(user_id).conversation("idle", agent_id="default").work.status)
     assert only == by_name["idle"]
-    assert await door(door.service.for_user(user_id).work.status, agent_id="nobody") == []
-    assert await door(door.service.for_user(f"{user_id}-nobody").work.status) == []
+    assert await caller(caller.service.for_user(user_id).work.status, agent_id="nobody") == []
+    assert await caller(caller.service.for_user(f"{user_id}-nobody").work.status) == []
 
 
-async def test_a_lease_that_ran_out_is_due(door: Door, user_id: str) -> None:
-    await say(door, user_id, "m")
-    await claimed(door, user_id, lease=0.1)
+async def test_a_lease_that_ran_out_is_due(caller: Caller, user_id: str) -> None:
+    await say(caller, user_id, "m")
+    await claimed(caller, user_id, lease=0.1)
     time.sleep(0.2)
-    (status,) = await door(door.service.for_user(user_id).work.status)
+    (status,) = await caller(caller.service.for_user(user_id).work.status)
     assert status.state == "due"
 
 
-async def test_a_long_status_comes_whole(door: Door, user_id: str, conn_string: str, monkeypatch: Any) -> None:
+async def test_a_long_status_comes_whole(caller: Caller, user_id: str, conn_string: str, monkeypatch: Any) -> None:
     change(
         conn_string,
         "insert into memory.conversations (user_id, thread_id, next_sequence)"
         " select %s, 't' || n, 1 from generate_series(1, 250) n",
         user_id,
     )
-    await do(door, work.reconcile())
+    await do(caller, work.reconcile())
     assert len(rows(conn_string, user_id)) == 250
     monkeypatch.setattr(work, "PAGE", 100)
     for state in (None, "due"):
-        found = await door(door.service.for_user(user_id).work.status, state=state)
+        found = await caller(caller.service.for_user(user_id).work.status, state=state)
         assert len({each.key.thread_id for each in found}) == len(found) == 250
-        assert len(await door(door.service.for_user(user_id).work.status, state=state, limit=130)) == 130
-    assert len(await door(door.service.for_user(user_id).work.status, state="dead")) == 0
+        assert len(await caller(caller.service.for_user(user_id).work.status, state=state, limit=130)) == 130
+    assert len(await caller(caller.service.for_user(user_id).work.status, state="dead")) == 0
 
 
 @pytest.fixture(scope="module")
@@ -917,20 +919,20 @@ def test_the_status_of_some_conversations_touches_those_alone(crowd: psycopg.Con
     assert most_touched(crowd, "select public.memory_status(p_limit => 25)") <= 400, "the first page of everybody's"
 
 
-async def test_status_is_of_some_conversations_and_goes_on_behind_one(door: Door, user_id: str) -> None:
+async def test_status_is_of_some_conversations_and_goes_on_behind_one(caller: Caller, user_id: str) -> None:
     for thread in ("a", "b", "c"):
-        await door(door.service.for_user(user_id).conversation(thread).add_turn, "hello", "hi")
-    every = await door(door.service.for_user(user_id).work.status)
+        await caller(caller.service.for_user(user_id).conversation(thread).add_turn, "hello", "hi")
+    every = await caller(caller.service.for_user(user_id).work.status)
     ids = [each.id for each in every]
     assert ids == sorted(ids)
-    assert [each.id for each in await door(door.service.for_user(user_id).work.status, ids=ids[1:])] == ids[1:]
-    assert await door(door.service.for_user(user_id).work.status, ids=[]) == []
-    behind = await door(door.service.for_user(user_id).work.status, after=(user_id, ids[0]), limit=1)
+    assert [each.id for each in await caller(caller.service.for_user(user_id).work.status, ids=ids[1:])] == ids[1:]
+    assert await caller(caller.service.for_user(user_id).work.status, ids=[]) == []
+    behind = await caller(caller.service.for_user(user_id).work.status, after=(user_id, ids[0]), limit=1)
     assert [each.id for each in behind] == [ids[1]]
     with pytest.raises(InvalidInputError):
-        await door(door.service.for_user(user_id).work.status, ids=["no id"])
+        await caller(caller.service.for_user(user_id).work.status, ids=["no id"])
     with pytest.raises(TooLargeError):
-        await door(door.service.for_user(user_id).work.status, ids=[ids[0]] * 10_001)
+        await caller(caller.service.for_user(user_id).work.status, ids=[ids[0]] * 10_001)
 
 
 @COUNTS
@@ -961,9 +963,9 @@ def server_verbs(lease: Lease) -> dict[str, Flow[Any]]:
 
 
 @pytest.mark.parametrize("who", ["owner", "stranger", "nobody", "anon", "anon with a subject"])
-async def test_only_a_server_works(door: Door, user_id: str, conn_string: str, who: str) -> None:
-    await say(door, user_id, "m")
-    lease = await one(door, user_id)
+async def test_only_a_server_works(caller: Caller, user_id: str, conn_string: str, who: str) -> None:
+    await say(caller, user_id, "m")
+    lease = await one(caller, user_id)
     before = [{**row, "wait": 0} for row in rows(conn_string, user_id)]
     tokens = {
         "owner": token(user_id=user_id),
@@ -972,56 +974,56 @@ async def test_only_a_server_works(door: Door, user_id: str, conn_string: str, w
         "anon": token("anon"),
         "anon with a subject": token("anon", user_id),
     }
-    if door.kind == "direct" and who == "nobody":
+    if caller.kind == "direct" and who == "nobody":
         with pytest.raises(AuthenticationError):
-            door.as_token(tokens[who])
+            caller.as_token(tokens[who])
         return
-    memory = door.as_token(tokens[who])
+    memory = caller.as_token(tokens[who])
     for name, flow in server_verbs(lease).items():
         with pytest.raises(PermissionDeniedError):
-            await do(door, flow, memory)
+            await do(caller, flow, memory)
             pytest.fail(name)
     assert [{**row, "wait": 0} for row in rows(conn_string, user_id)] == before
     assert change(conn_string, "delete from memory_private.chores where name = 'forged'") == 0
 
 
-async def test_an_owner_asks_for_and_sees_their_own(door: Door, user_id: str, conn_string: str) -> None:
-    memory = door.as_token(token(user_id=user_id))
-    await say(door, user_id, "m", memory=memory)
-    await say(door, f"{user_id}-other", "m")
+async def test_an_owner_asks_for_and_sees_their_own(caller: Caller, user_id: str, conn_string: str) -> None:
+    memory = caller.as_token(token(user_id=user_id))
+    await say(caller, user_id, "m", memory=memory)
+    await say(caller, f"{user_id}-other", "m")
     (row,) = rows(conn_string, user_id)
     assert row["user_id"] == user_id
-    (status,) = await door(memory.work.status)
+    (status,) = await caller(memory.work.status)
     assert (status.key.user_id, status.state) == (user_id, "due")
-    await claimed(door, user_id)
-    await claimed(door, f"{user_id}-other")
+    await claimed(caller, user_id)
+    await claimed(caller, f"{user_id}-other")
     for asking in (memory, memory.for_user(user_id)):
-        (status,) = await door(asking.work.status, state="running")
+        (status,) = await caller(asking.work.status, state="running")
         assert status.key.user_id == user_id
-        assert await door(asking.conversation("t").summaries.request)
+        assert await caller(asking.conversation("t").summaries.request)
 
 
-async def test_a_stranger_sees_and_asks_for_nothing(door: Door, user_id: str, conn_string: str) -> None:
-    await say(door, user_id, "m")
-    await do(door, work.finish(await one(door, user_id), error="TimeoutError", max_attempts=1))
+async def test_a_stranger_sees_and_asks_for_nothing(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m")
+    await do(caller, work.finish(await one(caller, user_id), error="TimeoutError", max_attempts=1))
     before = [{**row, "wait": 0} for row in rows(conn_string, user_id)]
     # Over a direct connection claims without a subject are refused before anything is asked.
-    nobody = [token()] if door.kind == "data_api" else []
+    nobody = [token()] if caller.kind == "data_api" else []
     for access in (token(user_id=f"{user_id}-stranger"), *nobody):
-        stranger = door.as_token(access)
+        stranger = caller.as_token(access)
         for state in (None, "dead", "due", "idle"):
-            assert await door(stranger.for_user(user_id).work.status, state=state) == []
+            assert await caller(stranger.for_user(user_id).work.status, state=state) == []
             assert user_id not in [
-                each.key.user_id for each in await do(door, work.status(None, state=state), stranger)
+                each.key.user_id for each in await do(caller, work.status(None, state=state), stranger)
             ]
-        assert not await door(stranger.for_user(user_id).conversation("t").summaries.request, priority=9)
-    for anonymous in (door.as_token(token("anon")), door.as_token(token("anon", user_id))):
+        assert not await caller(stranger.for_user(user_id).conversation("t").summaries.request, priority=9)
+    for anonymous in (caller.as_token(token("anon")), caller.as_token(token("anon", user_id))):
         theirs = anonymous.for_user(user_id).conversation("t")
         for verb in (theirs.work.status, theirs.summaries.request):
             with pytest.raises(PermissionDeniedError):
-                await door(verb)
+                await caller(verb)
         with pytest.raises(PermissionDeniedError):
-            await do(door, work.archive(ConversationKey("t", user_id, "default"), 1), anonymous)
+            await do(caller, work.archive(ConversationKey("t", user_id, "default"), 1), anonymous)
     assert [{**row, "wait": 0} for row in rows(conn_string, user_id)] == before
 
 

@@ -27,48 +27,50 @@ Run = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def run(conn_string: str, data_api: DataApi, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs uses of the async surfaces at a door; each time it is asked for the same, it gives the same."""
+    """Runs uses of the async surfaces at a transport; each time it is asked for the same, it gives the same."""
     known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
-    def run(door: str, *only: str) -> list[dict[str, Any]]:
-        if (door, *only) not in known:
+    def run(transport: str, *only: str) -> list[dict[str, Any]]:
+        if (transport, *only) not in known:
             folder = tmp_path_factory.mktemp("blocking")
-            address = {"direct": conn_string, "data_api": data_api.url, "embedded": str(folder / "postgres")}[door]
+            address = {"direct": conn_string, "data_api": data_api.url, "embedded": str(folder / "postgres")}[transport]
             # With the vocabulary of `tiktoken` on disk and without it; with modules compiled before and without.
-            named = {"direct": ["--vocabulary"], "data_api": ["--key", token("service_role")], "embedded": []}[door]
+            named = {"direct": ["--vocabulary"], "data_api": ["--key", token("service_role")], "embedded": []}[
+                transport
+            ]
             made = subprocess.run(
                 [
-                    *(sys.executable, "-m", "tests.blocking_process", "--door", door, "--address", address),
-                    *("--user", f"blocking-{door}", "--only", ",".join(only), *named),
+                    *(sys.executable, "-m", "tests.blocking_process", "--transport", transport, "--address", address),
+                    *("--user", f"blocking-{transport}", "--only", ",".join(only), *named),
                 ],
                 cwd=ROOT,
                 env={
                     **os.environ,
                     "TIKTOKEN_CACHE_DIR": str(folder / "vocabulary"),
-                    "PYTHONDONTWRITEBYTECODE": "1" if door == "data_api" else "",
+                    "PYTHONDONTWRITEBYTECODE": "1" if transport == "data_api" else "",
                 },
                 capture_output=True,
                 text=True,
                 check=False,
             )
             assert made.returncode == 0, made.stderr[-3000:]
-            known[door, *only] = [json.loads(line) for line in made.stdout.splitlines()]
-        return known[door, *only]
+            known[transport, *only] = [json.loads(line) for line in made.stdout.splitlines()]
+        return known[transport, *only]
 
     return run
 
 
-@pytest.mark.parametrize("door", ["direct", "data_api", "embedded"])
-def test_no_use_of_an_async_surface_blocks_its_event_loop(run: Run, door: str) -> None:
-    results = run(door, *(["everything"] if door == "embedded" else []))
-    assert len(results) >= {"direct": 80, "data_api": 25, "embedded": 1}[door]
+@pytest.mark.parametrize("transport", ["direct", "data_api", "embedded"])
+def test_no_use_of_an_async_surface_blocks_its_event_loop(run: Run, transport: str) -> None:
+    results = run(transport, *(["everything"] if transport == "embedded" else []))
+    assert len(results) >= {"direct": 80, "data_api": 25, "embedded": 1}[transport]
     failures = [(each["use"], each["failed"][-900:]) for each in results if each["failed"]]
     assert not failures, "\n".join(map(str, failures))
     assert {each["use"]: each["blocked"] for each in results if each["blocked"]} == {}
 
 
 def test_every_async_function_of_the_package_was_used(run: Run) -> None:
-    used = {name for door in ("direct", "data_api") for each in run(door) for name in each["ran"]}
+    used = {name for transport in ("direct", "data_api") for each in run(transport) for name in each["ran"]}
     assert sorted(set(_async_functions()) - used) == []
 
 

@@ -21,7 +21,7 @@ import langchain_supabase_memory
 from langchain_supabase_memory import MemoryConfig, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.types import ContextPack
 from tests.chat_models import ScriptedModel
-from tests.conftest import Door
+from tests.conftest import Caller
 
 PACKAGE = f"{Path(langchain_supabase_memory.__file__).parent}/"
 
@@ -101,7 +101,7 @@ def test_an_append_renders_each_message_once(conn_string: str, user_id: str) -> 
     assert trip.calls["language/messages/rendering.py", "as_json"] == 1, "the arguments of one call"
 
 
-async def test_an_append_dumps_each_message_once(door: Door, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_append_dumps_each_message_once(caller: Caller, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dumped: Counter[str] = Counter()
     dumps = orjson.dumps
 
@@ -110,11 +110,11 @@ async def test_an_append_dumps_each_message_once(door: Door, user_id: str, monke
         return dumps(value)
 
     monkeypatch.setattr(orjson, "dumps", count)
-    conversation = door.service.for_user(user_id).conversation("t")
+    conversation = caller.service.for_user(user_id).conversation("t")
     messages = turn_with_tools()
-    await door(conversation.append, messages)
+    await caller(conversation.append, messages)
     assert dumped == dict.fromkeys([str(each.id) for each in messages], 1)
-    assert [each.message for each in await door(conversation.read)] == messages
+    assert [each.message for each in await caller(conversation.read)] == messages
 
 
 def test_a_pack_renders_each_message_once(conn_string: str, user_id: str) -> None:

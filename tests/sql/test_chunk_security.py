@@ -13,7 +13,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import PermissionDeniedError
 from langchain_supabase_memory.values import IndexResult, Receipt
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.embedders import WordEmbedder
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
@@ -21,39 +21,39 @@ from tests.services.postgres import Cluster
 TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 
 
-async def test_every_verb_is_blind_to_others(door: Door, user_id: str) -> None:
-    owner = SupabaseMemory(door.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
-    await door(owner.conversation("t").append, [HumanMessage("the canary of mine", id="m")])
-    await door(owner.conversation("t").index)
-    await door(owner.conversation("t").append, [HumanMessage("another one", id="n")])
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
+async def test_every_verb_is_blind_to_others(caller: Caller, user_id: str) -> None:
+    owner = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
+    await caller(owner.conversation("t").append, [HumanMessage("the canary of mine", id="m")])
+    await caller(owner.conversation("t").index)
+    await caller(owner.conversation("t").append, [HumanMessage("another one", id="n")])
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
     stranger._services.embeddings = owner._services.embeddings
     for named in (None, user_id):
         one = stranger._for(named).conversation("t")
-        assert await door(one.index) == IndexResult(-1, 0)
-        assert await door(stranger._for(named).work.index_due) == {}
-        assert await door(one.chunks.list) == []
-        assert await door(one.chunks.reembed, drop=True) == 0
+        assert await caller(one.index) == IndexResult(-1, 0)
+        assert await caller(stranger._for(named).work.index_due) == {}
+        assert await caller(one.chunks.list) == []
+        assert await caller(one.chunks.reembed, drop=True) == 0
         for answer in (
-            door(stranger._for(named).recall, "canary"), door(stranger._for(named).recall, "canary", exact_below=0),
-            door(one.recall, "canary"), door(one.recall, "canary", neighbors=5),
+            caller(stranger._for(named).recall, "canary"), caller(stranger._for(named).recall, "canary", exact_below=0),
+            caller(one.recall, "canary"), caller(one.recall, "canary", neighbors=5),
         ):  # fmt: skip
             found = await answer
             assert (found.chunks, found.searched) == ([], 0)
-        assert await door(stranger._for(named).forget_expired) == Receipt()
-    anonymous = door.as_token(token("anon", user_id))
+        assert await caller(stranger._for(named).forget_expired) == Receipt()
+    anonymous = caller.as_token(token("anon", user_id))
     unreachable = anonymous.for_user(user_id).conversation("t")
     for verb in (unreachable.index, unreachable.chunks.list):
         with pytest.raises(PermissionDeniedError):
-            await door(verb)
+            await caller(verb)
     with pytest.raises(PermissionDeniedError):
-        await door(unreachable.recall, "canary")
+        await caller(unreachable.recall, "canary")
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.for_user(user_id).recall, "canary")
-    theirs = door.as_token(token(user_id=user_id))
+        await caller(anonymous.for_user(user_id).recall, "canary")
+    theirs = caller.as_token(token(user_id=user_id))
     theirs._services.embeddings = owner._services.embeddings
-    assert [each.content for each in (await door(theirs.recall, "canary")).chunks] == ["the canary of mine"]
-    assert await door(theirs.conversation("t").index) == IndexResult(1, 1)
+    assert [each.content for each in (await caller(theirs.recall, "canary")).chunks] == ["the canary of mine"]
+    assert await caller(theirs.conversation("t").index) == IndexResult(1, 1)
 
 
 @pytest.fixture(scope="module", params=["supabase", "supabase with legacy grants", "plain postgres"])

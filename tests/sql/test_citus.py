@@ -394,7 +394,7 @@ def test_a_node_that_is_away_is_an_error_for_its_owners_alone(citus: CitusCluste
 def test_the_doctor_says_what_is_true_there(address: str) -> None:
     with SupabaseMemory.from_conn_string(address, model=None) as memory:
         lines = found(memory)
-    assert all(lines[name].state == "green" for name in ("door", "key", "schema", "access", "sizes", "autovacuum"))
-    assert "no NOTIFY" in lines["door"].text
+    assert all(lines[name].state == "green" for name in ("transport", "key", "schema", "access", "sizes", "autovacuum"))
+    assert "no NOTIFY" in lines["transport"].text
     assert "not measured" in lines["sizes"].text
     assert "not asked" in lines["autovacuum"].text

@@ -199,7 +199,7 @@ def pair() -> Iterator[tuple[Cluster, Replica]]:
 def memories(
     request: pytest.FixtureRequest, pair: tuple[Cluster, Replica], user_id: str
 ) -> Iterator[tuple[SupabaseMemory, SupabaseMemory, Replica]]:
-    """A memory at the primary and one at the replica, by either door, over a database that is filled."""
+    """A memory at the primary and one at the replica, by either caller, over a database that is filled."""
     primary, replica = pair
     name = primary.migrated_database()
     filled(primary.conn_string(name), user_id)

@@ -1,4 +1,4 @@
-"""Who sees what: owners, strangers, nobody and the server, through every door and by SQL on the tables themselves.
+"""Who sees what: owners, strangers, nobody and the server, through every caller and by SQL on the tables themselves.
 
 The probes are plain functions over a connection, so that the controls at the end can show that they would notice.
 """
@@ -36,7 +36,7 @@ from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.conversations import ALL_COLUMNS
 from langchain_supabase_memory.values import Receipt
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.owners import conversation_of
 from tests.services.data_api import SECRET, token, verified
 
@@ -73,55 +73,55 @@ NOTHING: tuple[Any, ...] = (
 )  # fmt: skip
 """What the verbs answer to who has nothing."""
 
-DATA_API = pytest.mark.parametrize("door", ["data_api-sync", "data_api-async"], indirect=True)
-DIRECT = pytest.mark.parametrize("door", ["direct-sync", "direct-async"], indirect=True)
+DATA_API = pytest.mark.parametrize("caller", ["data_api-sync", "data_api-async"], indirect=True)
+DIRECT = pytest.mark.parametrize("caller", ["direct-sync", "direct-async"], indirect=True)
 
 
-async def use(door: Door, memory: SupabaseMemory, verb: str, *, thread_id: str = "t", **who: Any) -> Any:
+async def use(caller: Caller, memory: SupabaseMemory, verb: str, *, thread_id: str = "t", **who: Any) -> Any:
     """Call a verb with all that one would have to guess: the thread's name, and the id of its only message."""
     if verb == "conversations":
         owned = memory._for(who.pop("user_id", None))
-        return (await door(owned.conversations, **who)).conversations
+        return (await caller(owned.conversations, **who)).conversations
     if verb in FUNCTIONS:
-        return await perform(door, memory, verb, thread_id, **who)
+        return await perform(caller, memory, verb, thread_id, **who)
     conversation = conversation_of(memory, thread_id, **who)
     if verb == "append":
-        return await door(conversation.append, [HumanMessage("secret", id="m")])
+        return await caller(conversation.append, [HumanMessage("secret", id="m")])
     if verb == "forget_message":
-        return await door(conversation.forget_message, "m")
-    return await door(getattr(conversation, verb))
+        return await caller(conversation.forget_message, "m")
+    return await caller(getattr(conversation, verb))
 
 
-async def perform(door: Door, memory: SupabaseMemory, verb: str, thread_id: str = "t", **who: Any) -> Any:
+async def perform(caller: Caller, memory: SupabaseMemory, verb: str, thread_id: str = "t", **who: Any) -> Any:
     """Call a SQL function as the flows do; what is no part of the conversation's name is an argument of its own."""
     key = memory._services.key(thread_id, who.pop("user_id", None), who.pop("agent_id", None))
     call = Call(f"memory_{verb}", {**conversation_ids(key), **FUNCTIONS[verb], **who})
     return (
         await memory._services.transport.aperform(call)
-        if door.color == "async"
+        if caller.color == "async"
         else memory._services.transport.perform(call)
     )
 
 
-async def due(door: Door, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
+async def due(caller: Caller, memory: SupabaseMemory, user_id: str | None = None) -> list[tuple[str, str]]:
     """Owner and thread of everything that is due, if anything at all is due, for who asks."""
     flow = summaries.is_summary_due(SummaryPolicy(messages=1, tokens=1), user_id=user_id)
-    found = await memory._services.arun(flow) if door.color == "async" else memory._services.run(flow)
+    found = await memory._services.arun(flow) if caller.color == "async" else memory._services.run(flow)
     return [(str(key.user_id), key.thread_id) for key in found]
 
 
-async def everything(door: Door, user_id: str) -> tuple[Any, Any, Any]:
+async def everything(caller: Caller, user_id: str) -> tuple[Any, Any, Any]:
     """All that the database holds of a user, as the server sees it."""
-    listed = (await door(door.service.for_user(user_id).conversations)).conversations
+    listed = (await caller(caller.service.for_user(user_id).conversations)).conversations
     rows = [
-        await door(
-            door.service.for_user(user_id).conversation(each.thread_id, agent_id=each.agent_id).read,
+        await caller(
+            caller.service.for_user(user_id).conversation(each.thread_id, agent_id=each.agent_id).read,
             columns=ALL_COLUMNS,
         )
         for each in listed
     ]
     covered = [
-        await perform(door, door.service, verb, each.thread_id, user_id=user_id, agent_id=each.agent_id)
+        await perform(caller, caller.service, verb, each.thread_id, user_id=user_id, agent_id=each.agent_id)
         for each in listed
         for verb in ("context", "summaries", "coverage")
     ]
@@ -132,188 +132,188 @@ def _settled(future: Future[Any]) -> Any:
     return future.exception() or future.result()
 
 
-def acting_over_the_service(door: Door, access_token: str) -> SupabaseMemory:
+def acting_over_the_service(caller: Caller, access_token: str) -> SupabaseMemory:
     """A user over the very connections of the server, so that a leak would be a leak of the server's rights."""
-    return door.service.for_token(access_token if door.kind == "data_api" else verified(access_token))
+    return caller.service.for_token(access_token if caller.kind == "data_api" else verified(access_token))
 
 
-# The stories, through the doors
+# The stories, over both transports
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
-async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
-    memory = door.as_token(token(user_id=user_id))
+async def test_an_owner_does_everything_with_what_is_theirs(caller: Caller, user_id: str, named: bool) -> None:
+    memory = caller.as_token(token(user_id=user_id))
     who = {"user_id": user_id} if named else {}
-    appended = await use(door, memory, "append", **who)
+    appended = await use(caller, memory, "append", **who)
     assert (appended.sequences, appended.appended) == ([0], 1)
-    assert [each.message.text for each in await use(door, memory, "read", **who)] == ["secret"]
-    assert await use(door, memory, "count", **who) == 1
-    listed = await use(door, memory, "conversations", **who)
+    assert [each.message.text for each in await use(caller, memory, "read", **who)] == ["secret"]
+    assert await use(caller, memory, "count", **who) == 1
+    listed = await use(caller, memory, "conversations", **who)
     assert [(each.user_id, each.thread_id, each.id) for each in listed] == [(user_id, "t", appended.conversation_id)]
-    edited = await door(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
+    edited = await caller(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
     assert edited.updated == ["m"]
-    assert await door(door.service.for_user(user_id).conversation("t").count) == 1
-    assert await use(door, memory, "forget_message", **who) == Receipt(messages=1)
-    await door(conversation_of(memory, "t", **who).append, [HumanMessage("another", id="n")])
-    assert await use(door, memory, "forget", **who) == Receipt(1, 1)
-    assert await everything(door, user_id) == ([], [], [])
+    assert await caller(caller.service.for_user(user_id).conversation("t").count) == 1
+    assert await use(caller, memory, "forget_message", **who) == Receipt(messages=1)
+    await caller(conversation_of(memory, "t", **who).append, [HumanMessage("another", id="n")])
+    assert await use(caller, memory, "forget", **who) == Receipt(1, 1)
+    assert await everything(caller, user_id) == ([], [], [])
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
-async def test_an_owner_summarizes_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
-    memory = door.as_token(token(user_id=user_id))
+async def test_an_owner_summarizes_what_is_theirs(caller: Caller, user_id: str, named: bool) -> None:
+    memory = caller.as_token(token(user_id=user_id))
     who = {"user_id": user_id} if named else {}
-    appended = await use(door, memory, "append", **who)
-    assert await due(door, memory, who.get("user_id")) == [(user_id, "t")]
-    pending = await use(door, memory, "pending", **who)
+    appended = await use(caller, memory, "append", **who)
+    assert await due(caller, memory, who.get("user_id")) == [(user_id, "t")]
+    pending = await use(caller, memory, "pending", **who)
     assert (pending["conversation_id"], [row["message_id"] for row in pending["messages"]]) == (
         appended.conversation_id,
         ["m"],
     )
-    assert (await use(door, memory, "fail_summary", **who))["retry_at"] is not None
-    assert await due(door, memory, who.get("user_id")) == []
-    commit = await use(door, memory, "commit_summary", **who, p_conversation_id=appended.conversation_id)
+    assert (await use(caller, memory, "fail_summary", **who))["retry_at"] is not None
+    assert await due(caller, memory, who.get("user_id")) == []
+    commit = await use(caller, memory, "commit_summary", **who, p_conversation_id=appended.conversation_id)
     assert commit == {"committed": True, "number": 1, "through_sequence": 0}
-    assert [each["content"] for each in await use(door, memory, "summaries", **who)] == ["forged"]
-    assert (await use(door, memory, "context", **who))["segments"][0]["content"] == "forged"
-    assert (await use(door, memory, "coverage", **who))["segments"] == [[1, 0, 0, None]]
+    assert [each["content"] for each in await use(caller, memory, "summaries", **who)] == ["forged"]
+    assert (await use(caller, memory, "context", **who))["segments"][0]["content"] == "forged"
+    assert (await use(caller, memory, "coverage", **who))["segments"] == [[1, 0, 0, None]]
     # What was summarized is taken back when it changes, by the owner's own rights.
-    await door(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
-    assert await use(door, memory, "summaries", **who) == []
+    await caller(conversation_of(memory, "t", **who).append, [HumanMessage("changed", id="m")])
+    assert await use(caller, memory, "summaries", **who) == []
 
 
-async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(door: Door, user_id: str) -> None:
-    await use(door, door.as_token(token(user_id=user_id)), "append")
-    await use(door, door.as_token(token(user_id=user_id)), "append", agent_id="other")
-    ids = {each.agent_id: each.id for each in await door(door.service.for_user(user_id).conversations)}
+async def test_a_stranger_who_guesses_every_id_right_reaches_nothing(caller: Caller, user_id: str) -> None:
+    await use(caller, caller.as_token(token(user_id=user_id)), "append")
+    await use(caller, caller.as_token(token(user_id=user_id)), "append", agent_id="other")
+    ids = {each.agent_id: each.id for each in await caller(caller.service.for_user(user_id).conversations)}
     commit = {"user_id": user_id, "agent_id": "other", "p_conversation_id": ids["other"]}
-    assert (await use(door, door.service, "commit_summary", **commit))["committed"]
-    before = await everything(door, user_id)
+    assert (await use(caller, caller.service, "commit_summary", **commit))["committed"]
+    before = await everything(caller, user_id)
     assert len(before[0]) == 2
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    assert await due(door, stranger) == await due(door, stranger, user_id) == []
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
+    assert await due(caller, stranger) == await due(caller, stranger, user_id) == []
     for agent_id in ("default", "other"):
         who = {"user_id": user_id, "agent_id": agent_id}
-        assert await use(door, stranger, "read", **who) == []
-        assert await use(door, stranger, "count", **who) == 0
-        assert await use(door, stranger, "conversations", **who) == []
-        assert await use(door, stranger, "forget_message", **who) == Receipt()
-        assert await use(door, stranger, "forget", **who) == Receipt()
+        assert await use(caller, stranger, "read", **who) == []
+        assert await use(caller, stranger, "count", **who) == 0
+        assert await use(caller, stranger, "conversations", **who) == []
+        assert await use(caller, stranger, "forget_message", **who) == Receipt()
+        assert await use(caller, stranger, "forget", **who) == Receipt()
         for verb in ("context", "pending", "coverage"):
-            assert await use(door, stranger, verb, **who) is None
-        assert await use(door, stranger, "summaries", **who) == []
-        assert await use(door, stranger, "fail_summary", **who) == {"retry_at": None}
+            assert await use(caller, stranger, verb, **who) is None
+        assert await use(caller, stranger, "summaries", **who) == []
+        assert await use(caller, stranger, "fail_summary", **who) == {"retry_at": None}
         commit = {**who, "p_conversation_id": ids[agent_id]}
-        assert await use(door, stranger, "commit_summary", **commit) == {"committed": False, "through_sequence": -1}
+        assert await use(caller, stranger, "commit_summary", **commit) == {"committed": False, "through_sequence": -1}
         with pytest.raises(PermissionDeniedError) as caught:
-            await use(door, stranger, "append", **who)
+            await use(caller, stranger, "append", **who)
         assert caught.value.code == "42501"
         with pytest.raises(PermissionDeniedError):
-            await door(conversation_of(stranger, "t", **who).append, [HumanMessage("forged", id="new")])
+            await caller(conversation_of(stranger, "t", **who).append, [HumanMessage("forged", id="new")])
         with pytest.raises(PermissionDeniedError):
-            await door(
+            await caller(
                 conversation_of(stranger, "a thread of the owner's to be", **who).append, [HumanMessage("forged")]
             )
-    assert await everything(door, user_id) == before
-    assert await everything(door, f"{user_id}-stranger") == ([], [], [])
+    assert await everything(caller, user_id) == before
+    assert await everything(caller, f"{user_id}-stranger") == ([], [], [])
 
 
-async def test_the_same_thread_name_of_two_users_is_two_conversations(door: Door, user_id: str) -> None:
+async def test_the_same_thread_name_of_two_users_is_two_conversations(caller: Caller, user_id: str) -> None:
     names = [f"{user_id}-a", f"{user_id}-b"]
-    memories = [door.as_token(token(user_id=name)) for name in names]
+    memories = [caller.as_token(token(user_id=name)) for name in names]
     for name, memory in zip(names, memories, strict=True):
         # The same message id, too: an id belongs to a conversation.
-        await door(memory.conversation("t").append, [HumanMessage(f"of {name}", id="m")])
+        await caller(memory.conversation("t").append, [HumanMessage(f"of {name}", id="m")])
     for name, memory in zip(names, memories, strict=True):
-        assert [each.message.text for each in await door(memory.conversation("t").read)] == [f"of {name}"]
-    assert await use(door, memories[0], "forget") == Receipt(1, 1)
-    assert await use(door, memories[1], "count") == 1
+        assert [each.message.text for each in await caller(memory.conversation("t").read)] == [f"of {name}"]
+    assert await use(caller, memories[0], "forget") == Receipt(1, 1)
+    assert await use(caller, memories[1], "count") == 1
 
 
-async def test_a_memory_for_a_user_ignores_the_servers_own_default_user(door: Door, user_id: str) -> None:
-    server = SupabaseMemory(door.service._services.transport, user_id=f"{user_id}-servers")
-    await use(door, server, "append")
+async def test_a_memory_for_a_user_ignores_the_servers_own_default_user(caller: Caller, user_id: str) -> None:
+    server = SupabaseMemory(caller.service._services.transport, user_id=f"{user_id}-servers")
+    await use(caller, server, "append")
     access_token = token(user_id=user_id)
-    memory = server.for_token(access_token if door.kind == "data_api" else verified(access_token))
-    assert await use(door, memory, "read") == []
-    await use(door, memory, "append")
-    assert [each.user_id for each in await use(door, memory, "conversations")] == [user_id]
+    memory = server.for_token(access_token if caller.kind == "data_api" else verified(access_token))
+    assert await use(caller, memory, "read") == []
+    await use(caller, memory, "append")
+    assert [each.user_id for each in await use(caller, memory, "conversations")] == [user_id]
 
 
 @pytest.mark.parametrize("subject", [False, True], ids=["without a subject", "with a subject"])
-async def test_the_anonymous_role_is_refused_everything(door: Door, user_id: str, subject: bool) -> None:
-    await use(door, door.service, "append", user_id=user_id)
-    before = await everything(door, user_id)
-    anonymous = door.as_token(token("anon", user_id if subject else None))
+async def test_the_anonymous_role_is_refused_everything(caller: Caller, user_id: str, subject: bool) -> None:
+    await use(caller, caller.service, "append", user_id=user_id)
+    before = await everything(caller, user_id)
+    anonymous = caller.as_token(token("anon", user_id if subject else None))
     for verb in VERBS:
         with pytest.raises(PermissionDeniedError) as caught:
-            await use(door, anonymous, verb, user_id=user_id)
+            await use(caller, anonymous, verb, user_id=user_id)
         assert caught.value.code == "42501"
         with pytest.raises(PermissionDeniedError):
-            await use(door, anonymous, verb)  # with nobody named
-    findings = {each.name: each for each in await door(anonymous.doctor)}
-    assert (findings["key"].state, set(findings)) == ("red", {"address", "door", "key", "writer", "embedder"})
+            await use(caller, anonymous, verb)  # with nobody named
+    findings = {each.name: each for each in await caller(anonymous.doctor)}
+    assert (findings["key"].state, set(findings)) == ("red", {"address", "transport", "key", "writer", "embedder"})
     with pytest.raises(PermissionDeniedError):
-        await due(door, anonymous, user_id)
-    assert await everything(door, user_id) == before
+        await due(caller, anonymous, user_id)
+    assert await everything(caller, user_id) == before
 
 
-async def test_the_server_sees_everyone_but_must_say_whom(door: Door, user_id: str) -> None:
+async def test_the_server_sees_everyone_but_must_say_whom(caller: Caller, user_id: str) -> None:
     names = [f"{user_id}-a", f"{user_id}-b"]
     for name in names:
-        await use(door, door.as_token(token(user_id=name)), "append")
+        await use(caller, caller.as_token(token(user_id=name)), "append")
     for name in names:
-        assert await use(door, door.service, "count", user_id=name) == 1
-        assert [each.user_id for each in await use(door, door.service, "conversations", user_id=name)] == [name]
-        assert await due(door, door.service, name) == [(name, "t")]
+        assert await use(caller, caller.service, "count", user_id=name) == 1
+        assert [each.user_id for each in await use(caller, caller.service, "conversations", user_id=name)] == [name]
+        assert await due(caller, caller.service, name) == [(name, "t")]
     # Only what is due is asked of everybody at once, for a worker that knows no names.
-    assert {(name, "t") for name in names} <= set(await due(door, door.service))
+    assert {(name, "t") for name in names} <= set(await due(caller, caller.service))
     for verb in VERBS:
         with pytest.raises(InvalidInputError, match="No user is named"):
-            await use(door, door.service, verb)
+            await use(caller, caller.service, verb)
 
 
-async def test_a_signed_in_token_without_a_subject_is_nobody(door: Door, user_id: str) -> None:
-    await use(door, door.service, "append", user_id=user_id)
-    before = await everything(door, user_id)
-    if door.kind == "direct":
+async def test_a_signed_in_token_without_a_subject_is_nobody(caller: Caller, user_id: str) -> None:
+    await use(caller, caller.service, "append", user_id=user_id)
+    before = await everything(caller, user_id)
+    if caller.kind == "direct":
         with pytest.raises(AuthenticationError, match="name no user"):
-            door.as_token(token())
+            caller.as_token(token())
         return
-    nobody = door.as_token(token())
+    nobody = caller.as_token(token())
     for verb in VERBS:
         with pytest.raises(InvalidInputError, match=r"No user"):
-            await use(door, nobody, verb)
+            await use(caller, nobody, verb)
         if verb == "append":
             with pytest.raises(PermissionDeniedError):
-                await use(door, nobody, verb, user_id=user_id)
+                await use(caller, nobody, verb, user_id=user_id)
         else:
-            assert await use(door, nobody, verb, user_id=user_id) in NOTHING
-    assert await due(door, nobody) == await due(door, nobody, user_id) == []
-    assert await everything(door, user_id) == before
+            assert await use(caller, nobody, verb, user_id=user_id) in NOTHING
+    assert await due(caller, nobody) == await due(caller, nobody, user_id) == []
+    assert await everything(caller, user_id) == before
 
 
-async def test_an_empty_subject_owns_nothing(door: Door) -> None:
+async def test_an_empty_subject_owns_nothing(caller: Caller) -> None:
     with pytest.raises((InvalidInputError, AccessError)):
-        await use(door, door.as_token(token(user_id="")), "append")
+        await use(caller, caller.as_token(token(user_id="")), "append")
 
 
 @DIRECT
 @pytest.mark.parametrize("role", ["postgres", "supabase_admin", "authenticator", "", None, "Authenticated"])
-async def test_claims_are_no_way_to_a_stronger_role(door: Door, role: str | None) -> None:
+async def test_claims_are_no_way_to_a_stronger_role(caller: Caller, role: str | None) -> None:
     with pytest.raises(AuthenticationError, match="role"):
-        door.service.for_token({"sub": "u", "role": role})
+        caller.service.for_token({"sub": "u", "role": role})
 
 
 @DATA_API
 @pytest.mark.parametrize("role", ["postgres", "supabase_admin", "authenticator"])
-async def test_a_signed_token_is_no_way_to_a_stronger_role(door: Door, user_id: str, role: str) -> None:
-    await use(door, door.service, "append", user_id=user_id)
+async def test_a_signed_token_is_no_way_to_a_stronger_role(caller: Caller, user_id: str, role: str) -> None:
+    await use(caller, caller.service, "append", user_id=user_id)
     for verb in VERBS:
         # As `authenticator` PostgREST stays what it is, which may do nothing either.
         with pytest.raises(AccessError):
-            await use(door, door.as_token(token(role, user_id)), verb, user_id=user_id)
-    assert await use(door, door.service, "count", user_id=user_id) == 1
+            await use(caller, caller.as_token(token(role, user_id)), verb, user_id=user_id)
+    assert await use(caller, caller.service, "count", user_id=user_id) == 1
 
 
 def _tampered(user_id: str) -> str:
@@ -324,8 +324,8 @@ def _tampered(user_id: str) -> str:
 
 @DATA_API
 @pytest.mark.parametrize("kind", ["forged", "tampered", "cut", "unsigned", "garbage", "spaces", "empty"])
-async def test_a_token_that_was_not_signed_here_is_refused(door: Door, user_id: str, kind: str) -> None:
-    await use(door, door.service, "append", user_id=user_id)
+async def test_a_token_that_was_not_signed_here_is_refused(caller: Caller, user_id: str, kind: str) -> None:
+    await use(caller, caller.service, "append", user_id=user_id)
     genuine = token(user_id=user_id)
     claims = verified(genuine)
     bad = {
@@ -339,35 +339,35 @@ async def test_a_token_that_was_not_signed_here_is_refused(door: Door, user_id: 
     }[kind]
     for verb in VERBS:
         with pytest.raises(AuthenticationError) as caught:
-            await use(door, door.as_token(bad), verb)
+            await use(caller, caller.as_token(bad), verb)
         assert not isinstance(caught.value, TokenExpiredError)
         assert kind == "empty" or bad not in str(caught.value)
-    assert await use(door, door.service, "count", user_id=user_id) == 1
+    assert await use(caller, caller.service, "count", user_id=user_id) == 1
 
 
 @DATA_API
-async def test_an_expired_token_is_refused_and_says_so(door: Door, user_id: str) -> None:
-    await use(door, door.as_token(token(user_id=user_id)), "append")
-    expired = door.as_token(token(user_id=user_id, expires_in=-3600))
+async def test_an_expired_token_is_refused_and_says_so(caller: Caller, user_id: str) -> None:
+    await use(caller, caller.as_token(token(user_id=user_id)), "append")
+    expired = caller.as_token(token(user_id=user_id, expires_in=-3600))
     for verb in VERBS:
         with pytest.raises(TokenExpiredError):
-            await use(door, expired, verb)
+            await use(caller, expired, verb)
     forged = jwt.encode({**verified(token(user_id=user_id)), "exp": 1}, SECRET + "x", "HS256")
     with pytest.raises(AuthenticationError):
-        await use(door, door.as_token(forged), "read")
-    assert await use(door, door.service, "count", user_id=user_id) == 1
+        await use(caller, caller.as_token(forged), "read")
+    assert await use(caller, caller.service, "count", user_id=user_id) == 1
 
 
 # A memory is shared, a token never
 
 
-async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: Door, user_id: str) -> None:
+async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(caller: Caller, user_id: str) -> None:
     names = [f"{user_id}-{number}" for number in range(8)]
-    memories = {name: acting_over_the_service(door, token(user_id=name)) for name in names}
+    memories = {name: acting_over_the_service(caller, token(user_id=name)) for name in names}
 
     async def gathered(calls: list[tuple[Any, ...]]) -> list[Any]:
-        if door.color == "async":
-            return list(await asyncio.gather(*(door(*call) for call in calls), return_exceptions=True))
+        if caller.color == "async":
+            return list(await asyncio.gather(*(caller(*call) for call in calls), return_exceptions=True))
         with ThreadPoolExecutor(len(calls)) as threads:
             futures = [threads.submit(*call) for call in calls]
             return [await asyncio.to_thread(_settled, future) for future in futures]
@@ -387,7 +387,7 @@ async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: 
             (memories[name].for_user(other).conversation("t").read,),
             (memories[name].conversations,),
             (memories[name].for_user(other).conversation("t").append, [HumanMessage("forged")]),
-            (door.service.for_user(name).conversation("t").count,),
+            (caller.service.for_user(name).conversation("t").count,),
         ]
     answers = iter(await gathered(calls))
     for name in names:
@@ -399,17 +399,17 @@ async def test_forty_calls_at_once_over_one_memory_keep_their_users_apart(door: 
         assert counted == 5
     # The memory that lent its connections is still the server: it sees everyone, and must say whom.
     for name in names:
-        assert await use(door, door.service, "count", user_id=name) == 5
+        assert await use(caller, caller.service, "count", user_id=name) == 5
     with pytest.raises(InvalidInputError, match="No user is named"):
-        await use(door, door.service, "read")
+        await use(caller, caller.service, "read")
 
 
 @DATA_API
-async def test_a_memory_that_lent_its_client_to_a_user_is_still_anonymous(door: Door, user_id: str) -> None:
-    lender: SupabaseMemory = door.as_token.__self__  # type: ignore[attr-defined]
-    await use(door, door.as_token(token(user_id=user_id)), "append")
+async def test_a_memory_that_lent_its_client_to_a_user_is_still_anonymous(caller: Caller, user_id: str) -> None:
+    lender: SupabaseMemory = caller.as_token.__self__  # type: ignore[attr-defined]
+    await use(caller, caller.as_token(token(user_id=user_id)), "append")
     with pytest.raises(PermissionDeniedError):
-        await use(door, lender, "read", user_id=user_id)
+        await use(caller, lender, "read", user_id=user_id)
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
@@ -423,7 +423,7 @@ async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluste
         )
     transport = PostgresTransport(place.migrator, pool_size=1)
     server = SupabaseMemory(transport)
-    door = Door("direct", color, server, lambda access_token: server.for_token(verified(access_token)))
+    caller = Caller("direct", color, server, lambda access_token: server.for_token(verified(access_token)))
 
     async def whoami(memory: SupabaseMemory) -> dict[str, Any]:
         perform = memory._services.transport.aperform if color == "async" else None
@@ -434,17 +434,17 @@ async def test_a_pooled_connection_keeps_neither_role_nor_claims(cluster: Cluste
     try:
         before = await whoami(server)
         assert (before["set"], before["claims"]) == ("none", "")
-        user = door.as_token(token(user_id="u"))
+        user = caller.as_token(token(user_id="u"))
         during = await whoami(user)
         assert (during["role"], json.loads(during["claims"])["sub"]) == ("authenticated", "u")
         assert during["pid"] == before["pid"]
         assert await whoami(server) == before
         # Nor after a call that failed half way, nor after one that was refused at once.
         with pytest.raises(PermissionDeniedError):
-            await use(door, user, "append", user_id=OWNER)
+            await use(caller, user, "append", user_id=OWNER)
         assert await whoami(server) == before
         with pytest.raises(PermissionDeniedError):
-            await use(door, door.as_token(token("anon", "u")), "read")
+            await use(caller, caller.as_token(token("anon", "u")), "read")
         assert await whoami(server) == before
     finally:
         await server.aclose()
@@ -901,30 +901,30 @@ def test_the_view_of_turns_is_no_way_out(breakable: psycopg.Connection, place: P
     assert "memory.conversation_turns" in leaks(breakable, place, "authenticated", STRANGER)
 
 
-async def test_an_owner_lets_expire_what_is_theirs_alone(door: Door, user_id: str) -> None:
+async def test_an_owner_lets_expire_what_is_theirs_alone(caller: Caller, user_id: str) -> None:
     names = [f"{user_id}-a", f"{user_id}-b"]
     for name in names:
-        await door(door.service.for_user(name).conversation("t").add_turn, "q", "a")
+        await caller(caller.service.for_user(name).conversation("t").add_turn, "q", "a")
     moment = Retention(max_age=timedelta(microseconds=1))
-    stranger = door.as_token(token(user_id=f"{user_id}-stranger"))
-    owner = door.as_token(token(user_id=names[0]))
+    stranger = caller.as_token(token(user_id=f"{user_id}-stranger"))
+    owner = caller.as_token(token(user_id=names[0]))
     for asking in (stranger.for_user(names[0]), stranger):
-        assert await door(asking.forget_expired, retention=moment) == Receipt()
+        assert await caller(asking.forget_expired, retention=moment) == Receipt()
     theirs = stranger.for_user(names[0]).conversation("t")
     for verb in (theirs.turns.list, theirs.read):
-        assert await door(verb, retention=moment) == []
+        assert await caller(verb, retention=moment) == []
     with pytest.raises(PermissionDeniedError):
-        await door(theirs.append, [HumanMessage("x")], retention=moment)
-    assert [await door(door.service.for_user(name).conversation("t").count) for name in names] == [2, 2]
-    assert await door(owner.for_user(names[1]).forget_expired, retention=moment) == Receipt()
-    assert await door(owner.forget_expired, retention=moment) == Receipt(1, 2)
-    assert [await door(door.service.for_user(name).conversation("t").count) for name in names] == [0, 2]
-    anonymous = door.as_token(token("anon", names[1]))
+        await caller(theirs.append, [HumanMessage("x")], retention=moment)
+    assert [await caller(caller.service.for_user(name).conversation("t").count) for name in names] == [2, 2]
+    assert await caller(owner.for_user(names[1]).forget_expired, retention=moment) == Receipt()
+    assert await caller(owner.forget_expired, retention=moment) == Receipt(1, 2)
+    assert [await caller(caller.service.for_user(name).conversation("t").count) for name in names] == [0, 2]
+    anonymous = caller.as_token(token("anon", names[1]))
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.for_user(names[1]).forget_expired, retention=moment)
+        await caller(anonymous.for_user(names[1]).forget_expired, retention=moment)
     with pytest.raises(PermissionDeniedError):
-        await door(anonymous.for_user(names[1]).conversation("t").turns.list, retention=moment)
-    assert await door(door.service.for_user(names[1]).conversation("t").count) == 2
+        await caller(anonymous.for_user(names[1]).conversation("t").turns.list, retention=moment)
+    assert await caller(caller.service.for_user(names[1]).conversation("t").count) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whose items they are: owners, strangers, nobody and the server, through every door and by SQL; and what a call touches."""
+"""Whose items they are: owners, strangers, nobody and the server, through every caller and by SQL; and what a call touches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langchain_supabase_memory import SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import AccessError, InvalidInputError, PermissionDeniedError
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.long_term.test_store import Words
 from tests.services.data_api import token
@@ -26,56 +26,58 @@ READS = [GetOp(("a", "b"), "k"), SearchOp(()), SearchOp(("a",), None, 10, 0, "zi
 NOTHING: list[Any] = [None, [], [], []]
 
 
-def of(door: Door, bearer: str, user_id: str | None = None) -> SupabaseStore:
+def of(caller: Caller, bearer: str, user_id: str | None = None) -> SupabaseStore:
     """The store of the bearer of a token, who may name somebody."""
-    return SupabaseStore(door.as_token(token(user_id=bearer))._for(user_id), index={"embed": Words()})
+    return SupabaseStore(caller.as_token(token(user_id=bearer))._for(user_id), index={"embed": Words()})
 
 
-async def everything(door: Door, user_id: str) -> Any:
+async def everything(caller: Caller, user_id: str) -> Any:
     """What the server sees of a user's items."""
-    found = await door(SupabaseStore(door.service.for_user(user_id)).search, (), limit=100)
+    found = await caller(SupabaseStore(caller.service.for_user(user_id)).search, (), limit=100)
     return sorted((item.namespace, item.key, item.value["text"], item.updated_at) for item in found)
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["by the token", "and named"])
-async def test_an_owner_does_everything_with_what_is_theirs(door: Door, user_id: str, named: bool) -> None:
-    store = of(door, user_id, user_id if named else None)
-    await door(store.batch, PUTS)
-    item, all_of_them, found, namespaces = await door(store.batch, READS)
+async def test_an_owner_does_everything_with_what_is_theirs(caller: Caller, user_id: str, named: bool) -> None:
+    store = of(caller, user_id, user_id if named else None)
+    await caller(store.batch, PUTS)
+    item, all_of_them, found, namespaces = await caller(store.batch, READS)
     assert item.value == {"text": "zircon"}
     assert len(all_of_them) == len(found) == 2
     assert all(each.score is not None for each in found)
     assert namespaces == [("a",), ("a", "b")]
-    other = SupabaseStore(door.as_token(token(user_id=user_id)), index={"embed": Words("other", 50)})
-    assert await door(other.reindex) == 2
-    assert await door(store.sweep) == 0
-    await door(store.delete, ("a", "b"), "k")
-    assert [row[1] for row in await everything(door, user_id)] == ["l"]
+    other = SupabaseStore(caller.as_token(token(user_id=user_id)), index={"embed": Words("other", 50)})
+    assert await caller(other.reindex) == 2
+    assert await caller(store.sweep) == 0
+    await caller(store.delete, ("a", "b"), "k")
+    assert [row[1] for row in await everything(caller, user_id)] == ["l"]
 
 
-async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_id: str, conn_string: str) -> None:
-    await door(of(door, user_id).batch, PUTS)
-    before = await everything(door, user_id)
+async def test_a_stranger_who_knows_every_name_reaches_nothing(caller: Caller, user_id: str, conn_string: str) -> None:
+    await caller(of(caller, user_id).batch, PUTS)
+    before = await everything(caller, user_id)
     assert len(before) == 2
     stranger = f"{user_id}-stranger"
-    posing = of(door, stranger, user_id)
-    for store in (of(door, stranger), posing):
-        assert await door(store.batch, READS) == NOTHING
-        await door(store.delete, ("a", "b"), "k")
+    posing = of(caller, stranger, user_id)
+    for store in (of(caller, stranger), posing):
+        assert await caller(store.batch, READS) == NOTHING
+        await caller(store.delete, ("a", "b"), "k")
     for put in PUTS:
         with pytest.raises(PermissionDeniedError) as caught:
-            await door(posing.batch, [put])
+            await caller(posing.batch, [put])
         assert caught.value.code == "42501"
         assert "zircon" not in str(caught.value)
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute(
             "update memory.store_items set expires_at = clock_timestamp() where user_id = %s and key = 'k'", [user_id]
         )
-    other = SupabaseStore(door.as_token(token(user_id=stranger)).for_user(user_id), index={"embed": Words("other", 50)})
-    assert await door(posing.sweep) == 0
-    assert await door(other.reindex) == 0
+    other = SupabaseStore(
+        caller.as_token(token(user_id=stranger)).for_user(user_id), index={"embed": Words("other", 50)}
+    )
+    assert await caller(posing.sweep) == 0
+    assert await caller(other.reindex) == 0
     forged = {"user_id": user_id, "namespace": ["a"], "key": "l", "vectors": [{"field": "$", "vector": [1]}]}
-    memory = door.as_token(token(user_id=stranger))
+    memory = caller.as_token(token(user_id=stranger))
     updated_at = next(row[3] for row in before if row[1] == "l").isoformat()
     call = Call(
         "memory_store_reindex",
@@ -83,62 +85,62 @@ async def test_a_stranger_who_knows_every_name_reaches_nothing(door: Door, user_
     )
     page = (
         await memory._services.transport.aperform(call)
-        if door.color == "async"
+        if caller.color == "async"
         else memory._services.transport.perform(call)
     )
     assert page == {"items": [], "after": None, "indexed": 0}
     # The same names of their own are other items.
-    await door(of(door, stranger).put, ("a",), "l", {"text": "mine"})
-    assert [row[2] for row in await everything(door, stranger)] == ["mine"]
-    assert await everything(door, user_id) == [row for row in before if row[1] == "l"]
-    item = await door(of(door, user_id).get, ("a",), "l")
+    await caller(of(caller, stranger).put, ("a",), "l", {"text": "mine"})
+    assert [row[2] for row in await everything(caller, stranger)] == ["mine"]
+    assert await everything(caller, user_id) == [row for row in before if row[1] == "l"]
+    item = await caller(of(caller, user_id).get, ("a",), "l")
     assert item.value == {"text": "zircon"}
 
 
-async def test_nobody_and_forgers_are_refused(door: Door, user_id: str) -> None:
-    await door(of(door, user_id).batch, PUTS)
+async def test_nobody_and_forgers_are_refused(caller: Caller, user_id: str) -> None:
+    await caller(of(caller, user_id).batch, PUTS)
     for role, subject in (("anon", None), ("anon", user_id)):
-        store = SupabaseStore(door.as_token(token(role, subject)).for_user(user_id))
+        store = SupabaseStore(caller.as_token(token(role, subject)).for_user(user_id))
         for verb, arguments in ((store.batch, [READS]), (store.batch, [PUTS]), (store.sweep, [])):
             with pytest.raises(AccessError):
-                await door(verb, *arguments)
-    if door.kind == "direct":
+                await caller(verb, *arguments)
+    if caller.kind == "direct":
         with pytest.raises(AccessError, match="name no user"):
-            door.as_token(token())
+            caller.as_token(token())
     else:
-        nobody = SupabaseStore(door.as_token(token()))
+        nobody = SupabaseStore(caller.as_token(token()))
         with pytest.raises(InvalidInputError, match="No user id"):
-            await door(nobody.batch, READS)
-        assert await door(nobody.sweep) == 0
+            await caller(nobody.batch, READS)
+        assert await caller(nobody.sweep) == 0
         forged = jwt.encode({"role": "authenticated", "sub": user_id}, "another secret, long enough for hs256", "HS256")
         with pytest.raises(AccessError):
-            await door(SupabaseStore(door.as_token(forged)).batch, READS)
-    assert len(await everything(door, user_id)) == 2
+            await caller(SupabaseStore(caller.as_token(forged)).batch, READS)
+    assert len(await everything(caller, user_id)) == 2
 
 
-async def test_a_server_must_say_whose_items_it_means(door: Door, user_id: str) -> None:
-    store = SupabaseStore(door.service)
+async def test_a_server_must_say_whose_items_it_means(caller: Caller, user_id: str) -> None:
+    store = SupabaseStore(caller.service)
     for ops in (READS, PUTS):
         with pytest.raises(InvalidInputError, match="No user is named.*memory.for_user"):
-            await door(store.batch, ops)
+            await caller(store.batch, ops)
     with pytest.raises(InvalidInputError, match="user_id"):
-        SupabaseStore(door.service.for_user(""))
+        SupabaseStore(caller.service.for_user(""))
     with pytest.raises(InvalidInputError, match="1 to 512 bytes of UTF-8, not 800"):
-        SupabaseStore(door.service.for_user("ж" * 400))
-    mine, theirs = (SupabaseStore(door.service.for_user(f"{user_id}-{n}")) for n in range(2))
-    await door(mine.put, ("a",), "k", {"text": "mine"})
-    assert await door(theirs.get, ("a",), "k") is None
+        SupabaseStore(caller.service.for_user("ж" * 400))
+    mine, theirs = (SupabaseStore(caller.service.for_user(f"{user_id}-{n}")) for n in range(2))
+    await caller(mine.put, ("a",), "k", {"text": "mine"})
+    assert await caller(theirs.get, ("a",), "k") is None
 
 
-@pytest.mark.parametrize("door", ["data_api-async", "direct-sync"], indirect=True)
-async def test_a_server_embeds_everybodys_items(door: Door, user_id: str, conn_string: str) -> None:
+@pytest.mark.parametrize("caller", ["data_api-async", "direct-sync"], indirect=True)
+async def test_a_server_embeds_everybodys_items(caller: Caller, user_id: str, conn_string: str) -> None:
     users = [f"{user_id}-{letter}" for letter in "ab"]
     for user in users:
-        await door(SupabaseStore(door.service.for_user(user)).batch, PUTS)
+        await caller(SupabaseStore(caller.service.for_user(user)).batch, PUTS)
     words = Words(f"model of {user_id}")
-    everybody = SupabaseStore(door.service, index={"embed": words, "fields": ["text"]})
-    assert await door(SupabaseStore(door.service.for_user(users[0]), index={"embed": words}).reindex) == 2
-    assert await door(everybody.reindex) >= 2
+    everybody = SupabaseStore(caller.service, index={"embed": words, "fields": ["text"]})
+    assert await caller(SupabaseStore(caller.service.for_user(users[0]), index={"embed": words}).reindex) == 2
+    assert await caller(everybody.reindex) >= 2
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
             "select user_id, key from memory.store_vectors where user_id = any (%s) and model = %s order by 1, 2",
@@ -147,13 +149,13 @@ async def test_a_server_embeds_everybodys_items(door: Door, user_id: str, conn_s
     assert rows == [(user, key) for user in users for key in ("k", "l")]
 
 
-async def test_what_was_stored_is_in_no_error_and_no_name(door: Door, user_id: str) -> None:
-    store = SupabaseStore(door.service.for_user(user_id))
+async def test_what_was_stored_is_in_no_error_and_no_name(caller: Caller, user_id: str) -> None:
+    store = SupabaseStore(caller.service.for_user(user_id))
     assert "secret" not in repr(store)
     attempts: tuple[Callable[[], Any], ...] = (
-        lambda: door(store.put, ("secret\0",), "k", {}),
-        lambda: door(store.search, ("a",), filter={"secret": {"$secret": "secret"}}),
-        lambda: door(store.search, ("a",), filter={"secret": {"$gt": ["secret"]}}),
+        lambda: caller(store.put, ("secret\0",), "k", {}),
+        lambda: caller(store.search, ("a",), filter={"secret": {"$secret": "secret"}}),
+        lambda: caller(store.search, ("a",), filter={"secret": {"$gt": ["secret"]}}),
     )
     for attempt in attempts:
         with pytest.raises(InvalidInputError) as caught:

@@ -78,8 +78,8 @@ async def test_who_goes_on_after_a_kill_repeats_one_question(
 ) -> None:
     """A message of many parts: the first worker is killed right after an answer, the next does the rest."""
     log = tmp_path / "log"
-    door = {"conn_string": empty} if kind == "direct" else {"url": url, "key": token("service_role")}
-    setup = Setup(str(log), **door, worker=WORK, embeds=False, drains=True, memory=POLICIES)  # type: ignore[arg-type]
+    caller = {"conn_string": empty} if kind == "direct" else {"url": url, "key": token("service_role")}
+    setup = Setup(str(log), **caller, worker=WORK, embeds=False, drains=True, memory=POLICIES)  # type: ignore[arg-type]
     async with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
         await memory.conversation("t").aappend([HumanMessage(LONG), AIMessage("So it is.")])
         killed = worker_process.started(dataclasses.replace(setup, plug=Plug("model", "after", count)))

@@ -66,7 +66,7 @@ def _literals(values: Iterable[str]) -> str:
 _LISTS: Final = {
     **_kinds(),
     "live_columns": _literals(LIVE),
-    "manifest_doors": ", ".join(encoding.DOORS),
+    "manifest_entry_points": ", ".join(encoding.ENTRY_POINTS),
     "manifest_units": ", ".join(encoding.UNITS),
     "manifest_parts": ", ".join(encoding.PARTS),
     "manifest_reasons": ", ".join(encoding.REASONS),

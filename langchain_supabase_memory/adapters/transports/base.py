@@ -17,12 +17,12 @@ class Transport(Protocol):
         """Whether calls carry a user's identity, so that the owner need not be named."""
 
     @property
-    def user_varies(self) -> bool:
+    def identity_is_callback(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
 
     @property
     def endpoint(self) -> EndpointInfo:
-        """Which door calls go through, as far as that is known by now; nothing in it is secret."""
+        """Where calls go, as far as that is known by now; nothing in it is secret."""
 
     def perform(self, call: Call) -> Any:
         """Perform one call, repeating it while the server cannot be reached, and return its decoded document."""

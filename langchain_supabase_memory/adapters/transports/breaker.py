@@ -149,9 +149,9 @@ class BreakingTransport(Unpicklable):
         return self.inner.acts_as_user
 
     @property
-    def user_varies(self) -> bool:
+    def identity_is_callback(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
-        return self.inner.user_varies
+        return self.inner.identity_is_callback
 
     @property
     def user(self) -> str | None:
@@ -160,7 +160,7 @@ class BreakingTransport(Unpicklable):
 
     @property
     def endpoint(self) -> EndpointInfo:
-        """Which door calls go through."""
+        """Where calls go."""
         return self.inner.endpoint
 
     def perform(self, call: Call) -> Any:

@@ -1,4 +1,4 @@
-"""Which door calls go through, and by which keys its tokens are signed; nothing in it is secret."""
+"""Where calls go, and by which keys its tokens are signed; nothing in it is secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS: Final = "/auth/v1/.well-known/jwks.json"
 
 @dataclass(frozen=True)
 class EndpointInfo:
-    """Which door calls go through.
+    """Where calls go.
 
     Attributes:
         kind: `data_api`; `postgres`, a connection of one's own to the server; or `pooler`, one that is shared.
@@ -30,7 +30,7 @@ class EndpointInfo:
 
 
 def of_data_api(url: str, address: str) -> EndpointInfo:
-    """The door of a project.
+    """Where calls to a project go.
 
     Args:
         url: The project's url.
@@ -40,7 +40,7 @@ def of_data_api(url: str, address: str) -> EndpointInfo:
 
 
 def of_postgres(parts: Mapping[str, Any], *, is_pooled: bool | None) -> EndpointInfo:
-    """The door of a connection.
+    """Where calls over a connection go.
 
     Args:
         parts: The parts of the connection string.
@@ -58,7 +58,7 @@ def signing_keys(url: str) -> int | None:
     """How many keys a project shows by which anybody can check its tokens.
 
     Args:
-        url: `keys_url` of its door.
+        url: `keys_url` of its endpoint.
 
     Returns:
         How many: none where tokens are signed by a shared secret, HS256. `None`: nothing there says so.

@@ -107,7 +107,7 @@ class PostgresTransport(Unpicklable):
         return self._claims is not None
 
     @property
-    def user_varies(self) -> bool:
+    def identity_is_callback(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
         return self._claims is not None and self._claims.is_callable
 

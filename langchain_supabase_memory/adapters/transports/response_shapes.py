@@ -1,4 +1,4 @@
-"""What an answer looks like: one table of the SQL functions and the shapes of their documents, checked at both doors.
+"""What an answer looks like: one table of the SQL functions and the shapes of their documents, for both transports.
 
 A proxy's page, an empty body, a document that was cut: what is no answer is never taken for one. Only the outside is
 looked at, the kind of the document and its keys, so that the check costs nothing.

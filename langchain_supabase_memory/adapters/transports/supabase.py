@@ -1,4 +1,4 @@
-"""The Data API door: the official client's `rpc` or our own requests, with the caller's token on each."""
+"""Calls over the Data API: the official client's `rpc` or our own requests, with the caller's token on each."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class SupabaseTransport(Unpicklable):
         return self._token is not None
 
     @property
-    def user_varies(self) -> bool:
+    def identity_is_callback(self) -> bool:
         """Whether a function says before each call who is signed in, so that the next may be another's."""
         return self._token is not None and self._token.is_callable
 

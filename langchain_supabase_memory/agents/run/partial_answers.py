@@ -176,7 +176,7 @@ class PartialAnswers:
         partial = pieces.answer
         whole = next((each for each in messages if isinstance(each, AIMessage)), None)
         # Where nobody is named, the next run of this thread may be another user's.
-        is_named = key.user_id is not None or not self._guard.memory._services.transport.user_varies
+        is_named = key.user_id is not None or not self._guard.memory._services.transport.identity_is_callback
         with self._lock:
             before = self._stored.pop((key, question_id), None)
             if is_named and partial and whole is not None and whole.id is not None and not whole.tool_calls:

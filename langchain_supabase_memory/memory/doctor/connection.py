@@ -1,4 +1,4 @@
-"""What the door tells: the address, its kind, as whom calls speak, the clocks, the keys that sign tokens."""
+"""What a transport tells: the address, its kind, as whom calls speak, the clocks, the keys that sign tokens."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ _LITTLE_SECONDS: Final = 5.0
 _MUCH_SECONDS: Final = 60.0
 
 
-def address(door: EndpointInfo) -> Finding:
+def address(endpoint: EndpointInfo) -> Finding:
     """Where the database answered."""
-    return green("address", f"{door.address or 'The database'} answers.")
+    return green("address", f"{endpoint.address or 'The database'} answers.")
 
 
-def kind(door: EndpointInfo, *, is_distributed: bool = False) -> Finding:
-    """Which kind of door it is.
+def kind(endpoint: EndpointInfo, *, is_distributed: bool = False) -> Finding:
+    """Which kind of transport it is.
 
     Args:
-        door: The door.
+        endpoint: Where calls go.
         is_distributed: Whether Citus spreads the tables over several nodes.
     """
-    if is_distributed and door.kind != "data_api":
-        return green("door", _SPREAD)
-    return green("door", _KINDS[door.kind])
+    if is_distributed and endpoint.kind != "data_api":
+        return green("transport", _SPREAD)
+    return green("transport", _KINDS[endpoint.kind])
 
 
-def connection_failed(door: EndpointInfo, error: SupabaseMemoryError) -> list[Finding]:
+def connection_failed(endpoint: EndpointInfo, error: SupabaseMemoryError) -> list[Finding]:
     """Why the database could not be examined, at the line that it is about.
 
     Args:
-        door: The door.
+        endpoint: Where calls go.
         error: What was raised.
     """
     if isinstance(error, SchemaError):
-        return [address(door), kind(door), red("schema", error.reason, error.hint)]
+        return [address(endpoint), kind(endpoint), red("schema", error.reason, error.hint)]
     if isinstance(error, PermissionDeniedError):
         hint = "Pass the secret key of the project, or connect as the role that migrates."
         words = "This key, or this role, has no server's rights, and nobody is signed in."
-        return [address(door), kind(door), red("key", words, hint)]
-    where = f"{door.address}: " if door.address else ""
+        return [address(endpoint), kind(endpoint), red("key", words, hint)]
+    where = f"{endpoint.address}: " if endpoint.address else ""
     return [red("address", f"{where}{error.reason}", error.hint)]
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 Lists: TypeAlias = "list[list[int]]"
 """A manifest as it is stored."""
 
-DoorKind: TypeAlias = Literal["api", "middleware", "node", "history", "tool"]
+EntryPoint: TypeAlias = Literal["api", "middleware", "node", "history", "tool"]
 """Who asked for the pack: `conversation.context()`, or what a graph is composed from."""
 
 Failure: TypeAlias = Literal["summary", "recall", "rerank"]
 """What failed while the pack was made."""
 
-DOORS: Final[tuple[DoorKind, ...]] = get_args(DoorKind)
+ENTRY_POINTS: Final[tuple[EntryPoint, ...]] = get_args(EntryPoint)
 UNITS: Final = ("characters", "tokens")
 PARTS: Final[tuple[PartName, ...]] = tuple(each.name for each in PROMPT_PARTS)
 REASONS: Final[tuple[Reason, ...]] = tuple(PART_REASONS)

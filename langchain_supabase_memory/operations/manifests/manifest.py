@@ -40,7 +40,7 @@ class Manifest:
     """What stood in a prompt, and why: numbers and the beginnings of ids, never a word.
 
     Attributes:
-        door: Who asked for the pack: see `codes.Door`.
+        entry_point: Who asked for the pack: see `encoding.EntryPoint`.
         unit: In what the budget is: `characters` or `tokens`.
         budget: The most that the pack could hold.
         used: What it weighed, in the same unit.
@@ -69,7 +69,7 @@ class Manifest:
         resummarized: Whether the summary that it names was written anew since, or is gone.
     """
 
-    door: str
+    entry_point: str
     unit: str
     budget: int
     used: int
@@ -148,7 +148,7 @@ class Manifest:
 
     @property
     def _head(self) -> str:
-        return f"{self.used:,} of {self.budget:,} {self.unit}, by {self.door}"
+        return f"{self.used:,} of {self.budget:,} {self.unit}, by {self.entry_point}"
 
     def __str__(self) -> str:
         """A line for each part, and for each range that was left out."""
@@ -176,7 +176,7 @@ class ManifestPage:
             (
                 each.turn,
                 markup.minute(each.made_at),
-                each.door,
+                each.entry_point,
                 ", ".join(part.name for part in each.parts),
                 f"{each.tokens:,}",
                 f"{each.full_tokens:,}",
@@ -202,7 +202,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
     stored = stored or {}
     asked = head[5] if head[5] >= 0 else stored.get("from_sequence")
     return Manifest(
-        door=encoding.name_of(encoding.DOORS, head[1]),
+        entry_point=encoding.name_of(encoding.ENTRY_POINTS, head[1]),
         unit=encoding.name_of(encoding.UNITS, head[2]),
         budget=head[3],
         used=head[4],

@@ -1,4 +1,4 @@
-"""By every door and color, as a user with their own token, and as Markdown."""
+"""By every caller and color, as a user with their own token, and as Markdown."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ from langchain_supabase_memory.transfer import (
 )
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart
-from tests.conftest import Door
+from tests.conftest import Caller
 from tests.services.data_api import token
 
 AT = datetime(2025, 3, 1, 12, tzinfo=UTC)
 
 
-async def run(door: Door, sync: Any, color: Any, memory: SupabaseMemory, *arguments: Any, **named: Any) -> Any:
-    if door.color == "sync":
+async def run(caller: Caller, sync: Any, color: Any, memory: SupabaseMemory, *arguments: Any, **named: Any) -> Any:
+    if caller.color == "sync":
         return sync(memory, *arguments, **named)
     return await color(memory, *arguments, **named)
 
 
-async def test_a_user_takes_along_what_is_theirs_by_their_own_token(door: Door, user_id: str, tmp_path: Path) -> None:
+async def test_a_user_takes_along_what_is_theirs_by_their_own_token(
+    caller: Caller, user_id: str, tmp_path: Path
+) -> None:
     other = f"{user_id}-other"
     for each in (user_id, other):
-        conversation = door.service.for_user(each).conversation("studio")
-        await door(conversation.append, [HumanMessage(f"Said by {each}.", id="m0")], created_at=AT)
-        await door(conversation.append, [AIMessage(f"m{n}", id=f"m{n}") for n in range(1, 1201)])
-    mine = door.as_token(token("authenticated", user_id))
-    exporting = partial(run, door, export_conversations, aexport_conversations)
-    importing = partial(run, door, import_conversations, aimport_conversations)
+        conversation = caller.service.for_user(each).conversation("studio")
+        await caller(conversation.append, [HumanMessage(f"Said by {each}.", id="m0")], created_at=AT)
+        await caller(conversation.append, [AIMessage(f"m{n}", id=f"m{n}") for n in range(1, 1201)])
+    mine = caller.as_token(token("authenticated", user_id))
+    exporting = partial(run, caller, export_conversations, aexport_conversations)
+    importing = partial(run, caller, import_conversations, aimport_conversations)
     receipt = await exporting(mine, tmp_path / "mine.jsonl")
     assert (receipt.conversations, receipt.messages) == (1, 1201)
     text = (tmp_path / "mine.jsonl").read_text(encoding="utf-8")
@@ -59,10 +61,10 @@ async def test_a_user_takes_along_what_is_theirs_by_their_own_token(door: Door, 
     assert os.listdir(tmp_path) == ["mine.jsonl"]
 
     # And brings it to another account of theirs, under row level security; nobody else's is touched.
-    third = door.as_token(token("authenticated", f"{user_id}-third"))
+    third = caller.as_token(token("authenticated", f"{user_id}-third"))
     stored = await importing(third, jsonl(tmp_path / "mine.jsonl"))
     assert stored.stored == 1201
-    found = await door(third.conversation("studio").read, first=1, columns=("created_at", "payload"))
+    found = await caller(third.conversation("studio").read, first=1, columns=("created_at", "payload"))
     assert (found[0].created_at, found[0].message.id) == (AT, "m0")
     with pytest.raises(SupabaseMemoryError):
         await importing(third.for_user(other), jsonl(tmp_path / "mine.jsonl"))
@@ -191,9 +193,9 @@ class _Counting:
         return getattr(self._inner, name)
 
 
-async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_id: str, tmp_path: Path) -> None:
+async def test_short_conversations_go_and_come_many_at_a_time(caller: Caller, user_id: str, tmp_path: Path) -> None:
     """By few calls; one that is refused keeps none of the others, and is named."""
-    mine = door.as_token(token("authenticated", user_id))
+    mine = caller.as_token(token("authenticated", user_id))
     path = tmp_path / "mine.jsonl"
 
     def talks(fault: int | None) -> Iterator[Event]:
@@ -210,7 +212,7 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
                     f"conversation {number}, message {place}", row={**row, "created_at": AT.isoformat(), **beside}
                 )
 
-    importing = partial(run, door, import_conversations, aimport_conversations)
+    importing = partial(run, caller, import_conversations, aimport_conversations)
     with pytest.raises(InvalidInputError, match="conversation 60, message 1"):
         await importing(mine, talks(60))
     skipped = await importing(mine, talks(60), skip=True)
@@ -224,14 +226,14 @@ async def test_short_conversations_go_and_come_many_at_a_time(door: Door, user_i
     assert sorted({*called}) == ["memory_import", "memory_limits"]
     assert len(called) == 4
     called.clear()
-    receipt = await run(door, export_conversations, aexport_conversations, mine, path)
+    receipt = await run(caller, export_conversations, aexport_conversations, mine, path)
     assert (receipt.conversations, receipt.messages) == (120, 360)
     assert called.count("memory_export") <= 6
     assert "memory_read" not in called
-    there = door.as_token(token("authenticated", f"{user_id}-2"))
+    there = caller.as_token(token("authenticated", f"{user_id}-2"))
     back = await importing(there, jsonl(path))
     assert (back.stored, back.restored) == (360, 121)
-    info = await door(there.conversation("t007").info)
+    info = await caller(there.conversation("t007").info)
     assert (info.title, info.message_count) == ("Talk 7", 3)
 
 
