@@ -34,6 +34,7 @@ from benchmarks import (
     inspector,
     mcp,
     millions,
+    money,
     partitions,
     recall,
     results,
@@ -58,6 +59,7 @@ _ALONE = {"millions", "millions_in_partitions"}
 """What runs only when it is asked for."""
 
 _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
+    "money": money.run,
     "beside": beside.run,
     "counts": counts.run,
     "context": context.run,

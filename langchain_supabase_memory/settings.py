@@ -89,9 +89,9 @@ class ContextBudget:
         max_messages: The most messages shown verbatim, beside the budget on content.
         media: The most images and files, 16 by default; `None` for no limit. The newest are shown, and what the user
             sends with the question always; older ones become their type and size. Providers refuse more than 16 to 100.
-        recalled: The share of the budget that is kept for recalled chunks, where something is recalled: above 0, below
-            1; by default 0.7, and 0.8 of fewer than 4,000 characters (or 1,000 tokens), of which what stands around the
-            chunks takes more. They also fill what the summary, the board and the messages leave over.
+        recalled: The most of the budget that recalled chunks take: above 0, below 1; by default 0.7, and 0.8 of fewer
+            than 4,000 characters (or 1,000 tokens). They take what the summary and the recent messages leave; only in a
+            budget of fewer than 6,000 characters the share is theirs first.
         board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
             something is recalled the board's part is taken from that share.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
@@ -149,6 +149,16 @@ class ContextBudget:
         return self.characters if self.characters is not None else (self.tokens or 0) * 4
 
     @property
+    def is_small(self) -> bool:
+        """Whether it has fewer than 6,000 characters: providers cache no prompt that short."""
+        return self.about_characters < _SMALLEST_WINDOW
+
+    @property
+    def window(self) -> int:
+        """The most characters of recent messages in a pack, in characters; beyond it they are due to be summarized."""
+        return self.about_characters * 6 // 10
+
+    @property
     def recalled_share(self) -> float:
         """The share that is kept for what is recalled."""
         if self.recalled is not None:
@@ -163,6 +173,9 @@ class ContextBudget:
             return replace(self, tokens=max(1, int(self.tokens * left)))
         return replace(self, characters=max(1, int((self.characters or 0) * left)))
 
+
+_SMALLEST_WINDOW: Final = 6_000
+"""A budget of fewer characters has no window that steps."""
 
 _SMALL: Final = 4_000
 """A budget of fewer characters is small."""
@@ -231,21 +244,32 @@ class SummaryPolicy:
         choice("mode", self.mode, MODES)
         function("prompt", self.prompt, "a function like prompts.summary_prompt")
 
-    def for_budget(self, budget: ContextBudget) -> SummaryPolicy:
-        """The policy with every number that was left open derived from a budget."""
+    def for_budget(self, budget: ContextBudget, *, recalls: bool = True) -> SummaryPolicy:
+        """Return the policy with every open number derived from a budget.
+
+        The prompt's beginning moves with each segment, so a large budget takes few large steps: due at 0.6 of it, and
+        0.25 stays verbatim. Of a small one, mostly too small for a provider's cache, recall takes its share first.
+
+        Args:
+            budget: The budget of the packs.
+            recalls: Whether packs recall; only a small budget minds.
+        """
         whole = budget.about_characters
+        if budget.is_small and recalls:
+            whole = budget.without_recalled.about_characters
         longest = self.max_characters or max(1, min(2000, whole // 4))
         room = max(1, whole - longest)
+        due, kept = (room * 3 // 4, room * 3 // 8) if budget.is_small else (budget.window, whole // 4)
         characters, messages = self.characters, self.messages
         if characters is None and messages is None and self.tokens is None:
-            characters = max(1, room * 3 // 4)
+            characters = max(1, due)
         most = budget.max_messages
         if most is not None:
             # What is beyond max_messages is not shown, so it is summarized, whatever else makes it due.
             messages = most if messages is None else min(messages, most)
         keep_characters, keep_messages = self.keep_characters, self.keep_messages
         if keep_characters is None and keep_messages is None:
-            keep_characters = room * 3 // 8
+            keep_characters = kept
             if characters is not None or self.tokens is not None:
                 keep_characters = min(keep_characters, (characters or (self.tokens or 0) * 4) // 2)
             keep_messages = None if messages is None else max(1, messages // 2)

@@ -239,8 +239,9 @@ class LoadContextNode(_Node):
         guard = self._guard.begin(key, run.current)
         # A node that only loads also does so where nothing can be written; what else fails, the loading raises.
         storing = guard if self._stores else guard.with_listener(lambda _: None)
+        loader = replace(self._loader, guard=guard)
         if self._staged is None:
-            pack, loader = None, replace(self._loader, guard=guard)
+            pack = None
             if changes is not None:
                 _, pack = yield from loader.stored(key, changes, run, writer, storing)
             if pack is None:
@@ -249,7 +250,7 @@ class LoadContextNode(_Node):
         else:
             if changes is not None:
                 yield from changes.stored(storing)
-            prompt = yield from self._staged.prompt(guard, key, run, writer)
+            prompt = yield from self._staged.prompt(loader, key, run, writer)
             yield from prompt.finish(writer)
         if prompt.pack is not None:
             lists = build_manifest(self._memory._services.config.manifests, prompt.pack, "node")

@@ -1,8 +1,10 @@
 """Which messages stand in a pack. Pure: it reads nothing and asks nobody.
 
-The newest blocks go in as long as they fit, with the question of the turn in which they begin; the next one is cut
-where enough room is left for it. A pack begins where a segment ends as long as everything after it fits, so that the
-prompt's beginning stays the same from turn to turn and a provider's cache holds.
+With a window, a pack begins where a segment ends, and shows everything since: it moves only with a new segment, so that
+a provider's cache holds. Where more than the window is not summarized, it begins at a multiple of a step.
+
+Without a window, or where the turn under way takes the room, the newest blocks go in as long as they fit, with the
+question of the turn in which they begin; the next one is cut where enough room is left for it.
 """
 
 from __future__ import annotations
@@ -47,9 +49,13 @@ LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
 _SHORTEST_SUMMARY: Final = 40
 _QUOTES: Final = 0.04
 """The share of the budget that quotes have which nobody asked for, where those that are asked for are recalled."""
+_QUOTES_OF_WINDOW: Final = _QUOTES / 0.6
+"""The same as a share of the window, which no other part of a pack makes smaller."""
 _SHORTEST_QUOTES: Final = 200
 _TRIES: Final = 4
 """How often a cut block is made smaller by what it is too large."""
+_STEP: Final = (7, 12)
+"""A step of the window, as a part of it: from 0.6 of a budget to 0.25."""
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
 
@@ -69,6 +75,7 @@ class History:
         read: The number and the message of each stored one that was read.
         recallable: The last message of those from which what is asked for is recalled; -1 where nothing is.
         max_media: The most images and files of what is shown; `None` for no limit.
+        characters: Characters of all stored messages since the newest segment, without the current turn.
     """
 
     entries: Sequence[PromptEntry] = ()
@@ -81,6 +88,7 @@ class History:
     read: Sequence[tuple[int, BaseMessage]] = ()
     recallable: int = -1
     max_media: int | None = None
+    characters: int = 0
 
     @cached_property
     def truncated(self) -> tuple[list[Block], list[tuple[int, str]], int]:
@@ -134,13 +142,14 @@ class FittedContext:
         return bool(self.recent) or self.head_message is not None
 
 
-def fit(history: History, meter: Meter, max_messages: int | None = None) -> FittedContext:
+def fit(history: History, meter: Meter, max_messages: int | None = None, window: int | None = None) -> FittedContext:
     """Choose what stands in the pack.
 
     Args:
         history: What there is.
         meter: The budget.
         max_messages: The most messages of the history, if there is such a limit. Pending calls are shown all the same.
+        window: The most characters of the history's messages; `None` shows as many as the budget holds.
 
     Returns:
         A choice that every provider accepts, and that says what it leaves out. It weighs no more than the budget, or it
@@ -156,12 +165,15 @@ def fit(history: History, meter: Meter, max_messages: int | None = None) -> Fitt
         after = -1 if segment is None else segment.to_sequence
         is_read = history.unread_from is None or after + 1 >= lowest
         recalls = after <= history.recallable
-        choice = _Choice(segment, _later(made, after, start), start, meter, max_messages, recalls)
-        result = choice.fit_all() if is_read else None
+        choice = _Choice(segment, _later(made, after, start), start, meter, max_messages, recalls, window)
+        # Before the first segment there is nothing to go back to: everything is shown as long as it fits.
+        is_within = window is None or choice.characters <= window or [*history.segments] == [None]
+        result = choice.fit_all() if is_read and is_within else None
         if result is not None:
             break
     else:
-        result = choice.newest()
+        stepped = None if window is None else choice.stepped(window, history.characters)
+        result = stepped or choice.newest()
 
     ranges = []
     if segment is not None and result.head.summary is None:
@@ -198,6 +210,7 @@ class _Choice:
         meter: The budget.
         max_messages: The most messages of the history.
         recalls: Whether what is asked for is recalled from what the segment covers.
+        window: The most characters of the history's messages; `None` for as many as the budget holds.
         why: Why those that are not shown are not.
         questions: Where among the blocks the user's messages are.
     """
@@ -208,6 +221,7 @@ class _Choice:
     meter: Meter
     max_messages: int | None
     recalls: bool
+    window: int | None = None
     why: str = BEYOND
     questions: list[int] = field(init=False)
 
@@ -216,13 +230,50 @@ class _Choice:
 
     def fit_all(self) -> FittedContext | None:
         """Everything; `None` if it does not fit."""
-        result = self._build(self._head(note(len(self.later)) if self.is_left_to_recall else ""), self.later)
+        result = self._build(self._head(note(None) if self.is_left_to_recall else ""), self.later)
         tells_all = self.segment is None or self.is_left_to_recall or result.head.summary is not None
         return result if tells_all and self._fits(result) else None
 
+    @cached_property
+    def characters(self) -> int:
+        """Characters of the blocks of the history, without the current turn."""
+        return sum(entry.counts[1] for block in self.later if block.place < self.start for entry in block.entries)
+
+    def stepped(self, window: int, total: int) -> FittedContext | None:
+        """The blocks from a multiple of a step on, so that the beginning seldom moves; `None` if cutting shows more.
+
+        Args:
+            window: The most characters of the history's messages.
+            total: Characters of all stored messages since the segment, those that were not read among them.
+        """
+        step = max(1, window * _STEP[0] // _STEP[1])
+        total = max(total, self.characters)
+        head = self._head(note(None))
+        for steps in range(max(0, -(-(total - window) // step)), -(-total // step)):
+            shown = self._since(steps * step - (total - self.characters))
+            held = sum(entry.counts[1] for block in shown if block.place < self.start for entry in block.entries)
+            if 2 * held < min(total, window - step):
+                return None  # a message longer than a step lies there, and is better cut
+            result = self._build(head, shown)
+            if self._fits(result):
+                return result
+        return None
+
+    def _since(self, boundary: int) -> list[Block]:
+        """The blocks that begin at a character of the history or behind it, from a question on if there is one."""
+        offset, starts = 0, []
+        for at, block in enumerate(self.later):
+            if block.place >= self.start:
+                break
+            if offset >= boundary:
+                starts.append(at)
+            offset += sum(entry.counts[1] for entry in block.entries)
+        first = next((at for at in starts if at in self.questions), starts[0] if starts else None)
+        return [] if first is None else self.later[first:]
+
     def newest(self) -> FittedContext:
         """The newest blocks as far as they fit; what is never left out is there even if it does not."""
-        for head in (self._head(note(len(self.later))), SummaryPart()):
+        for head in (self._head(note(self.max_messages)), SummaryPart()):
             count = self._count_that_fits(head)
             result = self._build(head, self._blocks_shown(count))
             if count < len(self.later):
@@ -302,7 +353,7 @@ class _Choice:
     def _build(self, head: SummaryPart, blocks: list[Block]) -> FittedContext:
         recent = [entry for block in blocks if block.place < self.start for entry in block.entries]
         current = [entry for block in blocks if block.place >= self.start for entry in block.entries]
-        if head.note:
+        if head.note and self.max_messages is not None:
             head = replace(head, note=note(len(recent)))
         message = head.message()
         if message is None and blocks and not isinstance(blocks[0].entries[0].message, HumanMessage):
@@ -349,7 +400,8 @@ class _Choice:
         if self.segment is not None:
             characters, shortest = self.meter.room_in_characters(room), _SHORTEST_SUMMARY
             if self.only_quotes:
-                most = int(self.meter.room_in_characters(self.meter.limit) * _QUOTES)
+                whole = self.meter.room_in_characters(self.meter.limit) * _QUOTES
+                most = int(whole if self.window is None else self.window * _QUOTES_OF_WINDOW)
                 characters, shortest = min(characters, most), _SHORTEST_QUOTES
             while characters >= shortest:
                 head = SummaryPart(self.segment, shorten(self.segment.content, characters), left_out)

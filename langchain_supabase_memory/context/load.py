@@ -32,6 +32,7 @@ from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
+from langchain_supabase_memory.language.query_hints.statement import asks
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.branch import ALONE, Lineage
 from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.recall_part import RecallRequest
     from langchain_supabase_memory.context.token_meter import Meter
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
-    from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Turn
+    from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, SummaryResult, Turn
 
 T = TypeVar("T")
 
@@ -60,6 +61,18 @@ VIA: Final = "graph"
 _LIMIT: Final = 1000
 """The most messages that one pack reads."""
 
+
+_ASKED: Final = 8_400
+"""The most characters of what is recalled for a question; the questions of the last messages share it."""
+
+_UNASKED: Final = 300
+"""The most characters of what is recalled where the user asks nothing."""
+
+_SHARING: Final = 4
+"""Questions among so many of the user's last messages share what is recalled: who asks at every turn pays each time."""
+
+_WORTH: Final = 0.45
+"""A passage is shown that has at least this share of the best one's score."""
 
 _INDEXING_SECONDS: Final = 8.0
 """How long an answer waits for the vectors of one batch; without them its words are indexed all the same."""
@@ -78,6 +91,7 @@ def load_context(
     retention: Retention | None = None,
     recalling: RecallRequest | None = None,
     prepared: bool = True,
+    passages: Sequence[str] | None = None,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
 
@@ -95,6 +109,8 @@ def load_context(
         retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
         recalling: What is recalled; `None` for nothing.
         prepared: Whether what is due is summarized and indexed first, where the policies say so.
+        passages: The ids of the passages that an earlier prompt of this turn showed, in order: those that are still found
+            are shown again, and no others.
 
     Returns:
         The pack.
@@ -103,8 +119,8 @@ def load_context(
         MigrationConflictError: What is stored was embedded by another model than is at hand.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    within = policy.for_budget(budget if recalling is None else budget.without_recalled)
-    ask = ContextRequest(key, budget, within, current, branch, lineage, pending, retention, recalling)
+    within = policy.for_budget(budget, recalls=recalling is not None)
+    ask = ContextRequest(key, budget, within, current, branch, lineage, pending, retention, recalling, passages)
     pack = yield from ask.load()
     if not prepared:
         return pack
@@ -114,7 +130,7 @@ def load_context(
             key, within, summarizer=summarizer, at_least_through=pack.due_through, max_segments=policy.inline_segments
         )
         summarized = yield from load_after_expiry(pack, retention, made)
-    if recalling is not None and pack.index_due:
+    if recalling is not None and is_index_due(pack, recalling, summarized):
         try:
             indexed = yield from load_after_expiry(pack, retention, index_before_loading(key, recalling))
         except MigrationConflictError:
@@ -125,6 +141,18 @@ def load_context(
     ):
         pack = yield from ask.load()
     return replace(pack, summary_error=summarized.failed) if summarized and summarized.failed else pack
+
+
+def is_index_due(pack: ContextPack, recalling: RecallRequest, summarized: SummaryResult | None) -> bool:
+    """Whether messages have to be indexed before the answer: a segment takes them out of view in the same turn.
+
+    Args:
+        pack: The pack as it was read before the segment was made.
+        recalling: What is recalled.
+        summarized: What was summarized since; `None` if nothing was due.
+    """
+    has_segment = summarized is not None and bool(summarized.segments) and not pack.opted_out
+    return pack.index_due or (has_segment and recalling.chunking.mode == "inline")
 
 
 def load_after_expiry(pack: ContextPack, retention: Retention | None, flow: Flow[T]) -> Flow[T]:
@@ -227,6 +255,7 @@ class ContextRequest:
     pending: Sequence[BaseMessage]
     retention: Retention | None
     recalling: RecallRequest | None
+    passages: Sequence[str] | None = None
 
     def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
@@ -311,6 +340,8 @@ class ContextRequest:
         history = replace(history, max_media=self.budget.media)
         recalled = RecallPart(chunks, None if self.recalling is None else self.recalling.time_zone, self.key)
         fitted = self._choose(history, recalled, whole, is_recalling=document.get("recalled") is not None)
+        recalled = recalled.without_shown(_shown_whole(fitted), self.key)
+        recalled = self._worth_showing(recalled, history, whole)
         read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
         if board:
             fitted, board = self._with_board(board, history, fitted, whole)
@@ -338,6 +369,13 @@ class ContextRequest:
 
     def _choose(self, history: History, recalled: RecallPart, meter: Meter, *, is_recalling: bool) -> FittedContext:
         """The history, beside what is recalled."""
+        if not self.budget.is_small:
+            # Whatever is recalled, the history stays where it is: it changes only with what is stored. In a tool loop
+            # that outgrows the room, the passages of its first prompt stay, and the window moves by a step.
+            left = copy(meter)
+            if self.passages is not None:
+                left.limit -= self._worth_showing(recalled, history, meter).weight(meter)
+            return fit(history, left, self.budget.max_messages, self.budget.window)
         fitted = self._fit_history(history, meter)
         if not is_recalling or (_fits_whole(fitted) and not recalled.without_shown(_shown_whole(fitted), self.key)):
             return fitted
@@ -361,6 +399,25 @@ class ContextRequest:
             # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
             fitted = self._fit_history(history, meter, repeated.weight(meter))
         return fitted
+
+    def _worth_showing(self, recalled: RecallPart, history: History, meter: Meter) -> RecallPart:
+        """What of the passages is worth its price: a user who asks nothing is told little."""
+        if self.passages is not None:
+            found = {chunk.id: chunk for chunk in recalled.chunks}
+            return RecallPart([found[each] for each in self.passages if each in found], recalled.time_zone, self.key)
+        if self.budget.is_small or self.recalling is None or not recalled:
+            return recalled
+        most = int(meter.limit * self.budget.recalled_share)
+        if not self.recalling.strict:
+            said = [str(each.message.text) for each in (*history.entries, *history.current[:1]) if is_users(each)]
+            asked = [asks(text) for text in said[-_SHARING:]]
+            unit = meter.limit / self.budget.about_characters
+            characters = _ASKED // max(1, sum(asked)) if asked and asked[-1] else _UNASKED
+            most = min(most // max(1, sum(asked)), int(characters * unit))
+            best = max(chunk.score or 0.0 for chunk in recalled.chunks)
+            chunks = [chunk for chunk in recalled.chunks if (chunk.score or 0.0) >= best * _WORTH]
+            recalled = RecallPart(chunks, recalled.time_zone, recalled.conversation)
+        return recalled.fitting(Sizes(most, most), meter)
 
     def _with_board(
         self, board: BoardPart, history: History, fitted: FittedContext, meter: Meter
@@ -392,12 +449,17 @@ class ContextRequest:
     def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
             return False
-        if pack.opted_out:
+        if pack.opted_out or self.passages is not None:  # nothing new is recalled in a tool loop
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
         lacks_vectors = self.recalling.means.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
+
+
+def is_users(entry: PromptEntry) -> bool:
+    """Whether a message is the user's."""
+    return content.role(entry.message) == "user" and entry.message.id != REFERENCE_ID
 
 
 def _unread(board: BoardPart, fitted: FittedContext) -> BoardPart:
@@ -469,6 +531,7 @@ def _history(
     segments = [read_segment(row) for row in document.get("segments", [])]
     whole = not segments or (bool(rows) and rows[0]["sequence"] <= segments[0].to_sequence)
     asked = document.get("asked")
+    under_way = sum(entry.counts[1] for entry in current if entry.sequences)
     return History(
         entries=entries,
         segments=[*([None] if whole else []), *segments],
@@ -479,6 +542,7 @@ def _history(
         undecodable=codec.undecodable_rows(rows, messages),
         read=[(row["sequence"], message) for row, message in zip(rows, messages, strict=True)],
         recallable=-1 if document.get("recalled") is None else document.get("indexed_through", -1),
+        characters=document.get("total_characters", 0) - document.get("summarized_characters", 0) - under_way,
     )
 
 

@@ -65,7 +65,8 @@ def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark
         call_id = message.tool_call_id
         made = ToolMessage(text, tool_call_id=call_id, id=message.id, name=message.name, status=message.status)
     else:
-        made = HumanMessage(text, id=message.id, name=message.name)
+        metadata = message.response_metadata  # of a turn that is pointed at: where it stands
+        made = HumanMessage(text, id=message.id, name=message.name, response_metadata=metadata)
     return PromptEntry(content.mark_as_ours(made), entry.sequences)
 
 

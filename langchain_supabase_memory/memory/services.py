@@ -268,9 +268,7 @@ class Services(Unpicklable):
         """A policy, or the memory's, with every number that was left open derived from the budget."""
         check_settings(policy=policy)
         budget = self.settings.budget
-        # Beside what is recalled a pack has less room for what stays verbatim.
-        budget = budget if self.config.recall is None else budget.without_recalled
-        return (policy or self.config.policy).for_budget(budget)
+        return (policy or self.config.policy).for_budget(budget, recalls=self.config.recall is not None)
 
     def health(self) -> Health:
         """How the memory stands, without asking anybody: whether calls pass, what waits, and what fails and why."""

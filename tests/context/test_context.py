@@ -169,7 +169,10 @@ def test_the_beginning_stays_the_same_from_turn_to_turn(conn_string: str, user_i
         before: list[BaseMessage] = []
         moved = recalled = 0
         for n in range(80):
-            asked, answered = HumanMessage(f"question {n} " + "word " * 40), AIMessage(f"answer {n} " + "word " * 40)
+            asked, answered = (
+                HumanMessage(f"question {n} " + "word " * 40 + "?"),
+                AIMessage(f"answer {n} " + "word " * 40),
+            )
             prompt = memory.conversation("t").context(asked).prompt
             found = [each for each in prompt if "<recalled>" in each.text]
             recalled += len(found)

@@ -816,7 +816,7 @@ def test_the_pack_begins_where_a_segment_ends_as_long_as_the_rest_fits() -> None
 
     pack = chosen(chat(80), 1300)
     assert pack.summary is parts[2]
-    assert pack.note == f"older messages omitted; showing last {len(pack.messages) - 1} messages"
+    assert pack.note == "older messages omitted", "a count would change with each turn"
     assert pack.omitted == [(60, 160 - len(pack.messages), BEYOND)]
     pack = chosen(messages, 300)
     assert pack.summary is None
@@ -829,7 +829,7 @@ def test_what_was_not_read_is_reported_and_its_question_is_shown() -> None:
     fitted = fit(History(entries=entries(rest, 10), unread_from=0, question=question), meter(ContextBudget()))
     pack = pack_of(fitted, ContextBudget())
     assert pack.messages[1:] == [question.message, *rest[1:]]
-    assert pack.note == "older messages omitted; showing last 3 messages"
+    assert pack.note == "older messages omitted"
     assert pack.omitted == [(0, 2, BEYOND), (4, 10, BEYOND)]
 
     unread = History(entries=entries(chat(2), 10), unread_from=0)

@@ -512,7 +512,7 @@ def test_no_heading_is_shown_without_a_quote(memory: SupabaseMemory) -> None:
     for characters in range(300, 900, 20):
         budget = ContextBudget(characters=characters)
         pack = conversation.context("And now?", budget=budget, policy=BACKGROUND, recall=None)
-        assert pack.summary is None or pack.fitted.head.text.count('"') >= 2, pack.fitted.head.text
+        assert pack.summary is None or pack.fitted.head.text.count('"') >= 1, pack.fitted.head.text
 
 
 @pytest.mark.parametrize("characters", [1_000, 2_000, 4_000])

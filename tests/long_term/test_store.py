@@ -33,7 +33,7 @@ from langgraph.store.base import (
     SearchOp,
 )
 from langgraph.store.memory import InMemoryStore
-from langmem import create_manage_memory_tool, create_search_memory_tool  # type: ignore[import-untyped]
+from langmem import create_manage_memory_tool, create_search_memory_tool
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel

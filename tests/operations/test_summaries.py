@@ -382,7 +382,7 @@ async def test_segments_can_be_listed_however_many_there_are(
 
 
 KEY = ConversationKey("t", "u")
-WHOLE = POLICY.for_budget(BUDGET)
+WHOLE = POLICY.for_budget(BUDGET, recalls=False)
 
 
 def pending(*messages: BaseMessage, previous: str | None = None, **more: Any) -> dict[str, Any]:
@@ -803,7 +803,7 @@ async def test_the_waiting_time_grows_and_ends(caller: Caller, user_id: str, sql
     # Once the time has come, the next context asks again; until then not even who believes that it is due.
     calls = watch.calls
     await caller(memory.conversation("t").context)
-    flow = summaries.summarize(memory._services.key("t"), POLICY.for_budget(BUDGET))
+    flow = summaries.summarize(memory._services.key("t"), POLICY.for_budget(BUDGET, recalls=False))
     assert (memory._services.run(flow) if caller.color == "sync" else await memory._services.arun(flow)).backing_off
     assert watch.calls == calls
     sql.execute(
@@ -1229,7 +1229,7 @@ def test_cuts_keep_blocks_whole_and_as_much_as_asked_for(
         keep_characters=rng.choice([None, 0, 1, 200, 1000]) if seed % 3 else rng.randrange(2000),
         keep_messages=rng.choice([None, 1, 2, 7, 15]) if seed % 3 else None,
         input_characters=rng.choice([60, 300, 1500]),
-    ).for_budget(BUDGET)
+    ).for_budget(BUDGET, recalls=False)
     result = direct._services.run(
         asking(summaries.summarize(ConversationKey("t", user_id), policy), SummaryModel(keeping))
     )

@@ -13,7 +13,7 @@ from langchain_postgres import PostgresChatMessageHistory
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.postgres import PostgresStore
-from langmem import create_manage_memory_tool, create_search_memory_tool  # type: ignore[import-untyped]
+from langmem import create_manage_memory_tool, create_search_memory_tool
 
 from langchain_supabase_memory import MemoryConfig, SupabaseChatMessageHistory, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.agents.nodes import SaveTurnNode

@@ -12,6 +12,7 @@ from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.append_and_load import append_and_load
 from langchain_supabase_memory.context.load import (
     index_before_loading,
+    is_index_due,
     load_after_expiry,
     load_context,
     referenced_turn_message,
@@ -26,7 +27,7 @@ from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
     from langgraph.types import StreamWriter
@@ -66,6 +67,7 @@ class Loader:
         recall: Where to recall from what fits the user's message; `None` for nothing.
         retention: What is kept; the memory's by default.
         time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
+        passages: The ids of the passages that the turn's first prompt showed; `None` in that prompt.
     """
 
     guard: FailOpen
@@ -75,6 +77,7 @@ class Loader:
     recall: RecallScope | None = None
     retention: Retention | None = None
     time_zone: str | tzinfo | None = None
+    passages: Sequence[str] | None = None
 
     def load(self, key: ConversationKey, run: GraphState, writer: StreamWriter) -> Effects[ContextPack | None]:
         """The pack; `None` if the memory failed.
@@ -187,15 +190,16 @@ class Loader:
         Returns:
             Whether anything was due.
         """
-        is_summary_due = pack.due and self._is_done_here
+        is_summary_due, summarized = pack.due and self._is_done_here, None
         if is_summary_due:
             writer(_event(SUMMARIZING, key))
             # A model has the time that the policy gives it; further tries and segments are made while some is left.
             model = self.guard.model
             more = self.policy.timeout_seconds if model is not None and model.is_model else 0.0
             summarize = load_after_expiry(pack, self._retention, self._summarize(key, pack.due_through))
-            self._check_state(key, (yield from self.guard.attempt(summarize, _UNMADE, key, more=more)))
-        if query is None or not pack.index_due:
+            summarized = yield from self.guard.attempt(summarize, _UNMADE, key, more=more)
+            self._check_state(key, summarized)
+        if query is None or not is_index_due(pack, query, summarized):
             return is_summary_due
         writer(_event(INDEXING, key))
         index = load_after_expiry(pack, self._retention, index_before_loading(key, query))
@@ -214,6 +218,7 @@ class Loader:
             retention=self._retention,
             recalling=query,
             prepared=False,
+            passages=self.passages,
         )
 
     def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
@@ -230,7 +235,7 @@ class Loader:
     def _summarize(self, key: ConversationKey, min_through: int | None) -> Flow[SummaryResult]:
         return summaries.summarize(
             key,
-            self.policy.for_budget(self.budget if self.recall is None else self.budget.without_recalled),
+            self.policy.for_budget(self.budget, recalls=self.recall is not None),
             summarizer=self.guard.writer_name,
             at_least_through=min_through,
             max_segments=self.policy.inline_segments,

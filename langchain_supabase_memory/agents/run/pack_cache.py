@@ -40,6 +40,7 @@ class PackCache:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Pack] = OrderedDict()
+        self._passages: OrderedDict[tuple[ConversationKey, str], tuple[str, ...]] = OrderedDict()
 
     def put(self, token: str, key: ConversationKey, run: GraphState, pack: ContextPack) -> None:
         """Keep a pack.
@@ -56,6 +57,34 @@ class PackCache:
             while self._held and (len(self._held) > _MOST or next(iter(self._held.values())).until < now):
                 self._held.popitem(last=False)
 
+    def put_passages(self, key: ConversationKey, run: GraphState, pack: ContextPack) -> None:
+        """Note which passages a prompt shows, so that the further prompts of its turn show the same.
+
+        Args:
+            key: The conversation.
+            run: The messages of the call.
+            pack: The pack of its prompt.
+        """
+        if (question := _question(run)) is None:
+            return
+        with self._lock:
+            self._passages[key, question] = tuple(chunk.id for chunk in pack.recalled)
+            self._passages.move_to_end((key, question))
+            while len(self._passages) > _MOST:
+                self._passages.popitem(last=False)
+
+    def passages(self, key: ConversationKey, run: GraphState) -> tuple[str, ...] | None:
+        """The passages that the turn's earlier prompts showed; `None` for its first one, or in another process.
+
+        Args:
+            key: The conversation.
+            run: The messages of the call.
+        """
+        if len(run.current) < 2 or (question := _question(run)) is None:
+            return None
+        with self._lock:
+            return self._passages.get((key, question))
+
     def pop(self, key: ConversationKey, run: GraphState) -> ContextPack | None:
         """The pack for a call of the model, once; `None` if none was kept for just these messages.
 
@@ -71,6 +100,11 @@ class PackCache:
         if held is None or held.key != key or held.until < time.monotonic():
             return None
         return held.pack if same(held.run, run) else None
+
+
+def _question(run: GraphState) -> str | None:
+    """The id of the user's message that the call is about."""
+    return run.current[0].id if run.current else None
 
 
 def same(run: GraphState, other: GraphState) -> bool:

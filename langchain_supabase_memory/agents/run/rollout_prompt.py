@@ -139,39 +139,39 @@ class PromptStages:
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
     def prompt(
-        self, guard: FailOpen, key: ConversationKey, run: GraphState, writer: StreamWriter
+        self, loader: Loader, key: ConversationKey, run: GraphState, writer: StreamWriter
     ) -> Effects[RolloutPrompt]:
         """What the model receives at the stage that holds now; its `settle` is to be done after the answer.
 
         Args:
-            guard: What runs the flows that the answer waits for; what runs beside it has a deadline of its own.
+            loader: Loads what the answer waits for; what runs beside it has its own deadline.
             key: The conversation.
             run: The run's messages.
             writer: The custom stream, which is told what is done meanwhile.
         """
         stage = yield from self._stages.holding(key)
         if stage == "on":
-            return RolloutPrompt((yield from replace(self._loader, guard=guard).load(key, run, writer)))
+            return RolloutPrompt((yield from loader.load(key, run, writer)))
         if stage == "off" or stage == "parallel":
-            old = yield from self._old(guard, key, run)
+            old = yield from self._old(loader.guard, key, run)
             prompt = RolloutPrompt(messages=old.messages)
             if stage == "parallel":
                 yield from self._start(prompt, self._shadow_old(key, stage, old, run, prompt))
             return prompt
         failures: list[str] = []
-        new = yield from _load(self._cut_over(guard, stage, failures), failures, key, run, writer)
+        new = yield from _load(self._cut_over(loader, stage, failures), failures, key, run, writer)
         prompt = RolloutPrompt(new.pack, None if new.pack is not None else self._of_state(run))
         yield from self._start(prompt, self._shadow_new(key, stage, new, run, prompt))
         return prompt
 
     # The two contexts
 
-    def _cut_over(self, guard: FailOpen, max_messages: int, failures: list[str]) -> Loader:
+    def _cut_over(self, loader: Loader, max_messages: int, failures: list[str]) -> Loader:
         """The loader of a stage with at most so many recent messages; summarizing keeps up with that."""
-        budget = self._loader.budget
+        budget = loader.budget
         fewest = max_messages if budget.max_messages is None else min(max_messages, budget.max_messages)
-        guard = guard.with_failures(failures, raises=True)
-        return replace(self._loader, guard=guard, budget=replace(budget, max_messages=fewest))
+        guard = loader.guard.with_failures(failures, raises=True)
+        return replace(loader, guard=guard, budget=replace(budget, max_messages=fewest))
 
     def _of_state(self, run: GraphState) -> list[BaseMessage]:
         """The last messages of the graph's own state; what this package put there is none of them."""

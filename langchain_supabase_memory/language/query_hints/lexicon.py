@@ -75,6 +75,7 @@ KINDS: Final = {
     "lead": "may stand before what opens a question: and, since",
     "indirect": "opens a question inside a sentence: (do you) know, tell me",
     "question": "opens a question: what, bakit",
+    "request": "opens a sentence that asks for something without a question mark: remind me, give me",
     # what is no name
     "function": "words that may have a capital and are no name: the, she, is",
     "first": "words that are no name where they begin a sentence: tell, will",

@@ -11,6 +11,7 @@ from langchain_supabase_memory.language.query_hints.dates import times
 from langchain_supabase_memory.language.query_hints.lexicon import NOTHING, lexicon
 from langchain_supabase_memory.language.query_hints.names import capitalized
 from langchain_supabase_memory.language.query_hints.words import HintWords
+from langchain_supabase_memory.language.sentences import begins_sentence
 from langchain_supabase_memory.language.spelling import WORD, compose, keys
 
 _ASKING: Final = frozenset("?\uff1f\u061f\u2047\u2048\u2049\u2e2e")
@@ -20,6 +21,8 @@ _FIGURE: Final = re.compile(r"\d")
 _SHORT: Final = 10  # words of a question without its mark
 _ELLIPTIC: Final = 3  # words of one without a verb: "how many dogs"
 _OPENING: Final = 200  # characters of one, too
+_READ: Final = 4_000  # characters of a message that may ask
+_ADDRESS: Final = 6  # words that may stand before a request: "By the way, please remind me"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,22 @@ def marks(text: str) -> Marks:
         has_figure or not known.numbers.isdisjoint(compared),
         any(True for _ in capitalized(text, inside=True)),
     )
+
+
+def asks(text: str) -> bool:
+    """Whether a text asks for something: by a question, wherever it stands, or by a request ("remind me of …").
+
+    Args:
+        text: A message of the user's; of one longer than 4,000 characters its beginning and its end are read.
+    """
+    if len(text) > _READ:
+        text = f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+    if not _ASKING.isdisjoint(text):
+        return True
+    text = compose(text)
+    words = HintWords(text)
+    requests = (at for at, entry in enumerate(words.entries) if "request" in entry.kinds)
+    return any(at < _ADDRESS or begins_sentence(text, words.starts[at]) for at in requests) or _is_question(text)
 
 
 def _may_say_time(compared: list[str]) -> bool:
