@@ -1,1 +1,1 @@
-"""What a graph is composed from."""
+"""Building blocks for LangChain agents and LangGraph graphs."""

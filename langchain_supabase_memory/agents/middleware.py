@@ -269,7 +269,9 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             return None
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
-        loader = replace(self._loader, guard=self._guard.begin(key, run.current), passages=self._ahead.passages(key, run))
+        loader = replace(
+            self._loader, guard=self._guard.begin(key, run.current), passages=self._ahead.passages(key, run)
+        )
         changes = diff(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None

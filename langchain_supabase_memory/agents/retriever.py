@@ -1,4 +1,4 @@
-"""What was said before, as documents for chains and graphs."""
+"""A LangChain retriever that returns earlier messages as documents."""
 
 from __future__ import annotations
 
@@ -59,52 +59,53 @@ _METADATA: Final = (
 
 
 class SupabaseMemoryRetriever(BaseRetriever):
-    """Finds what was said, by meaning and by words, and gives it as documents.
+    """Search earlier messages by meaning and by keyword, and return them as documents.
 
     ```python
     retriever = SupabaseMemoryRetriever(memory=memory, thread_id="studio", k=4)
     retriever.invoke("What did my kiln show?")
     retriever.invoke("What did my kiln show?", k=2, time_range="week")  # any field but `memory`, for one call
-    retriever.invoke("What did my kiln show?", more=["kiln repairs"])  # several questions, of which each is served
-    retriever.invoke("E-47", exact="newest")  # messages that hold it letter by letter
+    retriever.invoke("What did my kiln show?", more=["kiln repairs"])  # several questions; each gets results
+    retriever.invoke("E-47", exact="newest")  # messages that contain this exact text
     ```
 
-    Where it looks: in the thread that is named; else in all conversations of the user who is named, or of one agent of
-    theirs; else, inside a graph, in the run's own conversation (see `identity.Bound`); else in those of the memory's
-    user, or of the bearer of its token. If that is nobody, it is an error, and not everybody's.
+    The search scope is the given thread; else all conversations of the given user, or of one of the user's agents;
+    else, inside a graph, the run's own conversation (see `identity.RunIdentity`); else the conversations of the
+    memory's user or of the user in its token. Without any user it raises an error and never searches everybody's
+    conversations.
 
-    A document's `page_content` is the words. Its `id` is the chunk's, and its metadata, which is JSON, has `score`,
+    A document's `page_content` is the text. Its `id` is the chunk's id, and its metadata is JSON with `score`,
     `score_parts`, `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`,
-    `speaker`, `type`, `importance`, `said_at` and `episode`. With `neighbors` or `episode` the words around it come in
-    `page_content`, a line for each with who says it; then the range and the ids are those of all of them.
+    `speaker`, `type`, `importance`, `said_at` and `episode`. With `neighbors` or `episode`, `page_content` also has
+    the surrounding text, one line per unit with its speaker, and the range and the ids cover all of it.
 
-    With `exact` a document is a message that holds the query letter by letter, up to 1,000 characters of it, and
-    `neighbors` counts messages, up to 10. It looks until it has `k` of them, 2,000 messages with each call. Scores,
-    types, importance, episodes and a bound in characters are of chunks: to ask for one of these is an error then.
+    With `exact`, each document is a message that contains the exact query, which has at most 1,000 characters, and
+    `neighbors` counts messages, at most 10. The search reads 2,000 messages per call until it has `k` matches. Scores,
+    types, importance, episodes and a limit in characters only apply to chunks: combining one with `exact` is an error.
 
     Attributes:
-        memory: Where to look.
-        thread_id: Only in this conversation.
+        memory: The memory to search.
+        thread_id: Only search this conversation.
         agent_id: The agent.
-        scope: `conversation`, `agent` or `user`, where no thread is named: the run's conversation, all of the user's
-            with this agent, or all of the user's.
-        k: The most documents.
-        characters: The most characters of all of them.
+        scope: `conversation`, `agent` or `user`, if no thread is given: the run's conversation, all of the user's
+            conversations with this agent, or all of the user's conversations.
+        k: The maximum number of documents.
+        characters: The maximum number of characters of all documents together.
         time_range: `today`, `week`, `month`, `all`, or two times.
-        time_zone: That of the person who asks; the memory's by default.
+        time_zone: The user's time zone; the memory's by default.
         types: Only `dialogue`, `action`, `fact`, `question` or `answer`.
-        min_importance: Only what matters at least so much, 0 to 1.
-        min_similarity: Only what is at least so near to the question, -1 to 1.
-        neighbors: How many units before and after come with each.
-        episode: Whether the whole episode of talk comes with each.
-        fusion: How words and meaning become one ranking: `score` or `rrf`.
-        weights: What each part of the score counts.
-        exact_below: Scopes of more chunks than this are not compared one by one.
-        exact: In place of meaning and words, letter by letter: the `newest` or the `oldest` messages first.
+        min_importance: The minimum importance, 0 to 1.
+        min_similarity: The minimum similarity to the query, -1 to 1.
+        neighbors: How many units before and after each match to include.
+        episode: Whether to include the whole episode of each match.
+        fusion: How to merge keyword and vector results into one ranking: `score` or `rrf`.
+        weights: The weight of each part of the score.
+        exact_below: In scopes with more chunks than this, only candidates are ranked instead of every chunk.
+        exact: Search for the exact text instead, the `newest` or the `oldest` messages first.
 
     Raises:
-        InvalidInputError: A field is none of its choices, or there is no such field.
-        ConfigurationError: `memory` is none.
+        InvalidInputError: A field has an invalid value, or there is no such field.
+        ConfigurationError: `memory` is not a memory.
     """
 
     memory: SupabaseMemory = Field(exclude=True, repr=False)
@@ -113,7 +114,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     scope: RecallScope | None = None
     k: int = LIMIT
     characters: int | None = None
-    time_range: SkipValidation[TimeRange] = "all"  # what is none of its choices is said in our own words
+    time_range: SkipValidation[TimeRange] = "all"  # our own validation has clearer errors
     time_zone: SkipValidation[str | tzinfo | None] = None
     types: SkipValidation[Collection[Kind] | None] = None
     min_importance: float | None = None
@@ -129,7 +130,9 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
         def __init__(self, *fields, **named):
             if fields:
-                raise InvalidInputError("The fields of a retriever are named.", hint="Pass memory=..., for example.")
+                raise InvalidInputError(
+                    "A retriever takes keyword arguments only.", hint="Pass memory=..., for example."
+                )
             refuse_unknown(type(self).__name__, named, type(self).model_fields)
             require_memory(named.get("memory"))
             try:
@@ -145,7 +148,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         self._questions("", {})
         self._ids({})
         if self.exact not in (None, *get_args(Order)):
-            raise InvalidInputError("exact is none of the choices.", hint='Pass "newest" or "oldest".')
+            raise InvalidInputError("exact is not one of the choices.", hint='Pass "newest" or "oldest".')
         return self
 
     def _get_relevant_documents(
@@ -178,7 +181,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         for name in _OF_CHUNKS:
             if getattr(filters, name):
                 raise InvalidInputError(
-                    f"{name} is of chunks, and an exact search finds messages.", hint=f"Leave out {name}, or exact."
+                    f"{name} applies to chunks, but an exact search finds messages.", hint=f"Omit {name} or exact."
                 )
         since, until = bounds(filters.time_range, datetime.now(zone(filters.time_zone)))
         wanted = ExactQuery(texts=query, order=order, since=since, until=until, around=filters.neighbors)
@@ -200,7 +203,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         return check_questions([query, *more] if more else query, filters)
 
     def _ids(self, options: Mapping[str, Any]) -> dict[str, str | None]:
-        """The ids that a call or this retriever names."""
+        """Return the ids given in this call or in this retriever."""
         ids = {name: options.get(name, getattr(self, name)) for name in _IDS}
         for name, value in ids.items():
             if value is not None:
@@ -212,24 +215,24 @@ class SupabaseMemoryRetriever(BaseRetriever):
         config, runtime = current_run()
         reach: RecallScope | None = options.get("scope", self.scope)
         if reach not in (None, *RECALL_SCOPES):
-            raise InvalidInputError("scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+            raise InvalidInputError("scope is not one of the choices.", hint='Pass "conversation", "agent" or "user".')
         in_thread = current_thread(config, runtime) is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"
         bound = RunIdentity(ids["agent_id"])
-        # What a run says of its agent is for its own conversation; only an agent that is named here narrows the rest.
+        # The run's agent only applies to its own conversation; only an agent given here narrows a wider scope.
         wide: RecallScope = "user" if ids["agent_id"] is None else "agent"
         return bound.scope(self.memory, config, runtime, reach or wide, ids["thread_id"])
 
 
 def _wrap_error(error: ValidationError) -> SupabaseMemoryError:
-    """Our error for pydantic's, without what was passed."""
+    """Convert pydantic's error into ours, without the input values."""
     first = error.errors(include_url=False, include_input=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, SupabaseMemoryError):
         return cause
     name = ".".join(map(str, first["loc"]))
-    return InvalidInputError(f"{name} is not what it must be.", hint=f"{first['msg']}.")
+    return InvalidInputError(f"{name} is not valid.", hint=f"{first['msg']}.")
 
 
 def _document(chunk: Chunk) -> Document:
@@ -247,7 +250,7 @@ def _document(chunk: Chunk) -> Document:
 
 def _message_document(match: FoundMessage) -> Document:
     around = [*match.before, match.message, *match.after]
-    said = [(each, each.message) for each in around if each.message is not None]  # the payload always comes
+    said = [(each, each.message) for each in around if each.message is not None]  # the payload is always selected
     lines = [
         f"{message.name or (each.role or '').capitalize()}: {indented(display_text(message))}" for each, message in said
     ]

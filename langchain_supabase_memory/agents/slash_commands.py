@@ -1,4 +1,4 @@
-"""What a user may say to the memory instead of the model: `/summarize`."""
+"""The slash command `/summarize`, which the memory answers instead of the model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ COMMANDS: Final = frozenset({"/summarize", "/summarise"})
 
 _NO_MODEL: Final = "There is no model that could write a summary. Give the memory one: SupabaseMemory(..., model=...)."
 UNREACHED: Final = "The summary could not be made just now. Nothing is lost; please try again later."
-"""What is answered where the memory is away, or takes too long."""
+"""The answer if the memory is unavailable or takes too long."""
 
 
 def command(messages: Sequence[BaseMessage]) -> HumanMessage | None:
-    """The user's newest message, if it is just a command: any case, with spaces around it."""
+    """Return the user's newest message if it is only a command, in any case and with spaces around it."""
     last = messages[-1] if messages else None
     if not isinstance(last, HumanMessage) or not content.is_conversation(last) or content.media(last.content):
         return None
@@ -43,20 +43,20 @@ def summarize_now(
     model: str | None,
     time_zone: str | tzinfo | None = None,
 ) -> Flow[str]:
-    """Summarize what is beyond what is kept, revise the board, and say what is on it.
+    """Summarize messages beyond the recent window, revise the board, and return the board as text.
 
     Args:
         key: The conversation.
-        policy: With every number given.
+        policy: The summary policy, with every number set.
         board_policy: How the board is revised.
-        model: The writer's name; `None` if there is none.
-        time_zone: In which the board's writer reads times; UTC by default.
+        model: The summarizer's name; `None` without one.
+        time_zone: The time zone of the times that the board's summarizer reads; UTC by default.
 
     Returns:
-        The answer for the user. What failed is said there, and nothing is lost by it.
+        The answer for the user. It reports failures, which lose no data.
 
     Raises:
-        SupabaseMemoryError: The database refused or could not be reached.
+        SupabaseMemoryError: The database refused the request or could not be reached.
     """
     failed: str | None = None
     opted_out = False
@@ -77,7 +77,7 @@ def summarize_now(
 
 
 def board_text(board: Board) -> list[str]:
-    """A board's summary and what is open on it, as paragraphs of plain text."""
+    """Format a board's summary and open items as paragraphs of plain text."""
     parts = [text for text in (board.edited_summary, board.summary) if text]
     for kind in OPEN_FIRST:
         if kind.can_close and (items := board.of_kind(kind.kind)):
@@ -86,5 +86,5 @@ def board_text(board: Board) -> list[str]:
 
 
 def answer(question: HumanMessage, text: str) -> list[BaseMessage]:
-    """The command and its answer, marked as what nobody said: neither is stored, summarized or indexed."""
+    """Return the command and its answer, marked as synthetic: neither is stored, summarized or indexed."""
     return [content.mark_as_ours(question.model_copy()), content.mark_as_ours(AIMessage(text))]

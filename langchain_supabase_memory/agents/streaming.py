@@ -1,4 +1,4 @@
-"""An answer that is streamed: passed on piece by piece, and stored once, as one message, when it is complete."""
+"""Pass a streamed answer through, and store it as one message when it is complete."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def record_stream(
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> Generator[Delta, None, None]:
-    """Pass a streamed answer on, and store the turn when it is complete.
+    """Pass a streamed answer through, and store the turn when it is complete.
 
     The user's query is stored before the first piece. If the stream fails or is abandoned, the turn stays incomplete,
-    and no part of an answer is stored unless `partial_answers` says so.
+    and no part of the answer is stored unless `partial_answers` is set.
 
     Args:
-        memory: Where the conversation is.
-        query: What the user said.
+        memory: The memory that stores the conversation.
+        query: The user's message.
         deltas: The pieces of the answer.
         thread_id: The conversation's thread.
         agent_id: The agent; the memory's by default.
-        partial_answers: Whether what came is stored if the stream fails or is abandoned, marked as partial; see
-            `SupabaseMemoryMiddleware`.
-        on_error: What happens when storing fails; what was said waits in the outbox. See `guard.OnError`.
-        deadline_seconds: How long storing may take, in seconds, before the answer and after it.
+        partial_answers: Whether to store the received part, marked as partial, if the stream fails or is abandoned;
+            see `SupabaseMemoryMiddleware`.
+        on_error: What happens when storing fails; the messages wait in the outbox. See `fail_open.OnError`.
+        deadline_seconds: The maximum time to store, in seconds, before the answer and after it.
 
     Yields:
-        The pieces, as they come.
+        The pieces, as they arrive.
     """
     key = require_memory(memory)._services.key(thread_id, None, agent_id)
     boolean("partial_answers", partial_answers)
@@ -85,7 +85,7 @@ async def arecord_stream(
     on_error: OnError = "setup",
     deadline_seconds: float = 10.0,
 ) -> AsyncGenerator[Delta, None]:
-    """The async twin of `record_stream`, over an async stream."""
+    """The async twin of `record_stream`, for an async stream."""
     key = require_memory(memory)._services.key(thread_id, None, agent_id)
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
@@ -105,22 +105,22 @@ async def arecord_stream(
 
 @dataclass(frozen=True)
 class _Turn:
-    """A turn whose answer is streamed: the conversation, what is done about failures, the pieces so far."""
+    """A turn whose answer is streamed: the conversation, the error handler, and the pieces so far."""
 
     key: ConversationKey
     guard: FailOpen
     pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
 
     def store_query(self, messages: list[BaseMessage]) -> Effects[None]:
-        """Store what the user said."""
+        """Store the user's message."""
         yield from store(self.guard.begin(self.key, messages), self.key, messages)
 
     def store_answer(self, messages: list[BaseMessage]) -> Effects[None]:
-        """Store the answer to what the user said as one message."""
+        """Store the answer to the user's message as one message."""
         yield from store(self.guard.begin(self.key, messages), self.key, _merge(self.pieces))
 
     def store_partial(self) -> Effects[None]:
-        """Store what came of the answer, marked as partial."""
+        """Store the received part of the answer, marked as partial."""
         for whole in _merge(self.pieces):
             if whole.text.strip():
                 yield from store(
@@ -129,14 +129,14 @@ class _Turn:
 
 
 def _question(query: str | HumanMessage) -> list[BaseMessage]:
-    """What the user said, with an id."""
+    """Return the user's message, with an id."""
     asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
     codec.ensure_ids(asked)
     return asked
 
 
 def _merge(pieces: Sequence[str | AIMessageChunk]) -> list[BaseMessage]:
-    """One message of all pieces; none, if nothing came."""
+    """Merge all pieces into one message; empty if nothing arrived."""
     chunks = [AIMessageChunk(content=piece) if isinstance(piece, str) else piece for piece in pieces]
     if not chunks:
         return []

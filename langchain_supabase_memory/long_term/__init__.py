@@ -1,4 +1,4 @@
-"""Long-term memory: what is worth keeping when conversations have gone, in a store of your choice."""
+"""Long-term memory: facts that outlive their conversations, in a store of your choice."""
 
 from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
 from langchain_supabase_memory.long_term.promotion import (

@@ -1,4 +1,4 @@
-"""What every long-term memory of ours is: of one user, in both colors, over a store that does one step at a time."""
+"""The base class of the long-term memories: one user, sync and async, over a store that runs one step at a time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class SingleUserLongTerm(Unpicklable, ABC):
-    """A long-term memory whose operations are generators of steps, each of which is one call of a store.
+    """A long-term memory of one user whose operations are generators of steps, each one call of the store.
 
     Args:
-        user_id: Whose memories.
-        name: What tells this long-term memory from another one of the same user.
+        user_id: The user who owns the memories.
+        name: A name that distinguishes this long-term memory from the user's others.
 
     Raises:
         InvalidInputError: The user id is not a usable string.
@@ -34,25 +34,25 @@ class SingleUserLongTerm(Unpicklable, ABC):
 
     @property
     def user_id(self) -> str:
-        """Whose memories they are."""
+        """The user who owns the memories."""
         return self._user_id
 
     @property
     def name(self) -> str:
-        """What tells this long-term memory from another one of the same user."""
+        """The name that distinguishes this long-term memory from the user's others."""
         return self._name
 
     def remember(self, memories: Iterable[Memory]) -> Remembered:
-        """Store memories, once each; one that is there already stays as it is.
+        """Store each memory once; existing ones are unchanged.
 
         Args:
-            memories: What to remember.
+            memories: The memories to store.
 
         Returns:
-            Which were new and which were known.
+            Which memories were new and which already existed.
 
         Raises:
-            Exception: Whatever the store raises; what was stored before stays, and the call is safe to repeat.
+            Exception: Any error of the store; memories stored before it remain, and the call is safe to repeat.
         """
         return effects.run(self._remembering(self._own(memories)))
 
@@ -61,19 +61,19 @@ class SingleUserLongTerm(Unpicklable, ABC):
         return await effects.arun(self._remembering(self._own(memories)))
 
     def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The memories that fit a question best, the best first.
+        """Return the memories that best match a query, the best first.
 
         Args:
-            query: What is asked, in words. Blank, it lists what a LangGraph store has, in its own order; a vector store
-                finds by meaning and refuses it.
-            limit: The most memories.
-            kinds: Only those of these kinds.
+            query: The query text. If blank, a LangGraph store lists its memories in its own order, and a vector store
+                refuses the query, because it only searches by meaning.
+            limit: The maximum number of memories.
+            kinds: Only memories of these kinds.
 
         Returns:
-            Up to `limit` memories, each text once; no fewer than there are, as far as the store says.
+            Up to `limit` memories, each text once; all of them if the store returns fewer.
 
         Raises:
-            InvalidInputError: Something is none of its choices.
+            InvalidInputError: An argument is not valid.
         """
         return effects.run(self._recalling(query, limit, kinds))
 
@@ -82,10 +82,10 @@ class SingleUserLongTerm(Unpicklable, ABC):
         return await effects.arun(self._recalling(query, limit, kinds))
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Delete memories, if they are there.
+        """Delete memories, if they exist.
 
         Raises:
-            InvalidInputError: An id is no uuid.
+            InvalidInputError: An id is not a UUID.
         """
         effects.run(self._forgetting(ids))
 
@@ -94,7 +94,7 @@ class SingleUserLongTerm(Unpicklable, ABC):
         await effects.arun(self._forgetting(ids))
 
     def _own(self, memories: Iterable[Memory]) -> dict[str, Memory]:
-        """Memories as this user's, by their ids, the last of each."""
+        """Assign memories to this user and index them by id; the last of each id wins."""
         return {str(each.id): each for each in (memory.with_owner(self._user_id) for memory in memories)}
 
     @abstractmethod

@@ -1,7 +1,7 @@
-"""The flows over the store's items: many operations in one call, the vectors they need, and clearing up.
+"""Flows over the store's items: many operations in one call, their vectors, and cleanup.
 
-An item is a JSON object under a namespace (labels, outermost first) and a key. What LangGraph asks of a store is said
-in its `BaseStore`; this module says it to the database.
+An item is a JSON object under a namespace (labels, outermost first) and a key. This module translates the operations of
+LangGraph's `BaseStore` to database calls.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
-"""The most items, or namespaces, that one search or listing returns."""
+"""The maximum number of items or namespaces that one search or listing returns."""
 
 LONGEST_NAME: Final = 1600
-"""The most bytes of a namespace's labels and a key together: they are an entry of an index."""
+"""The maximum bytes of a namespace's labels and a key together, because they form an index entry."""
 
 LONGEST_TTL: Final = 1e9
-"""The longest time to live, in minutes: nearly two thousand years."""
+"""The maximum time to live, in minutes: nearly two thousand years."""
 
 MOST_CONDITIONS: Final = 1000
-"""The most conditions of one filter, nested ones included."""
+"""The maximum number of conditions of one filter, including nested ones."""
 
 DEEPEST_FILTER: Final = 50
-"""The most levels of one filter."""
+"""The maximum nesting depth of one filter."""
 
 REINDEX_PAGE: Final = 100
-"""How many items are embedded between two calls of the database."""
+"""How many items are embedded between two database calls."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """What items are found by.
+    """How items are embedded.
 
     Attributes:
-        model: What the vectors are recorded under; vectors of two names are never compared.
-        fields: The paths of a value whose texts are embedded, where a put does not say; `$` is all of it.
-        dimensions: The width that the embedder must have; `None` takes what it gives.
+        model: The model name stored with the vectors; vectors of different names are never compared.
+        fields: The paths of a value to embed, unless a put sets its own; `$` is the whole value.
+        dimensions: The required number of dimensions; `None` accepts the embedder's.
     """
 
     model: str
@@ -64,7 +64,7 @@ class Index:
 
 @dataclass(frozen=True)
 class _Put:
-    """A put on its way: the operation for the database, and what is to be embedded for it, by field."""
+    """A prepared put: the operation for the database, and the texts to embed, with their fields."""
 
     operation: dict[str, Any]
     texts: list[tuple[str, str]]
@@ -73,24 +73,24 @@ class _Put:
 def perform(
     user_id: str | None, ops: Iterable[Op], index: Index | None, redactor: Redactor | None = None
 ) -> Flow[list[Result]]:
-    """Perform operations, whatever their mix, in one call of the database.
+    """Perform any mix of operations in one database call.
 
-    What is read is as it was before what is written in the same call. Of several puts of one item the last one counts.
-    If the embedder fails, items are stored without vectors and a search goes by words; `reindex` makes up for it.
+    Reads see the state before the writes of the same call. Of several puts of one item, the last one wins. If the
+    embedder fails, items are stored without vectors and a search is by keyword; `reindex` adds the vectors later.
 
     Args:
         user_id: The owner; `None` means the subject of the caller's access token.
         ops: LangGraph's operations.
-        index: What items are found by; without it, by their words.
-        redactor: What takes secrets and personal data out of values before they are stored or embedded; namespaces and
-            keys stay, for items are found by them.
+        index: How items are embedded; without it, search is by keyword.
+        redactor: Removes secrets and personal data from values before they are stored or embedded. Namespaces and keys
+            are not redacted, because items are looked up by them.
 
     Returns:
-        The answer to each operation, in order.
+        The result of each operation, in order.
 
     Raises:
-        InvalidInputError: An operation holds what cannot be stored or looked up; nothing was done.
-        MigrationConflictError: What is searched was embedded by another model.
+        InvalidInputError: An operation has values that cannot be stored or looked up; nothing was done.
+        MigrationConflictError: The searched items were embedded by another model.
     """
     listed = list(ops)
     puts: dict[tuple[tuple[str, ...], str], int] = {}
@@ -120,13 +120,13 @@ def perform(
 
 
 def sweep(user_id: str | None) -> Flow[int]:
-    """Delete items that have expired.
+    """Delete expired items.
 
     Args:
-        user_id: Only this user's; `None` means those of everybody whom the caller may see.
+        user_id: Only this user's items; `None` means all items that the caller may see.
 
     Returns:
-        How many went.
+        The number of deleted items.
     """
     swept: int = 0
     after: str | None = None
@@ -139,19 +139,19 @@ def sweep(user_id: str | None) -> Flow[int]:
 
 
 def reindex(user_id: str | None, index: Index) -> Flow[int]:
-    """Embed every item that has no vector of the present model. It may be stopped and begun again at any time.
+    """Embed every item that has no vector of the current model. It can be stopped and restarted at any time.
 
-    Items stay as they are, and so do vectors of other models: who still searches by another model goes on finding.
+    Items and the vectors of other models are unchanged, so searches with another model continue to work.
 
     Args:
-        user_id: Only this user's; `None` means those of everybody whom the caller may see.
-        index: What items are to be found by.
+        user_id: Only this user's items; `None` means all items that the caller may see.
+        index: How items are embedded.
 
     Returns:
-        How many items were given vectors.
+        The number of items that were embedded.
 
     Raises:
-        EmbeddingError: The embedder failed; what was embedded before stays.
+        EmbeddingError: The embedder failed; vectors stored before remain.
     """
     (probe,) = yield from embed(["dimensions"])
     arguments = {"p_model": index.model, "p_dimensions": _width([probe], index), "p_user_id": user_id}
@@ -178,7 +178,7 @@ def reindex(user_id: str | None, index: Index) -> Flow[int]:
 
 
 def _prepare(op: Op, index: Index | None, redactor: Redactor | None) -> _Put | dict[str, Any]:
-    """An operation as the database takes it, without vectors."""
+    """Convert an operation to its database form, without vectors."""
     if isinstance(op, GetOp):
         return {"op": "get", **_item_address(op.namespace, op.key), "refresh": bool(op.refresh_ttl)}
     if isinstance(op, PutOp):
@@ -206,15 +206,15 @@ def _put(op: PutOp, index: Index | None, redactor: Redactor | None) -> _Put:
     value = redact_value(sanitizer.encode(dict(op.value)), redactor)
     try:
         json.dumps(value)
-    except (ValueError, RecursionError):  # Python writes no whole number of more than 4,300 digits
-        raise InvalidInputError("The value holds a number of too many digits.", hint="Store it as a text.") from None
+    except (ValueError, RecursionError):  # Python cannot format an integer of more than 4,300 digits
+        raise InvalidInputError("The value has a number with too many digits.", hint="Store it as a string.") from None
     texts = [] if index is None else _texts(value, _fields(fields, index))
     return _Put({"op": "put", **named, "value": value, "index": fields, "ttl": _minutes(op.ttl)}, texts)
 
 
 def _search(op: SearchOp) -> dict[str, Any]:
     if op.query is not None and not isinstance(op.query, str):
-        raise InvalidInputError(f"A query must be a text, not {type(op.query).__name__}.", hint="Pass a string.")
+        raise InvalidInputError(f"A query must be a string, not {type(op.query).__name__}.", hint="Pass a string.")
     if op.filter is not None and not isinstance(op.filter, Mapping):
         raise InvalidInputError(
             f"A filter must be a dictionary, not {type(op.filter).__name__}.", hint='Pass {"field": value}.'
@@ -267,7 +267,7 @@ def _embed_queries(operations: Sequence[dict[str, Any]], index: Index) -> Flow[N
         made = yield from embed(flat, is_query=True)
         _width(made, index)
     except EmbeddingError as error:
-        _logger.info("A search went by words alone", extra={"memory_error": type(error).__name__})
+        _logger.info("The embedder failed; the search used keywords only", extra={"memory_error": type(error).__name__})
         return
     vectors = dict(zip(flat, made, strict=True))
     for each in asked:
@@ -301,13 +301,13 @@ def _fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
 def _item_address(namespace: Sequence[str], key: object) -> dict[str, Any]:
     labels, name = _labels(namespace), str(key)
     _check_text("A key", name)
-    # As memory_private.store_path writes it: two characters are escaped.
+    # The same format as memory_private.store_path, which escapes two characters.
     path = "".join(f"{label}\1" for label in labels)
     escaped = path.count("\1") - len(labels) + path.count("\2")
     if len(path.encode()) + escaped + len(name.encode()) > LONGEST_NAME:
         raise InvalidInputError(
             f"A namespace and a key have more than {LONGEST_NAME} bytes together.",
-            hint="Use short names, such as ids, and put long texts into the value.",
+            hint="Use short names, such as ids, and put long text into the value.",
         )
     return {"namespace": labels, "key": name}
 
@@ -324,23 +324,23 @@ def _labels(namespace: object) -> list[str]:
                 f"A namespace's label must be a string, not {type(label).__name__}.", hint="Pass str(...)."
             )
         if not label:
-            raise InvalidInputError("A namespace's label is empty.", hint="Leave it out, or give it a name.")
+            raise InvalidInputError("A namespace's label is empty.", hint="Omit it, or give it a name.")
         _check_text("A namespace's label", label)
     return [str(label) for label in namespace]
 
 
 def _check_text(name: str, text: str) -> None:
     if sanitizer.clean(text) != text:
-        raise InvalidInputError(f"{name} holds NUL or half a surrogate pair.", hint="Remove it.")
+        raise InvalidInputError(f"{name} contains NUL or a lone surrogate.", hint="Remove it.")
 
 
 def _node(filter_value: Any, budget: list[int], depth: int = 0) -> dict[str, Any]:
-    """A filter as the database takes it, so that what is compared cannot be taken for an operator."""
+    """Convert a filter to its database form, in which a compared value cannot be mistaken for an operator."""
     budget[0] -= 1
     if budget[0] < 0 or depth > DEEPEST_FILTER:
         raise InvalidInputError(
             f"A filter has more than {MOST_CONDITIONS} conditions or {DEEPEST_FILTER} levels.",
-            hint="Store what it is about in one field.",
+            hint="Store the filtered data in one field.",
         )
     if isinstance(filter_value, Mapping):
         for key in filter_value:
@@ -385,7 +385,7 @@ def _minutes(ttl: float | None) -> float | None:
 
 
 def _checked_fields(index: Any) -> list[str] | None:
-    """What a put says about its fields: `None` for the store's own, none for never."""
+    """Validate a put's fields: `None` means the store's own, an empty list means none."""
     if index is None:
         return None
     if index is False:
@@ -404,7 +404,7 @@ def _fields(fields: Sequence[str] | None, index: Index) -> Sequence[str]:
 
 
 def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> list[tuple[str, str]]:
-    """The texts of a stored value that are to be embedded, each with its field; of a list, one for each element."""
+    """Return the texts of a stored value to embed, each with its field; for a list, one per element."""
     plain = _plain(value)
     found = []
     for field in fields:
@@ -414,7 +414,7 @@ def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> list[tuple[str, s
 
 
 def _plain(value: Any) -> Any:
-    """A stored value for reading: what stands for another value in JSON, as that value's text."""
+    """Convert a stored value to plain JSON, with encoded values as their text."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):
@@ -434,11 +434,11 @@ def _vector(field: str, vector: Sequence[float]) -> dict[str, Any]:
 
 
 def _width(vectors: Sequence[Sequence[float]], index: Index) -> int:
-    """How many numbers a vector has."""
+    """Return the number of dimensions of the vectors, after checking it."""
     width = len(vectors[0])
     if index.dimensions is not None and width != index.dimensions:
         raise ConfigurationError(
-            f"The embedder's vectors have {width} dimensions, and the index says {index.dimensions}.",
-            hint=f'Pass index={{"dims": {width}, ...}}, or leave dims out.',
+            f"The embedder's vectors have {width} dimensions, but the index has {index.dimensions}.",
+            hint=f'Pass index={{"dims": {width}, ...}}, or omit dims.',
         )
     return width

@@ -1,4 +1,4 @@
-"""What a memory is, and what a long-term memory can do."""
+"""The `Memory` value, and the `LongTerm` protocol."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from langchain_supabase_memory.language.messages.sanitizer import clean, decode,
 from langchain_supabase_memory.values import check_id
 
 MOST: Final = 1000
-"""The most memories that one recall returns."""
+"""The maximum number of memories that one recall returns."""
 
 _IDS: Final = uuid.UUID("8a0f1f6e-52a5-4a77-b7e3-0d9c6f1e4c55")
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Something worth keeping.
+    """One long-term memory.
 
     Attributes:
-        text: What is remembered, in one or a few sentences.
-        kind: What it is, in a word of yours: `"fact"`, `"preference"`, `"event"`.
-        importance: How much it matters, from 0 to 1.
-        said_at: When it was said or happened, with a time zone.
+        text: The memory's text, one or a few sentences.
+        kind: A kind that you choose: `"fact"`, `"preference"`, `"event"`.
+        importance: Its importance, from 0 to 1.
+        said_at: The time of the message or event, with a time zone.
         thread_id: The thread that it comes from.
         message_ids: The messages that it comes from.
-        quote: The words that it was taken from, where `text` is not these words.
-        metadata: Whatever else belongs to it, as for `messages.sanitizer`.
-        id: Its uuid, as a string. Without one it gets one when it is remembered, made from the user, the text and where
-            it comes from: the same fact from the same place is the same memory.
-        score: How well it fits the question, where the store says so; not a part of the memory.
+        quote: The original wording, if `text` differs from it.
+        metadata: Additional data, as for `messages.sanitizer`.
+        id: Its UUID, as a string. By default it is derived from the user, the text and the source when the memory is
+            stored: the same fact from the same source is the same memory.
+        score: How well it matches the query, if the store returns a score; not part of the memory.
 
     Raises:
-        InvalidInputError: The text is blank, the importance is not between 0 and 1, the time is naive, or the id is no
-            uuid.
+        InvalidInputError: The text is blank, the importance is not between 0 and 1, the time is naive, or the id is
+            not a UUID.
     """
 
     text: str = field(repr=False)
@@ -54,7 +54,9 @@ class Memory:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip():
-            raise InvalidInputError("A memory's text must be a text that is not blank.", hint="Pass what to remember.")
+            raise InvalidInputError(
+                "A memory's text must be a string that is not blank.", hint="Pass the text to remember."
+            )
         check_id("kind", self.kind)
         number = self.importance
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
@@ -75,14 +77,14 @@ class Memory:
         object.__setattr__(self, "message_ids", tuple(clean(str(each)) for each in self.message_ids))
 
     def with_owner(self, user_id: str) -> Memory:
-        """The memory with its id, as this user's."""
+        """Return the memory with an id, derived for this user if it has none."""
         if self.id is not None:
             return self
         source = [user_id, self.text, self.thread_id, *self.message_ids]
         return replace(self, id=str(uuid.uuid5(_IDS, json.dumps(source))))
 
     def to_json(self) -> dict[str, Any]:
-        """What is stored of it, without its id."""
+        """Return the stored form, without the id."""
         return {
             "text": self.text,
             "kind": self.kind,
@@ -96,7 +98,7 @@ class Memory:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], id_: str, score: float | None = None) -> Memory | None:
-        """The inverse of `to_json`; `None` if the value is something else, which others may have stored beside ours."""
+        """Parse the output of `to_json`; `None` if the value is something else that the store also holds."""
         said_at = value.get("said_at")
         try:
             return cls(
@@ -117,11 +119,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What was remembered.
+    """The result of `remember`.
 
     Attributes:
-        stored: The ids of the memories that were new.
-        known: The ids of those that were there already, which stay as they are.
+        stored: The ids of the new memories.
+        known: The ids of memories that already existed, which are unchanged.
     """
 
     stored: list[str] = field(default_factory=list)
@@ -129,88 +131,85 @@ class Remembered:
 
 
 class LongTerm(Protocol):
-    """Memories of one user that stay. `StoreLongTerm` and `VectorStoreLongTerm` are two; yours may be a third.
+    """The long-term memories of one user. `StoreLongTerm` and `VectorStoreLongTerm` implement it; you can write others.
 
     Attributes:
-        user_id: Whose memories: none of the methods reaches another user's.
-        name: What tells this long-term memory from another one of the same user, for the record of what was moved to
-            which.
+        user_id: The user who owns the memories; no method reaches another user's.
+        name: A name that distinguishes this long-term memory from the user's others, to record which facts it received.
     """
 
     @property
     def user_id(self) -> str:
-        """Whose memories they are."""
+        """The user who owns the memories."""
 
     @property
     def name(self) -> str:
-        """What tells this long-term memory from another."""
+        """The name that distinguishes this long-term memory from the user's others."""
 
     def remember(self, memories: Iterable[Memory]) -> Remembered:
-        """Store memories, once each: one that is there already, by its id, stays as it is."""
+        """Store each memory once; one whose id already exists is unchanged."""
 
     async def aremember(self, memories: Iterable[Memory]) -> Remembered:
         """The async twin of `remember`."""
 
     def recall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
-        """The memories that fit a question best, the best first; of several with the same text the first."""
+        """Return the memories that best match a query, the best first; of equal texts, only the first."""
 
     async def arecall(self, query: str, limit: int = 5, kinds: Collection[str] | None = None) -> list[Memory]:
         """The async twin of `recall`."""
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Delete memories, if they are there."""
+        """Delete memories, if they exist."""
 
     async def aforget(self, ids: Iterable[str]) -> None:
         """The async twin of `forget`."""
 
 
 def fold_text(text: str) -> str:
-    """A text without what makes no difference: case and spaces."""
+    """Normalize a text's case and spaces."""
     return " ".join(text.casefold().split())
 
 
 def text_id(user_id: str, text: str) -> str:
-    """A uuid that is the same for the same words of one user."""
+    """Return a UUID that is the same for the same text of one user."""
     return str(uuid.uuid5(_IDS, json.dumps([user_id, fold_text(text)])))
 
 
 def derived_id(user_id: str, id_: str) -> str:
-    """The id under which a store that is shared by all users holds a memory: nobody else's has it."""
+    """Return a memory's id in a store shared by all users, which is unique to its user."""
     return str(uuid.uuid5(_IDS, json.dumps(["stored", user_id, id_])))
 
 
 def check_ids(ids: Iterable[str]) -> list[str]:
-    """Ids of memories, each once.
+    """Return memory ids without duplicates.
 
     Raises:
-        InvalidInputError: They are one text, or one of them is no uuid.
+        InvalidInputError: `ids` is a string, or one of them is not a UUID.
     """
     if isinstance(ids, str):
-        raise InvalidInputError("ids must be a list of ids, not one text.", hint="Pass [id].")
+        raise InvalidInputError("ids must be a list of ids, not a string.", hint="Pass [id].")
     return list(dict.fromkeys(_checked_uuid(each) for each in ids))
 
 
 def check_question(query: str, limit: int, kinds: Collection[str] | None) -> tuple[str, list[str] | None]:
-    """The question and the kinds as they can be sent.
+    """Validate a query, and return it cleaned, with the sorted kinds.
 
     Raises:
-        InvalidInputError: Something is none of its choices.
+        InvalidInputError: An argument is not valid.
     """
     if not isinstance(query, str):
-        raise InvalidInputError(
-            f"A question must be a text, not {type(query).__name__}.", hint="Pass the user's words."
-        )
+        raise InvalidInputError(f"A query must be a string, not {type(query).__name__}.", hint="Pass the user's text.")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MOST:,}.", hint="Pass limit=5.")
     if isinstance(kinds, str):
-        raise InvalidInputError("kinds must be a list, not one text.", hint=f'Pass ["{kinds[:20]}"].')
+        raise InvalidInputError("kinds must be a list, not a string.", hint=f'Pass ["{kinds[:20]}"].')
     for kind in kinds or ():
         check_id("kind", kind)
     return clean(query), None if kinds is None else sorted(set(kinds))
 
 
 def distinct(memories: Iterable[Memory]) -> list[Memory]:
-    """The first of each text."""
+    """Return the first memory of each text."""
     first: dict[str, Memory] = {}
     for memory in memories:
         first.setdefault(fold_text(memory.text), memory)
@@ -221,4 +220,4 @@ def _checked_uuid(id_: object) -> str:
     try:
         return str(uuid.UUID(str(id_)))
     except ValueError:
-        raise InvalidInputError("An id of a memory is no uuid.", hint="Pass the ids that remember() gave.") from None
+        raise InvalidInputError("A memory's id is not a UUID.", hint="Pass the ids that remember() returned.") from None

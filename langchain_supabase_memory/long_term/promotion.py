@@ -1,8 +1,8 @@
-"""Important facts move from conversations to long-term memory, and go from it when they are forgotten there.
+"""Promote important facts from conversations to long-term memory, and revoke them when their source is forgotten.
 
-What moves is written down in the memory's own database first, and confirmed afterwards. So a move that broke off is
-made again, a second one finds nothing to do, and what was forgotten in the memory is found in the long-term memory even
-if that is another database. What is written down are ids: nothing of the content.
+Each promotion is recorded in the memory's own database first, and confirmed afterwards. So an interrupted promotion is
+repeated, a second one does nothing, and facts forgotten in the memory can be found in the long-term memory, even in
+another database. The record only contains ids, no content.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Part
 
 PAGE: Final = 100
-"""How many facts are moved, or forgotten, in one step."""
+"""How many facts are promoted or forgotten per step."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something important that was said, and where it stands.
+    """An important fact and its source.
 
     Attributes:
-        memory: What is to be remembered.
-        conversation_id: The conversation's uuid.
-        source_id: The uuid of what it was read from: an item of the board, or a chunk.
-        place: Where the reading goes on after it.
-        edited_at: When its messages, or the item itself, had last been edited; `None` if never.
-        from_board: Whether it was read from the board.
+        memory: The memory to store.
+        conversation_id: The conversation's UUID.
+        source_id: The UUID of its source: a board item or a chunk.
+        place: The cursor after it.
+        edited_at: When its messages or the item itself were last edited; `None` if never.
+        from_board: Whether its source is the board.
     """
 
     memory: Memory
@@ -59,8 +59,8 @@ class Facts:
     """A page of facts.
 
     Attributes:
-        user_id: Whose they are, by the database's word.
-        facts: In the order of conversations and of what was said there.
+        user_id: The owner, as returned by the database.
+        facts: The facts, ordered by conversation and position.
     """
 
     user_id: str
@@ -69,11 +69,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Promoted:
-    """What was moved to long-term memory.
+    """The result of `promote`.
 
     Attributes:
-        moved: The ids of the memories that are new there.
-        known: The ids of those that were there already, under this id or with the same words.
+        moved: The ids of the new memories.
+        known: The ids of memories that already existed, under this id or with the same text.
     """
 
     moved: list[str] = field(default_factory=list)
@@ -82,11 +82,11 @@ class Promoted:
 
 @dataclass(frozen=True)
 class Revoked:
-    """What was forgotten in long-term memory, or would be.
+    """The memories that were forgotten in long-term memory, or would be.
 
     Attributes:
         memories: The ids of the memories.
-        dry_run: Whether nothing was really forgotten.
+        dry_run: Whether nothing was actually forgotten.
     """
 
     memories: list[str] = field(default_factory=list)
@@ -130,24 +130,24 @@ def important_facts(
     target: str | None = None,
     after: Fact | None = None,
 ) -> Flow[Facts]:
-    """What was said and is important enough to stay, a page of it; from where, see `promote`.
+    """Return a page of important facts; see `promote` for their sources.
 
     Args:
-        scope: Where to look: a thread, or everything of a user.
-        min_importance: The least importance, from 0 to 1.
-        types: Only these kinds of chunks; `fact` means the facts of boards, too.
-        since: Only what was said at or after this time, with a time zone.
-        target: Only what has not been moved to the long-term memory of this name.
-        after: The last fact of the page before.
+        scope: The scope: a thread, or all of a user's conversations.
+        min_importance: The minimum importance, from 0 to 1.
+        types: Only these kinds of chunks; `fact` includes board facts.
+        since: Only facts from messages at or after this time, with a time zone.
+        target: Only facts not yet promoted to the long-term memory with this name.
+        after: The last fact of the previous page.
 
     Returns:
         Up to a page of facts; the last page is not full.
 
     Raises:
-        InvalidInputError: Something is none of its choices.
+        InvalidInputError: An argument is not valid.
     """
     if isinstance(types, str) or not set(types) <= set(KINDS):
-        raise InvalidInputError("types has something that is no type.", hint=f"Types are {', '.join(KINDS)}.")
+        raise InvalidInputError("types has an invalid type.", hint=f"Types are {', '.join(KINDS)}.")
     if isinstance(min_importance, bool) or not isinstance(min_importance, (int, float)) or not 0 <= min_importance <= 1:
         raise InvalidInputError("min_importance must be a number from 0 to 1.", hint="Pass min_importance=0.6.")
     conversation_id, place, part = (None, -1, 0) if after is None else after.place
@@ -181,36 +181,35 @@ def promote(
     types: Collection[Kind] = ("fact", "answer"),
     since: datetime | None = None,
 ) -> Promoted:
-    """Move what is important from a user's conversations to their long-term memory; it stays in both.
+    """Promote important facts from a user's conversations to their long-term memory; they also stay where they are.
 
-    From a conversation whose board was written, the board's facts move: those that hold, are not deleted, and are
-    important enough; what a person pinned always is. A fact that a person wrote moves from any board. From a
-    conversation without a board, or if `types` asks for no facts, chunks move; they have to be indexed (`index`,
-    `index_due`).
+    If a conversation has a board, its board facts are promoted: those that are valid, not deleted, and important enough
+    or pinned by a person. Facts written by a person are promoted from any board. If it has no board, or `types`
+    excludes facts, its chunks are promoted, which must be indexed (`index`, `index_due`).
 
-    Call it as often as you like, from as many processes as you like: what was moved is not moved again, even if it was
-    forgotten there since, and the same words from two places are one memory. Nor does anything come twice in other
-    words: where a chunk was moved, no fact of a board from the same message follows it, nor the other way round; and a
-    fact that takes the place of one that the board no longer has (regenerated, edited by a person) follows after
-    `forget_source` has taken that one back. It works page by page; one that breaks off is made up for by the next call.
-    When something is forgotten in the memory, call `forget_source`.
+    You can call it any number of times from any number of processes. A fact is not promoted again, even if it was
+    forgotten in the long-term memory since, and the same text from two sources is one memory. A message is not promoted
+    in two wordings: after a chunk, no board fact from the same message is promoted, and vice versa. A fact that
+    replaces an earlier board fact (regenerated, or edited by a person) is promoted after `forget_source` has revoked
+    the earlier one. It works page by page; the next call completes an interrupted one. When something is forgotten in
+    the memory, call `forget_source`.
 
     Args:
         memory: The memory.
         long_term: The long-term memory, of the same user.
-        thread_id: Only from this thread; by default from all of the user's.
-        agent_id: Only from this agent. In a thread the memory's by default, else from all.
-        min_importance: The least importance, from 0 to 1.
-        types: Only these kinds of chunks; `fact` means the facts of boards, too.
-        since: Only what was said at or after this time, with a time zone.
+        thread_id: Only from this thread; by default from all of the user's threads.
+        agent_id: Only from this agent. By default the memory's agent for a thread, else all agents.
+        min_importance: The minimum importance, from 0 to 1.
+        types: Only these kinds of chunks; `fact` includes board facts.
+        since: Only facts from messages at or after this time, with a time zone.
 
     Returns:
-        What was moved, and what was known.
+        The new memories, and those that already existed.
 
     Raises:
-        InvalidInputError: The long-term memory is another user's, or an argument is none of its choices.
-        SupabaseMemoryError: The database refused or could not be reached.
-        Exception: Whatever the long-term memory raises; what was moved before stays, and nothing is lost.
+        InvalidInputError: The long-term memory is another user's, or an argument is not valid.
+        SupabaseMemoryError: The database refused the request or could not be reached.
+        Exception: Any error of the long-term memory; facts promoted before it remain, and nothing is lost.
     """
     scope = _scope(memory, long_term, thread_id, agent_id)
     return memory._services.run(_promote_flow(scope, long_term, min_importance, types, since))
@@ -240,33 +239,33 @@ def forget_source(
     agent_id: str | None = None,
     dry_run: bool = False,
 ) -> Revoked:
-    """Forget in long-term memory what was forgotten, or edited, in the memory after it was moved.
+    """Forget facts in long-term memory whose source was forgotten or edited after they were promoted.
 
-    `memory.forget`, `forget_message` and `forget_user` do not reach a long-term memory: it may be another database, and
-    the memory does not hold its keys. So forget in the memory first, then call this for each long-term memory that
-    facts were moved to, under its name; from a scheduled task, too, for it makes up for calls that broke off. Nothing
-    needs to be named: what has gone is known, and so is what a board no longer says, because it was deleted,
-    contradicted, edited or written anew. What only expired stays, for that is what long-term memory is for; to forget
-    it all the same, name the messages or the thread. A fact that was also said elsewhere moves again from there
-    at the next `promote`, and so does what you name here and do not forget in the memory.
+    `memory.forget`, `forget_message` and `forget_user` do not reach a long-term memory: it may be another database,
+    whose keys the memory does not have. So forget in the memory first, then call this for each long-term memory that
+    facts were promoted to, under the same name. Also call it from a scheduled task, because it completes interrupted
+    calls. It needs no ids: it finds facts whose source is gone, and those that a board no longer has because they were
+    deleted, contradicted, edited or rewritten. Facts whose source only expired remain, which is the purpose of
+    long-term memory; to forget them anyway, pass the messages or the thread. A fact with another source is promoted
+    again from there by the next `promote`, and so are facts whose source you pass here but do not forget in the memory.
 
-    What you gave to `long_term.remember` yourself is not looked at: forget it by the ids that it returned.
+    Memories that you passed to `long_term.remember` yourself are not affected: forget them by the returned ids.
 
     Args:
         memory: The memory.
         long_term: The long-term memory, of the same user.
-        thread_id: Also what comes from this thread, or of it from `message_ids`.
-        message_ids: Also what comes from these messages.
-        agent_id: The agent of the thread; the memory's by default.
-        dry_run: Only say what would go.
+        thread_id: Also forget facts from this thread, or from its `message_ids` if those are set.
+        message_ids: Also forget facts from these messages.
+        agent_id: The thread's agent; the memory's by default.
+        dry_run: Only return what would be forgotten.
 
     Returns:
-        What was forgotten.
+        The forgotten memories.
 
     Raises:
         InvalidInputError: The long-term memory is another user's.
-        SupabaseMemoryError: The database refused or could not be reached.
-        Exception: Whatever the long-term memory raises; the next call goes on.
+        SupabaseMemoryError: The database refused the request or could not be reached.
+        Exception: Any error of the long-term memory; the next call continues.
     """
     scope = _scope(memory, long_term, thread_id, agent_id)
     return memory._services.run(_revoke_flow(scope, long_term, message_ids, dry_run))
@@ -302,7 +301,7 @@ def _promote_flow(
 
 
 def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Flow[None]:
-    """Move one page: note it, remember it, confirm it."""
+    """Promote one page: record the facts, remember them, and confirm the record."""
     first: dict[str, str] = {}
     rows = []
     for fact in page.facts:
@@ -331,7 +330,7 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Flow[None]:
     confirmed = yield from call("memory_promote", {**arguments, "p_facts": sources, "p_moved": True})
     there = {row["source_id"] for row in confirmed}
     moving = {str(memory.id) for memory in new}
-    # Forgotten while it was on its way: it goes again, and so does the note of those who said the same.
+    # Forgotten during the promotion: revoke these memories, and the records of facts with the same text.
     gone = sorted({str(each.memory.id) for each in page.facts if each.source_id not in there} & moving)
     if gone:
         yield _Forget(long_term, gone)
@@ -346,7 +345,7 @@ def _move(page: Facts, long_term: LongTerm, done: Promoted) -> Flow[None]:
 
 def _revoke_flow(scope: Scope, long_term: LongTerm, message_ids: Iterable[str] | None, dry_run: bool) -> Flow[Revoked]:
     if isinstance(message_ids, str):
-        raise InvalidInputError("message_ids must be a list of ids, not one text.", hint="Pass [id].")
+        raise InvalidInputError("message_ids must be a list of ids, not a string.", hint="Pass [id].")
     wanted = None if message_ids is None else [clean(str(each)) for each in message_ids]
     done = Revoked(dry_run=dry_run)
     page: list[str] = []
@@ -391,8 +390,8 @@ def _scope(memory: SupabaseMemory, long_term: LongTerm, thread_id: str | None, a
 def _check_owner(user_id: str, long_term: LongTerm) -> None:
     if user_id != long_term.user_id:
         raise InvalidInputError(
-            "The conversations are one user's and the long-term memory is another's.",
-            hint="Make the long-term memory with the id of the user whose conversations they are.",
+            "The conversations and the long-term memory belong to different users.",
+            hint="Create the long-term memory with the id of the conversations' user.",
         )
 
 

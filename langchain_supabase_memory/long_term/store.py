@@ -1,4 +1,4 @@
-"""LangGraph's long-term memory on Supabase: `SupabaseStore`, a `BaseStore` over a memory's transport."""
+"""`SupabaseStore`, a LangGraph `BaseStore` for long-term memory on Supabase, over a memory's transport."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_MODEL: Final = 200
-"""The most bytes of an embedder's name: it is part of an index's entry."""
+"""The maximum bytes of an embedder's name, because it is part of an index entry."""
 
 _EXAMPLES: Final = {
     "index": 'Pass index={"embed": "openai:text-embedding-3-small", "fields": ["text"]}, for example.',
@@ -58,30 +58,30 @@ _logger = logging.getLogger(__name__)
 
 
 class SupabaseStore(Unpicklable, BaseStore):
-    """Long-term memory for agents: items by namespace and key, found by field, by meaning or by words.
+    """Long-term memory for agents: items by namespace and key, searched by field, by meaning or by keyword.
 
-    It does what LangGraph's `InMemoryStore` and `PostgresStore` do, over the Data API too, and every row belongs to one
-    user: `memory.user_id`, or the subject of the memory's access token. No operation names another. A batch
-    of operations is one round trip; what it reads is as it was before what it writes. Where the memory has rules of
-    redaction they hold for values, too.
+    It has the features of LangGraph's `InMemoryStore` and `PostgresStore`, and also works over the Data API. Every row
+    belongs to one user: `memory.user_id`, or the subject of the memory's access token. No operation can select another
+    user. A batch of operations is one round trip, and its reads see the state before its writes. The memory's redaction
+    rules also apply to values.
 
-    Namespaces and keys may hold any characters but NUL. Without an embedder a search ranks by words. With a query, what
-    matches comes first and the rest after it, so that a search never returns fewer items than there are.
+    Namespaces and keys may contain any character except NUL. Without an embedder, a search ranks by keyword. With a
+    query, matches come first and all other items after them, so a search never returns fewer items than there are.
 
-    In a web server make one for each request, over `memory.for_token(token)`: it costs nothing. Where one graph with
-    one store serves everybody, use `memory.for_token(function)`: the function says whose request is running.
+    In a web server, create one per request over `memory.for_token(token)`, which is free. If one graph with one store
+    serves all users, use `memory.for_token(function)`: the function returns the token of the current request.
 
     Args:
         memory: The memory whose connections, user and embedder are used.
-        index: As for LangGraph's stores: `fields` are what is embedded (`["$"]`, the whole value, by default), `embed`
-            is an embedder other than the memory's, or its name, such as `"openai:text-embedding-3-small"`; `dims` is
-            checked where it is given.
+        index: As for LangGraph's stores: `fields` are the paths to embed (`["$"]`, the whole value, by default),
+            `embed` is an embedder other than the memory's, or its name, such as `"openai:text-embedding-3-small"`;
+            `dims` is checked if it is set.
         ttl: As for LangGraph's stores: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`. Expired
             items are never returned.
 
     Raises:
         InvalidInputError: The user id is not a usable string.
-        ConfigurationError: The index or its embedder is none.
+        ConfigurationError: The index or its embedder is not valid.
     """
 
     supports_ttl = True
@@ -104,10 +104,10 @@ class SupabaseStore(Unpicklable, BaseStore):
         self._index = _index(self._model, index)
         fork.run_in_each_process(self._begin)
 
-    # The verbs. LangGraph's own refuse some labels, such as an e-mail address, before the store is asked.
+    # Overridden because LangGraph's versions refuse some labels, such as an email address.
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Perform operations in one round trip; what is read is as it was before it. See `items.perform`."""
+        """Perform operations in one round trip; reads see the state before its writes. See `items.perform`."""
         return self._run(items.perform(self._owner(), ops, self._index, self._memory._services.redactor))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -115,7 +115,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         return await self._arun(items.perform(self._owner(), ops, self._index, self._memory._services.redactor))
 
     def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
-        """One item; `None` if there is none, or it has expired."""
+        """Return an item; `None` if it does not exist or has expired."""
         return self.batch([self._get(namespace, key, refresh_ttl)])[0]  # type: ignore[return-value]
 
     async def aget(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
@@ -133,24 +133,24 @@ class SupabaseStore(Unpicklable, BaseStore):
         offset: int = 0,
         refresh_ttl: bool | None = None,
     ) -> list[SearchItem]:
-        """Items under a prefix, up to 1,000 of them; `offset` reads on.
+        """Search items under a prefix and return at most 1,000; read more with `offset`.
 
         Args:
             namespace_prefix: The namespaces to search in; `()` is all of them.
-            query: What to look for, in words. What is nearest comes first.
-            filter: What fields of the value must be, as for LangGraph's stores: `{"kind": "fact"}`,
+            query: The query text. The nearest items come first.
+            filter: Conditions on fields of the value, as for LangGraph's stores: `{"kind": "fact"}`,
                 `{"score": {"$gte": 4}}`. A missing field is `None`.
-            limit: The most items to return.
-            offset: How many to skip.
-            refresh_ttl: Whether what is returned lives on; by default what the store's `ttl` says.
+            limit: The maximum number of items to return.
+            offset: How many items to skip.
+            refresh_ttl: Whether to extend the life of the returned items; by default as in the store's `ttl`.
 
         Returns:
-            The items. Those that match neither by meaning nor by words come last, with the score `None`; without a
-            query, the newest first.
+            The items. Those that match neither by meaning nor by keyword come last, with the score `None`; without a
+            query, the newest come first.
 
         Raises:
-            InvalidInputError: A label, the filter or a number is none.
-            MigrationConflictError: What is searched was embedded by another model; call `reindex`.
+            InvalidInputError: A label, the filter or a number is not valid.
+            MigrationConflictError: The searched items were embedded by another model; call `reindex`.
         """
         op = SearchOp(namespace_prefix, filter, limit, offset, query, self._refresh(refresh_ttl))
         return self.batch([op])[0]  # type: ignore[return-value]
@@ -179,17 +179,17 @@ class SupabaseStore(Unpicklable, BaseStore):
         *,
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
-        """Store an item, or replace it whole.
+        """Store an item, or replace the whole item.
 
         Args:
             namespace: At least one label.
-            key: Its name there.
-            value: A dictionary of anything; see `messages.sanitizer` for what does not come back as it went in.
-            index: Which paths of the value to find it by: `None` for the store's own, `False` for none.
-            ttl: How long it lives, in minutes; `None` for ever; by default what the store's `ttl` says.
+            key: The item's name in the namespace.
+            value: A dictionary; see `messages.sanitizer` for values that change when stored.
+            index: The paths of the value to embed: `None` for the store's own, `False` for none.
+            ttl: The time to live, in minutes; `None` means forever; by default as in the store's `ttl`.
 
         Raises:
-            InvalidInputError: Something passed cannot be stored.
+            InvalidInputError: An argument cannot be stored.
         """
         self.batch([PutOp(namespace, str(key), value, index, self._ttl(ttl))])
 
@@ -206,7 +206,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         await self.abatch([PutOp(namespace, str(key), value, index, self._ttl(ttl))])
 
     def delete(self, namespace: tuple[str, ...], key: str) -> None:
-        """Delete an item, if it is there."""
+        """Delete an item, if it exists."""
         self.batch([PutOp(namespace, str(key), None)])
 
     async def adelete(self, namespace: tuple[str, ...], key: str) -> None:
@@ -222,7 +222,7 @@ class SupabaseStore(Unpicklable, BaseStore):
         limit: int = 100,
         offset: int = 0,
     ) -> list[tuple[str, ...]]:
-        """Namespaces that hold items, in order, up to 1,000 of them; `offset` reads on. `"*"` is any label."""
+        """List namespaces with items, sorted, at most 1,000; read more with `offset`. `"*"` matches any label."""
         return self.batch([_listing(prefix, suffix, max_depth, limit, offset)])[0]  # type: ignore[return-value]
 
     async def alist_namespaces(
@@ -237,12 +237,12 @@ class SupabaseStore(Unpicklable, BaseStore):
         """The async twin of `list_namespaces`."""
         return (await self.abatch([_listing(prefix, suffix, max_depth, limit, offset)]))[0]  # type: ignore[return-value]
 
-    # Clearing up.
+    # Maintenance.
 
     def reindex(self) -> int:
-        """Embed every item that has no vector of the present model, after the embedder was changed or had failed.
+        """Embed every item that has no vector of the current model, after the embedder was changed or had failed.
 
-        Over a server's memory without a user: everybody's. See `items.reindex`.
+        With a server memory without a user, this covers all users. See `items.reindex`.
 
         Raises:
             ConfigurationError: There is no embedder.
@@ -254,10 +254,10 @@ class SupabaseStore(Unpicklable, BaseStore):
         return await self._arun(items.reindex(self._user_id, self._indexed()))
 
     def _begin(self) -> None:
-        self._sweeper: Future[None] | None = None  # a child process has no thread of its parent
+        self._sweeper: Future[None] | None = None  # a child process does not inherit its parent's thread
 
     def sweep(self) -> int:
-        """Delete items that have expired, and say how many. Over a server's memory without a user: everybody's."""
+        """Delete expired items and return their number. With a server memory without a user, this covers all users."""
         return self._run(items.sweep(self._user_id))
 
     async def asweep(self) -> int:
@@ -265,13 +265,13 @@ class SupabaseStore(Unpicklable, BaseStore):
         return await self._arun(items.sweep(self._user_id))
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Sweep now and from time to time, in a thread that does not keep the process alive.
+        """Sweep now and periodically, in a thread that does not keep the process alive.
 
         Args:
-            sweep_interval_minutes: The time between two rounds; by default what the store's `ttl` says, or 5.
+            sweep_interval_minutes: The minutes between two sweeps; by default as in the store's `ttl`, or 5.
 
         Returns:
-            What ends it when it is cancelled; `stop_ttl_sweeper` does too.
+            A future; cancel it, or call `stop_ttl_sweeper`, to stop the sweeper.
         """
         if self._sweeper is None or self._sweeper.done():
             minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or 5
@@ -284,12 +284,12 @@ class SupabaseStore(Unpicklable, BaseStore):
         return self._sweeper
 
     def stop_ttl_sweeper(self) -> None:
-        """End what `start_ttl_sweeper` began, if it did; a round under way is finished."""
+        """Stop the sweeper, if it runs; a sweep in progress finishes."""
         if self._sweeper is not None:
             self._sweeper.cancel()
 
     def __repr__(self) -> str:
-        """The memory's address; nothing of what is stored."""
+        """Show the memory's address, without content."""
         return f"SupabaseStore({self._memory._services.transport!r})"
 
     def _owner(self) -> str | None:
@@ -329,7 +329,7 @@ def _listing(
 
 
 def _model(memory: SupabaseMemory, index: IndexConfig | Mapping[str, Any] | None) -> EmbeddingModel | None:
-    """The index's embedder, or the memory's. Making one reaches for nothing."""
+    """Return the index's embedder, or the memory's. Creating one makes no network call."""
     given: Any = (index or {}).get("embed")
     if given is None:
         return memory._services.embeddings
@@ -337,7 +337,7 @@ def _model(memory: SupabaseMemory, index: IndexConfig | Mapping[str, Any] | None
         return given
     if isinstance(given, (Embeddings, type)) or not callable(given):
         return EmbeddingModel(given)
-    # A function has no model's name: its own tells its vectors from those of another.
+    # A function has no model name, so its own name distinguishes its vectors.
     name = getattr(given, "__qualname__", type(given).__qualname__)
     return EmbeddingModel(ensure_embeddings(given), name=f"{getattr(given, '__module__', '')}.{name}")
 
@@ -365,7 +365,7 @@ def _sweep(store: SupabaseStore, seconds: float, ended: threading.Event) -> None
     while not ended.is_set():
         try:
             swept = store.sweep()
-            _logger.info("%d items of the store have expired", swept, extra={"memory_items": swept})
+            _logger.info("%d expired items of the store were deleted", swept, extra={"memory_items": swept})
         except SupabaseMemoryError as error:
             what = "Sweeping the store failed"
             level = store._memory._services.causes.level(what, error, logging.ERROR, repeats=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Effects
 
 PAGE: Final = 100
-"""The most memories that are written in one call of the store."""
+"""The maximum number of memories written per call of the store."""
 
 _SPECIAL: Final = re.compile(r"[^\w@:-]|_")
 
@@ -37,21 +37,21 @@ _SPECIAL: Final = re.compile(r"[^\w@:-]|_")
 class StoreLongTerm(SingleUserLongTerm):
     """Long-term memory in a LangGraph `BaseStore`: ours, `SupabaseStore(memory)`, or any other.
 
-    Each memory is an item under `(*namespace, user, agent)`; only its text is embedded. The user is fixed when this is
-    made, so nothing that is said later names another. User and agent are written so that no two of them share a
-    namespace in any store, even in one that joins labels with dots or searches prefixes as patterns; and whose an item
-    is is looked at once more when it comes back.
+    Each memory is an item under `(*namespace, user, agent)`; only its text is embedded. The user is fixed at creation,
+    so no later call can select another one. User and agent ids are escaped so that no two share a namespace in any
+    store, even in one that joins labels with dots or matches prefixes as patterns. The owner of each returned item is
+    checked again.
 
     Args:
-        store: The store. Where it is a `SupabaseStore`, its rows belong to its own user under row level security, too.
-        user_id: Whose memories. Take it from whom you authenticated, never from what was said.
-        agent_id: Keep the memories of this agent apart; by default all agents share them.
+        store: The store. The rows of a `SupabaseStore` also belong to its own user under row level security.
+        user_id: The user who owns the memories. Take it from your authentication, never from a message.
+        agent_id: Keep this agent's memories separate; by default all agents share them.
         namespace: The labels before the user.
-        name: What tells this long-term memory from another one of the same user; made from the namespace by default.
+        name: A name that distinguishes this long-term memory from the user's others; from the namespace by default.
 
     Raises:
         InvalidInputError: An id is not a usable string.
-        ConfigurationError: It is no store, or the namespace is empty.
+        ConfigurationError: `store` is not a store, or the namespace is empty.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class StoreLongTerm(SingleUserLongTerm):
         self._namespace = (*namespace, _label(user_id), *([] if agent_id is None else [_label(agent_id)]))
 
     def __repr__(self) -> str:
-        """The store and the name; nothing of what is stored."""
+        """Show the store and the name, without content."""
         return f"StoreLongTerm({self._store!r}, name={self._name!r})"
 
     def _remembering(self, memories: dict[str, Memory]) -> Effects[Remembered]:
@@ -98,7 +98,7 @@ class StoreLongTerm(SingleUserLongTerm):
     def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Effects[list[Memory]]:
         question, wanted = check_question(query, limit, kinds)
         found: dict[str | None, list[Memory]] = {kind: [] for kind in ([None] if wanted is None else wanted)}
-        left = dict.fromkeys(found, 0)  # where each kind's next page begins
+        left = dict.fromkeys(found, 0)  # the offset of each kind's next page
         seen: dict[str | None, set[tuple[str, ...]]] = {kind: set() for kind in found}
         size = min(limit * 2 + 10, MOST)
         while left:
@@ -117,7 +117,7 @@ class StoreLongTerm(SingleUserLongTerm):
                 found[kind] = distinct([*found[kind], *self._mine(items, kind)])
                 fresh = {(*item.namespace, item.key) for item in items} - seen[kind]
                 seen[kind] |= fresh
-                # A store that knows no offset gives the same page again.
+                # A store that ignores the offset returns the same page again.
                 if len(items) < size or len(found[kind]) >= limit or not fresh:
                     del left[kind]
                 else:
@@ -133,12 +133,12 @@ class StoreLongTerm(SingleUserLongTerm):
             yield self._batch(PutOp(self._namespace, id_, None) for id_ in page)
 
     def _batch(self, operations: Iterable[Op]) -> SyncAsync:
-        """One call of the store."""
+        """Return one call of the store as a step."""
         listed = list(operations)
         return SyncAsync(partial(self._store.batch, listed), partial(self._store.abatch, listed))
 
     def _mine(self, items: Iterable[SearchItem], kind: str | None) -> Iterable[Memory]:
-        """Of what a store gave, what is really in this namespace, of this user and of this kind."""
+        """Filter a store's items to those really in this namespace, of this user and of this kind."""
         for item in items:
             if tuple(item.namespace) == self._namespace and self._owns(item.value):
                 memory = Memory.from_json(item.value, item.key, item.score)
@@ -150,5 +150,5 @@ class StoreLongTerm(SingleUserLongTerm):
 
 
 def _label(id_: str) -> str:
-    """An id as a label that no store misreads: one for each id, without dots, patterns and control characters."""
+    """Escape an id as a label safe in every store: unique, without dots, pattern or control characters."""
     return _SPECIAL.sub(lambda match: "".join(f"={byte:02X}" for byte in match[0].encode()), id_)

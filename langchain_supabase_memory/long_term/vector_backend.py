@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Effects
 
 Filter: TypeAlias = Callable[[str], Any]
-"""A function from a user's id to what the vector store takes as `filter=`."""
+"""A function from a user's id to the vector store's `filter=` argument."""
 
 PAGE: Final = 100
-"""The most memories that are written in one call of the vector store."""
+"""The maximum number of memories written per call of the vector store."""
 
 DEEPEST: Final = 10_000
-"""The most documents that one search asks for, which is also the most that Pinecone gives."""
+"""The maximum number of documents per search, which is also Pinecone's maximum."""
 
 _logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class _StoreMethod:
         return getattr(self.store, self.method)(*self.arguments, **self.by_keyword)
 
     async def aperform(self, _: object) -> Any:
-        # LangChain's own default for a store without async methods waits for its thread even when it is cancelled.
+        # LangChain's default for a store without async methods waits for its thread even after cancellation.
         names = {f"a{self.method}", *(["aadd_texts"] if self.method == "add_documents" else [])}
         if all(getattr(type(self.store), name) is getattr(VectorStore, name) for name in names):
             return await in_thread(partial(self.perform, None))
@@ -64,24 +64,24 @@ class _StoreMethod:
 
 
 class VectorStoreLongTerm(SingleUserLongTerm):
-    """Long-term memory in a LangChain `VectorStore`: Pinecone, PGVector, Chroma, Qdrant, in memory.
+    """Long-term memory in a LangChain `VectorStore`, such as Pinecone, PGVector, Chroma, Qdrant or in-memory.
 
-    Each memory is a document whose metadata carry the `user_id`, and every search filters by it. Since stores differ in
-    how they filter, and one that does not know an argument may ignore it, whose a document is is looked at once more
-    when it comes back; as long as others' documents are among those that came, more are asked for. The ids in the store
-    are made from the user's, so nobody deletes or overwrites what is another's.
+    Each memory is a document with the `user_id` in its metadata, and every search filters by it. Stores filter in
+    different ways, and some ignore unknown arguments, so the owner of each returned document is checked again. If a
+    result contains other users' documents, more are requested. The ids in the store are derived from the user's id, so
+    no user can delete or overwrite another's memories.
 
     Args:
         vector_store: The vector store, with its embedder.
-        user_id: Whose memories. Take it from whom you authenticated, never from what was said.
-        filter: Makes what the store takes as `filter=` from the user's id. By default `{"user_id": user_id}`, which
-            Pinecone, PGVector, Chroma, FAISS and others take, and a function for `InMemoryVectorStore`. For Qdrant pass
-            one that makes its `Filter`, on the key `metadata.user_id`.
-        name: What tells this long-term memory from another one of the same user; made from the class by default.
+        user_id: The user who owns the memories. Take it from your authentication, never from a message.
+        filter: Creates the store's `filter=` argument from the user's id. By default `{"user_id": user_id}`, which
+            Pinecone, PGVector, Chroma, FAISS and others accept, and a function for `InMemoryVectorStore`. For Qdrant,
+            pass a function that creates its `Filter` on the key `metadata.user_id`.
+        name: A name that distinguishes this long-term memory from the user's others; from the class by default.
 
     Raises:
         InvalidInputError: The user id is not a usable string.
-        ConfigurationError: It is no vector store.
+        ConfigurationError: `vector_store` is not a vector store.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
         self._filter = filter or (_by_function if isinstance(vector_store, InMemoryVectorStore) else _by_field)
 
     def __repr__(self) -> str:
-        """The store's class and the name; nothing of what is stored."""
+        """Show the store's class and the name, without content."""
         return f"VectorStoreLongTerm({type(self._store).__name__}, name={self._name!r})"
 
     def _remembering(self, memories: dict[str, Memory]) -> Effects[Remembered]:
@@ -128,7 +128,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
     def _recalling(self, query: str, limit: int, kinds: Collection[str] | None) -> Effects[list[Memory]]:
         question, wanted = check_question(query, limit, kinds)
         if not question.strip():
-            raise InvalidInputError("The question is blank.", hint="A vector store finds by meaning: pass some words.")
+            raise InvalidInputError("The query is blank.", hint="A vector store searches by meaning: pass some text.")
         asked = limit
         while True:
             named = {"k": asked, "filter": self._filter(self._user_id)}
@@ -139,7 +139,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
                 return found[:limit]
             if asked >= DEEPEST:
                 _logger.warning(
-                    "Only %d documents were looked at: the vector store ignores the filter.",
+                    "Only %d documents were searched: the vector store ignores the filter.",
                     asked,
                     extra={"memory_documents": asked},
                 )
@@ -155,7 +155,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
                 yield _StoreMethod(self._store, "delete", (places if there is None else there,))
 
     def _existing(self, places: list[str]) -> Effects[list[str] | None]:
-        """Which of these documents are there and this user's; `None` if the store cannot say."""
+        """Return which of these documents exist and belong to this user; `None` if the store cannot look up ids."""
         try:
             documents: Sequence[Document] = yield _StoreMethod(self._store, "get_by_ids", (places,))
         except NotImplementedError:
@@ -163,7 +163,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
         return [str(document.id) for document in documents if document.metadata.get("user_id") == self._user_id]
 
     def _metadata(self, memory: Memory) -> dict[str, Any]:
-        """Flat, without nulls: some stores hold nothing else."""
+        """Return flat metadata without nulls, because some stores accept nothing else."""
         value = {**memory.to_json(), "user_id": self._user_id, "memory_id": memory.id}
         del value["text"]
         value["message_ids"] = json.dumps(value["message_ids"])
@@ -171,7 +171,7 @@ class VectorStoreLongTerm(SingleUserLongTerm):
         return {key: each for key, each in value.items() if each is not None}
 
     def _memory(self, document: Document) -> Memory | None:
-        """A document as a memory; `None` if it is another's, or none of ours."""
+        """Convert a document to a memory; `None` if it is another user's, or not a memory."""
         stored = document.metadata
         if stored.get("user_id") != self._user_id:
             return None

@@ -1,10 +1,13 @@
-"""How the memory takes part in the run of a graph.
+"""The memory's part in a graph run.
 
-- `steps`: what a run does, step by step, written once and driven in both colors.
-- `guard`: a step whose failure costs the memory and not the answer.
-- `identity`: whose conversation it is.
-- `thread`: the graph's messages, and how the store is brought to them.
-- `alignment`: messages that come back without ids.
-- `load`: the context, and what is due before it.
-- `stage`, `staged`: a rollout's stage, and what a call of the model receives at it.
+- `fail_open`: error handling that loses the memory and keeps the answer.
+- `identity`: the owner of the run's conversation.
+- `graph_state`: the graph's messages, and syncing them to the store.
+- `state_owners`: the owners of checkpointed states.
+- `checkpoints`: earlier states of a graph, read from its checkpoints.
+- `alignment`: matching of messages that return without ids.
+- `task_ids`: stable ids for messages that LangGraph creates again.
+- `load`, `pack_cache`: the context pack, and due work before it.
+- `partial_answers`: answers that were interrupted while streaming.
+- `stage`, `rollout_prompt`: a rollout's stage, and the prompt that the model receives at that stage.
 """

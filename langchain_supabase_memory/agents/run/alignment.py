@@ -1,4 +1,4 @@
-"""A history that is sent anew without ids, aligned with what is stored, so that nothing is stored twice."""
+"""Align a history that is sent again without ids with the stored messages, so that nothing is stored twice."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class ComparableMessage(NamedTuple):
-    """What two copies of a message have in common.
+    """The parts of a message that identify its copies.
 
     Attributes:
-        role: Who said it.
-        text: The words, without spaces around them.
-        calls: The names and arguments of the tools that it calls.
+        role: Its role.
+        text: Its text, without surrounding spaces.
+        calls: The names and arguments of its tool calls.
     """
 
     role: str
@@ -24,10 +24,10 @@ class ComparableMessage(NamedTuple):
 
 
 def comparable(row: Mapping[str, Any]) -> ComparableMessage:
-    """What a row says; one to be stored, or one that is.
+    """Return the comparable parts of a row, stored or not.
 
     Args:
-        row: With `role`, `text` and `payload`.
+        row: A row with `role`, `text` and `payload`.
     """
     calls = [[call.get("name"), call.get("args")] for call in row["payload"]["data"].get("tool_calls") or ()]
     return ComparableMessage(row["role"], row["text"].strip(), json.dumps(calls, sort_keys=True))
@@ -36,20 +36,20 @@ def comparable(row: Mapping[str, Any]) -> ComparableMessage:
 def align(
     state: Sequence[ComparableMessage], history: int, stored: Sequence[ComparableMessage], *, is_whole: bool
 ) -> dict[int, int] | None:
-    """Which stored message each message of a state is.
+    """Match each message of a state to a stored message.
 
-    The end of what is stored is looked for in the state, so that equal messages stay in their places; the newest answer
-    may have been edited, and so may older messages where both begin together. Failing that, the whole history may be a
-    part of what is stored, which was left there for another question.
+    The end of the stored messages is searched in the state, so that equal messages keep their positions. The newest
+    answer may have been edited, and so may older messages if both lists start together. Otherwise the whole history
+    may be an earlier part of the stored messages, where the conversation branched to another question.
 
     Args:
-        state: What the state holds.
-        history: How many of these come before the current turn.
-        stored: The newest of what is stored.
-        is_whole: Whether that is all.
+        state: The state's messages.
+        history: How many of them come before the current turn.
+        stored: The newest stored messages.
+        is_whole: Whether those are all stored messages.
 
     Returns:
-        Places in `stored` by places in `state`; `None` if the state has nothing to do with it.
+        Indexes in `stored` by indexes in `state`; `None` if the two do not match.
     """
     for edited in (0, 1):
         length, end = _run(state, stored[: len(stored) - edited])
@@ -70,12 +70,12 @@ def align(
 
 
 def _is_edited(state: Sequence[ComparableMessage], end: int, history: int, stored: Sequence[ComparableMessage]) -> bool:
-    """Whether the newest stored message is an answer, of which the history has another wording."""
+    """Return whether the newest stored message is an answer that the history has in another wording."""
     return end < history and stored[-1].role == "assistant" == state[end].role
 
 
 def _run(state: Sequence[ComparableMessage], stored: Sequence[ComparableMessage]) -> tuple[int, int]:
-    """The longest run of the state that is the end of what is stored: its length, and where it ends in the state."""
+    """Find the state's longest run that equals the end of the stored messages; return its length and end index."""
     longest, longest_end = 0, 0
     for end in range(1, len(state) + 1):
         length = 0

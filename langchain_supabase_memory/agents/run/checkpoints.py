@@ -1,8 +1,8 @@
-"""What a graph's state held before: read from the checkpoints that its run goes on from.
+"""Earlier states of a graph, read from the checkpoints that its run continues from.
 
-It is asked for where a state lacks messages that a graph stored, and nothing else tells whether it held them once: a
-message that was removed from the state, or one of another run at the same time. That is seldom, so that a run pays
-nothing for it otherwise.
+They are read if a state lacks messages that a graph stored, and nothing else shows whether it ever contained them: a
+message may have been removed from the state, or belong to another concurrent run. That is rare, so other runs have no
+extra cost.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.branch import Lineage
 
 _MOST: Final = 100
-"""How many checkpoints are read back."""
+"""The maximum number of checkpoints to read back."""
 
 _TRIES: Final = 20
 _PAUSE_SECONDS: Final = 0.05
-"""LangGraph writes a checkpoint while its step runs: the present one is waited for a second at most."""
+"""LangGraph writes a checkpoint while its step runs, so wait up to one second for the current one."""
 
 _logger = logging.getLogger(__name__)
 
 
 class _State(NamedTuple):
-    """What one checkpoint held.
+    """The state in one checkpoint.
 
     Attributes:
-        source: What made it: `input`, `loop` (a step of a run), `update` (the application) or `fork`.
+        source: What created it: `input`, `loop` (a step of a run), `update` (the application) or `fork`.
         ids: The ids of its messages.
     """
 
@@ -46,23 +46,23 @@ class _State(NamedTuple):
 
 
 def may_have_removed(lineage: Lineage) -> bool:
-    """Whether there are checkpoints that can be read."""
+    """Return whether there are checkpoints to read."""
     return lineage.saver is not None and lineage.place is not None and lineage.is_written
 
 
 def removed_ids(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Effects[list[str]]:
-    """Which messages were removed from a state, of those that it lacks.
+    """Return which of a state's missing messages were removed from it.
 
-    Between two runs, by the application: any. Within a run: only what the run itself added, for what disappears of
-    earlier turns was trimmed.
+    Between two runs, any message that the application removed counts. Within a run, only messages that the run itself
+    added count, because earlier turns that disappear were trimmed.
 
     Args:
         lineage: Where the state comes from.
         input_key: The key of the graph's state that holds the messages.
-        ids: What it lacks, as it is stored.
+        ids: The stored ids of the missing messages.
 
     Returns:
-        Those of `ids` that were removed; none where no checkpoint tells.
+        Those of `ids` that were removed; empty if no checkpoint shows it.
     """
     if not may_have_removed(lineage):
         return []
@@ -76,7 +76,7 @@ def removed_ids(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Effects
 
 
 def is_rolled_back(lineage: Lineage, run: str) -> Effects[bool]:
-    """Whether LangGraph's server has taken a run of this thread back: then no checkpoint of it is left.
+    """Return whether LangGraph's server rolled back a run of this thread, which leaves no checkpoint of it.
 
     Args:
         lineage: Where the state comes from.
@@ -103,12 +103,12 @@ def is_rolled_back(lineage: Lineage, run: str) -> Effects[bool]:
 
 
 def _log_unreadable(error: Exception) -> None:
-    """What a checkpointer raises costs no answer, and its text may hold content."""
+    """Log a checkpointer's error by its class only, as its text may hold content; the agent still answers."""
     _logger.warning("The checkpoints of a run could not be read (%s).", type(error).__name__)
 
 
 def _walk(saver: Any, place: Mapping[str, str], input_key: str) -> Effects[list[_State]]:
-    """The checkpoints from the present one back to the end of the run before, the newest first."""
+    """Read the checkpoints from the current one back to the end of the previous run, the newest first."""
     states: list[_State] = []
     config, tries, has_input = {"configurable": dict(place)}, _TRIES, False
     while len(states) < _MOST:
@@ -134,7 +134,7 @@ def _id(message: Any) -> Any:
 
 
 def _removed_between(states: Sequence[_State]) -> set[str]:
-    """What was removed on the way from the oldest of some checkpoints to the newest."""
+    """Return the ids removed between the oldest and the newest of these checkpoints."""
     if not states:
         return set()
     before = states[-1].ids if any(each.source == "input" for each in states[:-1]) else frozenset[str]()

@@ -1,4 +1,4 @@
-"""Memory is never in the way: a failure of it is kept, logged and shown, and the agent answers all the same."""
+"""Fail open: if the memory fails, messages wait in the outbox, the failure is logged, and the agent still answers."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 OnError: TypeAlias = Literal["setup", "log", "raise"] | Callable[[SupabaseMemoryError], None]
-"""What happens when the memory fails: it is logged, and beside that
+"""What happens when the memory fails. The failure is always logged; in addition:
 
-- `"setup"`: raised, if it can only be a mistake in the set-up: a wrong key, password or address, no schema or one of
-  another release, a permission that the memory's own key lacks. That holds until the database has answered once in
-  this process; from then on, and for everything else, the agent answers without memory. What the database says of a
-  user's own token is never such a mistake.
-- `"log"`: nothing.
-- `"raise"`: raised.
-- a function: handed to it.
+- `"setup"`: it is raised if it can only be a setup mistake: a wrong key, password or address, a missing schema or one
+  of another release, or a permission that the memory's own key lacks. This applies until the database has answered
+  once in this process; from then on, and for every other failure, the agent answers without memory. An error about a
+  user's own token never counts as a setup mistake.
+- `"log"`: nothing else happens.
+- `"raise"`: it is raised.
+- a function: it is passed to the function.
 """
 
 _OF_THE_SETUP: Final = (AccessError, ConfigurationError, SchemaError)
@@ -56,12 +56,12 @@ _OF_THE_SETUP: Final = (AccessError, ConfigurationError, SchemaError)
 def log_failed(
     error: SupabaseMemoryError, action: str, key: ConversationKey, on_error: OnError, memory: SupabaseMemory
 ) -> None:
-    """Log a failure with user, agent and thread and without content, then do as `on_error` says.
+    """Log a failure with user, agent and thread but without content, then apply `on_error`.
 
-    While one cause stands, the first failure is logged as an error, and the others for who debugs.
+    For each ongoing cause, the first failure is logged as an error, and later ones at debug level.
 
     Raises:
-        SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a mistake in the set-up.
+        SupabaseMemoryError: `error`, with `"raise"`; with `"setup"`, if it is a setup mistake.
     """
     ids = (key.user_id, key.agent_id, key.thread_id)
     level = memory._services.causes.level(action, error, logging.ERROR)
@@ -75,11 +75,11 @@ def log_failed(
 
 
 def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bool:
-    """Whether a failure is raised and not only logged.
+    """Return whether a failure is raised instead of only logged.
 
     Args:
         error: The failure.
-        on_error: What the application chose.
+        on_error: The application's choice.
         memory: The memory that failed.
     """
     if on_error != "setup":
@@ -91,24 +91,24 @@ def is_raised(error: Exception, on_error: OnError, memory: SupabaseMemory) -> bo
     if isinstance(error, ConfigurationError) and not any(
         cause.part == "database" and cause.reason == error.message for cause in memory._services.causes.failures
     ):
-        return False  # something else than the database refused, such as a rule of redaction
+        return False  # the error is not from the database, such as an invalid redaction rule
     return not memory._services.causes.has_answered
 
 
 def wrap_error(error: Exception) -> SupabaseMemoryError:
-    """An error of this package for whatever was raised; the text of another is dropped, since it may hold content."""
+    """Convert any exception to this package's error; a foreign error's text is dropped, as it may hold content."""
     if isinstance(error, SupabaseMemoryError):
         return error
     made = SupabaseMemoryError(f"The memory failed ({type(error).__name__}).", hint="Please report this.")
-    made.__suppress_context__ = True  # nor does a traceback show it
+    made.__suppress_context__ = True  # hide the text from tracebacks too
     return made
 
 
 def check_on_error(on_error: OnError) -> OnError:
-    """`on_error`, if it is one of the choices.
+    """Return `on_error`, if it is valid.
 
     Raises:
-        ConfigurationError: It is not.
+        ConfigurationError: It is not valid.
     """
     if not callable(on_error):
         choice("on_error", on_error, ("setup", "log", "raise"), more="a function")
@@ -117,11 +117,11 @@ def check_on_error(on_error: OnError) -> OnError:
 
 @dataclass(frozen=True)
 class GuardedTask:
-    """What a guarded flow is for.
+    """The purpose of a guarded flow.
 
     Attributes:
-        failure: What to say if it fails, for the log.
-        keep: Messages that wait in the outbox if it fails.
+        failure: The log message if it fails.
+        keep: Messages that go to the outbox if it fails.
     """
 
     failure: str
@@ -130,14 +130,14 @@ class GuardedTask:
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
-    """A flow that may fail without stopping anything.
+    """A flow whose failure does not stop the run.
 
     Attributes:
-        guard: What is done about a failure.
+        guard: Handles a failure.
         flow: A fresh flow.
-        task: What it is for.
+        task: The flow's purpose.
         key: The conversation, for the log.
-        seconds: How long it may take.
+        seconds: The maximum time, in seconds.
     """
 
     guard: FailOpen
@@ -148,7 +148,7 @@ class Attempt(Generic[T]):
     part: ClassVar[None] = None
 
     def perform(self, _: object) -> T | None:
-        """Run the flow. What is returned and raised: as for `FailOpen.attempt`."""
+        """Run the flow. Returns and raises the same as `FailOpen.attempt`."""
         try:
             return within(self.seconds, partial(self.guard.memory._services.run, self._flow))
         except Exception as error:
@@ -156,7 +156,7 @@ class Attempt(Generic[T]):
         return None
 
     async def aperform(self, _: object) -> T | None:
-        """The async twin of `perform`, which ends the flow at the deadline."""
+        """The async twin of `perform`, which cancels the flow at the deadline."""
         try:
             return await awithin(self.seconds, self.guard.memory._services.arun(self._flow))
         except Exception as error:
@@ -170,17 +170,17 @@ class Attempt(Generic[T]):
 
 @dataclass
 class _Budget:
-    """How much of the deadline is used up, in seconds, and until when nothing more is tried after it was all of it."""
+    """Seconds spent of the deadline, and the time until which nothing is attempted after all of it was spent."""
 
     spent: float = 0.0
     rests_until: float = 0.0
 
 
 _MOST_TURNS: Final = 1_000
-"""Of how many turns of a memory it is known what is used up."""
+"""For how many turns per memory the spent time is remembered."""
 
 _REST_SECONDS: Final = 30.0
-"""How long a turn goes on without memory after its deadline was used up, in seconds: a run that is resumed has it."""
+"""How long a turn continues without memory after its deadline was spent, in seconds; this includes resumed runs."""
 
 _Turns: TypeAlias = "OrderedDict[tuple[ConversationKey, str], _Budget]"
 
@@ -189,16 +189,16 @@ _NONE: Final[_Turns] = OrderedDict()
 
 
 class FailOpen:
-    """Runs flows so that a failure costs the memory and not the answer.
+    """Run flows so that a failure loses the memory and not the answer.
 
     Args:
         memory: The memory.
         model: The summary model; `None` for none.
         on_error: What happens when the memory fails.
-        deadline_seconds: How long one operation may take, in seconds, or all of them together from `begin` on.
+        deadline_seconds: The maximum time, in seconds, of one operation, or of all operations together after `begin`.
 
     Raises:
-        ConfigurationError: `on_error` is none of the choices, or the deadline is not positive.
+        ConfigurationError: `on_error` is not one of the choices, or the deadline is not positive.
     """
 
     def __init__(
@@ -213,17 +213,17 @@ class FailOpen:
 
     @property
     def writer_name(self) -> str | None:
-        """What summaries are noted to be written by; `None` without a summary model."""
+        """The summarizer name recorded with summaries; `None` without a summary model."""
         return None if self.model is None else self.model.name
 
     def begin(self, key: ConversationKey, current: Sequence[BaseMessage]) -> FailOpen:
-        """The same guard, with its deadline for all that it attempts together.
+        """Return a copy of this guard whose deadline covers all its attempts together.
 
-        Where that was used up a moment ago, in the same turn, nothing is attempted.
+        If the same turn spent the deadline recently, nothing is attempted.
 
         Args:
             key: The conversation.
-            current: The turn under way; of none nothing is remembered.
+            current: The current turn; if it is empty, nothing is remembered.
         """
         held = self._budget_of(key, current)
         if held is None or held.rests_until <= time.monotonic():
@@ -231,7 +231,7 @@ class FailOpen:
         return self._with_budget(held, key, current)
 
     def resume(self, key: ConversationKey, current: Sequence[BaseMessage]) -> FailOpen:
-        """The same guard, with what is left of the deadline since the newest `begin` for this turn, by any guard."""
+        """Return a copy of this guard with the time left since the last `begin` for this turn, by any guard."""
         return self._with_budget(self._budget_of(key, current) or _Budget(), key, current)
 
     def _budget_of(self, key: ConversationKey, current: Sequence[BaseMessage]) -> _Budget | None:
@@ -249,27 +249,27 @@ class FailOpen:
 
     @property
     def left_seconds(self) -> float:
-        """What is left of the deadline."""
+        """The seconds left of the deadline."""
         return self.deadline_seconds - (0.0 if self._budget is None else self._budget.spent)
 
     def attempt(
         self, flow: Flow[T], task: GuardedTask, key: ConversationKey, *, seconds: float | None = None, more: float = 0.0
     ) -> Effects[T | None]:
-        """The one step of a guarded flow.
+        """Run a flow as one guarded step.
 
         Args:
             flow: A fresh flow.
-            task: What it is for.
+            task: The flow's purpose.
             key: The conversation, for the log.
-            seconds: How long it may take; what is left of the deadline by default.
-            more: How long it may take beyond that, which does not count.
+            seconds: The maximum time, in seconds; the time left of the deadline by default.
+            more: Additional seconds, which do not count toward the deadline.
 
         Returns:
-            What it returns; `None` if it failed or took too long, or if nothing was left.
+            The flow's result; `None` if it failed, took too long, or no time was left.
 
         Raises:
-            InvalidInputError: Something passed is no message.
-            SupabaseMemoryError: It failed, and `on_error` says that it is raised.
+            InvalidInputError: An argument is not a message.
+            SupabaseMemoryError: The flow failed, and `on_error` raises the failure.
         """
         if self.left_seconds <= 0:
             self.handle(TimeoutError(), task, key)
@@ -283,11 +283,11 @@ class FailOpen:
         return result
 
     def with_listener(self, listener: Callable[[SupabaseMemoryError], None], *, raises: bool = False) -> FailOpen:
-        """The same guard with a listener, for what runs beside an answer and must not stop it.
+        """Return a copy of this guard with a listener, for work that runs next to an answer and must not stop it.
 
         Args:
-            listener: Is handed each failure, before a function given as `on_error` is.
-            raises: Whether a failure is raised all the same, where `on_error` says so.
+            listener: Receives each failure, before a function passed as `on_error`.
+            raises: Whether a failure is still raised if `on_error` raises it.
         """
 
         def on_error(error: SupabaseMemoryError) -> None:
@@ -302,13 +302,13 @@ class FailOpen:
         return guard
 
     def with_failures(self, failures: list[str], *, raises: bool = False) -> FailOpen:
-        """The same guard, which also adds the class of each failure to a list. Arguments as for `with_listener`."""
+        """Return a copy of this guard that appends each failure's class name to a list; see `with_listener`."""
         return self.with_listener(lambda error: failures.append(type(error).__name__), raises=raises)
 
     def handle(self, error: Exception, task: GuardedTask, key: ConversationKey) -> None:
-        """Keep what waits, log the failure, and do as `on_error` says. Arguments and errors as for `attempt`."""
+        """Put messages in the outbox, log the failure, and apply `on_error`. Arguments and errors as in `attempt`."""
         if isinstance(error, InvalidInputError) and error.code is None:
-            raise error  # what was passed is no message; what the database refuses waits like everything else
+            raise error  # an argument is not a message; messages that the database refuses go to the outbox
         try:
             self.memory._services.outbox.keep(key, task.keep)
         except OutboxError as full:
@@ -317,5 +317,5 @@ class FailOpen:
             if self._budget is not None and self._budget.rests_until == 0.0:
                 self._budget.spent = self.deadline_seconds
                 self._budget.rests_until = time.monotonic() + _REST_SECONDS
-            error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or look at the server.")
+            error = UnavailableError("The memory took too long.", hint="Raise deadline_seconds, or check the server.")
         log_failed(wrap_error(error), task.failure, key, self._on_error, self.memory)

@@ -1,4 +1,4 @@
-"""The thread of a run: a graph's messages, and how the store is brought to them."""
+"""A graph's messages, and syncing the store to them."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 OnTrim: TypeAlias = Literal["keep", "supersede"]
-"""What becomes of messages that disappear from the beginning of a graph's state, or during a run from earlier turns.
+"""What happens to messages that disappear from the start of a graph's state, or from earlier turns during a run.
 
 - `"keep"`: they were trimmed to save tokens; the memory keeps them.
-- `"supersede"`: the application removed them; the memory shows them no more.
+- `"supersede"`: the application removed them; the memory no longer returns them.
 """
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What it means that a state lacks a message.
+    """How to interpret a message that is missing from a state.
 
     Attributes:
-        on_trim: What becomes of messages that disappear from the state's beginning.
-        sends_history: Whether the application keeps the history itself and sends all of it with each run, so that what
-            it leaves out behind its first message was removed.
+        on_trim: What happens to messages that disappear from the state's start.
+        sends_history: Whether the application stores the history itself and sends all of it with each run, so that a
+            message missing after its first one was removed.
 
     Raises:
-        ConfigurationError: A value is none of its choices.
+        ConfigurationError: A value is not one of its choices.
     """
 
     on_trim: OnTrim = "keep"
@@ -60,10 +60,10 @@ class Rules:
 
 
 _TRIES: Final = 6
-"""How often a state is sent: as it seems to be new, as a whole, aligned, and with what it held."""
+"""How often a state is sent: first only what seems new, then all of it, aligned, and with its earlier messages."""
 
 _BEYOND: Final = 20
-"""How many more messages than twice those of a state are read to align it."""
+"""Aligning a state reads twice its number of messages, plus this many."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class GraphState:
     """A graph's messages, in three parts.
 
     Attributes:
-        system: System messages at the front: the developer's own, which are neither stored nor fitted.
-        branch: The history, as this branch of the graph has it.
-        current: The current turn: from the user's last message on.
+        system: The developer's system messages at the start, which are neither stored nor counted in the budget.
+        branch: The history on this branch of the graph.
+        current: The current turn, from the user's last message on.
         lineage: Where the state comes from.
-        record: What was stored last on this branch of the graph, where the state says so.
-        origin: The state that these messages stand for, if other middleware may have changed them for one request.
+        record: What was last stored on this branch of the graph, if the state has it.
+        origin: The original state, if other middleware may have changed these messages for one request.
         input_key: The key of the graph's state that holds the messages.
     """
 
@@ -95,7 +95,7 @@ class GraphState:
 
     @property
     def conversation(self) -> list[BaseMessage]:
-        """What belongs to the conversation."""
+        """The messages that belong to the conversation."""
         return content.conversation_messages(self.messages)
 
 
@@ -106,16 +106,16 @@ def graph_state(
     record: StateRecord | None = None,
     input_key: str = "messages",
 ) -> GraphState:
-    """Cut a graph's messages into their parts.
+    """Split a graph's messages into their parts.
 
     Args:
-        messages: A list of messages, or what LangChain makes messages of.
+        messages: A list of messages, or anything that LangChain converts to messages.
         config: The run's configuration.
-        record: What was stored last on this branch of the graph, where the state says so.
+        record: What was last stored on this branch of the graph, if the state has it.
         input_key: The key of the graph's state that holds the messages.
 
     Raises:
-        InvalidInputError: They are no messages.
+        InvalidInputError: They are not messages.
     """
     listed = codec.as_messages(messages)
     task_ids.name(listed, config)
@@ -131,12 +131,12 @@ def graph_state(
 
 
 def store(guard: FailOpen, key: ConversationKey, messages: Sequence[BaseMessage]) -> Effects[None]:
-    """Store messages of a run; what is there already stays, and what fails waits.
+    """Store a run's messages; existing ones are unchanged, and those that fail wait in the outbox.
 
     Args:
-        guard: What is done about a failure.
+        guard: Handles a failure.
         key: The conversation.
-        messages: What is new.
+        messages: The new messages.
     """
     yield from guard.attempt(_store(guard.memory, key, messages), _storing(messages), key)
 
@@ -146,43 +146,43 @@ def _store(memory: SupabaseMemory, key: ConversationKey, messages: Sequence[Base
 
 
 def _storing(messages: Sequence[BaseMessage]) -> GuardedTask:
-    """The task of storing messages: if it fails, they wait."""
+    """Create the task of storing messages; if it fails, they wait in the outbox."""
     return GuardedTask("The messages could not be stored; they wait in the outbox", messages)
 
 
-_UNMOVED: Final = GuardedTask("What was removed from the graph's state could not be taken away")
+_UNMOVED: Final = GuardedTask("Messages removed from the graph's state could not be removed from the memory")
 
 
 def store_new(guard: FailOpen, key: ConversationKey, run: GraphState, *, rules: Rules) -> Effects[StateRecord | None]:
-    """Bring the store to a graph's state; what fails waits.
+    """Sync the store to a graph's state; messages that fail wait in the outbox.
 
     Args:
-        guard: What is done about a failure.
+        guard: Handles a failure.
         key: The conversation.
         run: The state.
-        rules: What it means that the state lacks a message.
+        rules: How to interpret a missing message.
 
     Returns:
-        What is to be remembered of it; `None` if nothing was stored.
+        The record to remember; `None` if nothing was stored.
     """
     changes = diff(guard.memory, key, run, rules=rules)
     return None if changes is None else (yield from changes.stored(guard))
 
 
 def diff(memory: SupabaseMemory, key: ConversationKey, run: GraphState, *, rules: Rules) -> StateDiff | None:
-    """What of a graph's state may be new; `None` if nothing is."""
+    """Return what may be new in a graph's state; `None` if nothing is."""
     changes = StateDiff.compute(memory, key, run, rules)
     return None if changes.is_done or not run.messages else changes
 
 
 def removals(memory: SupabaseMemory, key: ConversationKey, run: GraphState, *, rules: Rules) -> StateDiff | None:
-    """What the state held when it was stored last and lacks where a run begins; `None` if it lacks nothing.
+    """Return what the state contained when last stored and lacks at the start of a run; `None` if nothing is missing.
 
     Args:
         memory: The memory.
         key: The conversation.
-        run: The state, with the question of the run.
-        rules: What it means that the state lacks a message.
+        run: The state, with the run's question.
+        rules: How to interpret a missing message.
     """
     changes = StateDiff.compute(memory, key, run, rules)
     if changes.own_messages is None or changes.own_messages.lacks_nothing(changes.ids()):
@@ -191,15 +191,15 @@ def removals(memory: SupabaseMemory, key: ConversationKey, run: GraphState, *, r
 
 
 def moves(memory: SupabaseMemory, key: ConversationKey, run: GraphState, *, rules: Rules) -> StateDiff | None:
-    """What brings the store to a state's history and stores nothing; `None` if the two are known to agree.
+    """Return a diff that syncs the store to a state's history without storing; `None` if both are known to agree.
 
-    What was removed from the history is taken away, and what the history has again comes back.
+    Messages removed from the history are superseded, and messages that the history has again are restored.
 
     Args:
         memory: The memory.
         key: The conversation.
-        run: The state, with the question of the run.
-        rules: What it means that the state lacks a message.
+        run: The state, with the run's question.
+        rules: How to interpret a missing message.
     """
     changes = StateDiff.compute(memory, key, run, rules)
     is_known = changes.is_newest and changes.stored_count >= len(changes.messages) - len(run.current)
@@ -211,11 +211,11 @@ def moves(memory: SupabaseMemory, key: ConversationKey, run: GraphState, *, rule
 
 @dataclass(frozen=True)
 class MissingMessages:
-    """A state lacks messages that a graph stored; whether it held them once is not known. Nothing was stored.
+    """Messages that a graph stored and a state lacks, perhaps because it never had them. Nothing was stored.
 
     Attributes:
-        ids: Theirs.
-        run: The run of a server that stored them and came to no answer; `None`: any did.
+        ids: The ids of these messages.
+        run: The server run that stored them and never finished; `None` if any run did.
     """
 
     ids: Sequence[str]
@@ -224,20 +224,20 @@ class MissingMessages:
 
 @dataclass(frozen=True)
 class StateDiff:
-    """What of a graph's state may be new, and the flow that brings the store to it.
+    """The part of a graph's state that may be new, and the flow that syncs the store to it.
 
     Attributes:
         memory: The memory.
         key: The conversation.
         run: The state.
-        messages: Those of its messages that count.
-        record: What was stored last, as far as is known.
-        own_messages: The same, where it is what this very state held.
-        digests: Of the messages that count.
-        stored_count: How many of them are stored as they are, as far as is known.
-        is_newest: Whether nothing else was stored, as far as is known.
-        rules: What it means that the state lacks a message.
-        stores: Whether what is new is stored; else only what was removed is taken away.
+        messages: The state's messages to compare.
+        record: The last known stored record.
+        own_messages: That record, if it comes from this state itself.
+        digests: The digests of the compared messages.
+        stored_count: How many of them are known to be stored unchanged.
+        is_newest: Whether nothing else is known to be stored after them.
+        rules: How to interpret a missing message.
+        stores: Whether new messages are stored; otherwise only removed ones are superseded.
     """
 
     memory: SupabaseMemory
@@ -254,7 +254,7 @@ class StateDiff:
 
     @classmethod
     def compute(cls, memory: SupabaseMemory, key: ConversationKey, run: GraphState, rules: Rules) -> StateDiff:
-        """Those of a state; where that does not say what was stored last, this process may know it."""
+        """Compute the diff of a state; if the state has no record, use the one that this process remembers."""
         own = _of_this(run.record, key, memory._services.records)
         record, messages = own or memory._services.records.get(key), run.messages
         if record is not None and record.first is not None:
@@ -265,12 +265,12 @@ class StateDiff:
 
     @property
     def is_done(self) -> bool:
-        """Whether the state is stored as it is, as far as is known, and is where the run goes on."""
+        """Whether the state is known to be stored unchanged, and the run continues from it."""
         return self.is_newest and self.stored_count == len(self.messages) and not self.run.lineage.checkpoint_id
 
     @property
     def task(self) -> GuardedTask:
-        """What is to be done; if it fails, what may be new waits."""
+        """The task; if it fails, messages that may be new wait in the outbox."""
         messages = self.messages[self.stored_count :] if self.stores else []
         if not self._is_mine:
             messages = [each for each in messages if any(each is one for one in self.run.current)]
@@ -278,27 +278,27 @@ class StateDiff:
 
     @property
     def _is_mine(self) -> bool:
-        """Whether the state is known to be this owner's without asking the database."""
+        """Whether the state is known to belong to this owner without a database call."""
         owner = self._owner
         return owner is None or (self.key.user_id is not None and owner == branches.owner_digest(self.key.user_id))
 
     @property
     def _owner(self) -> str | None:
-        """Whose the state's history is, as a digest; `None` if nothing says so."""
+        """The owner of the state's history, as a digest; `None` if it is unknown."""
         if self.own_messages is not None and self.own_messages.owner is not None:
             return self.own_messages.owner.user
         return state_owners.owner_of(self.run.lineage) if self.run.branch else None
 
     def stored(self, guard: FailOpen) -> Effects[StateRecord | None]:
-        """Store what is new; what fails waits. Returns what is to be remembered, `None` if nothing was stored."""
+        """Store new messages; those that fail wait in the outbox. Return the record, `None` if nothing was stored."""
         return (yield from self.resolved(guard, (yield from guard.attempt(self.flow(), self.task, self.key))))
 
     def resolved(self, guard: FailOpen, result: StateRecord | MissingMessages | None) -> Effects[StateRecord | None]:
-        """What came of storing; where the state lacks something, once its checkpoints have told what that means.
+        """Return the result of storing; if the state lacks messages, read its checkpoints and store again.
 
         Args:
-            guard: What is done about a failure.
-            result: What `flow` returned, or `None` if it failed.
+            guard: Handles a failure.
+            result: The result of `flow`, or `None` if it failed.
         """
         removed: list[str] | None = None
         ended = None
@@ -318,19 +318,19 @@ class StateDiff:
     def flow(
         self, removed: Sequence[str] | None = None, ended: str | None = None
     ) -> Flow[StateRecord | MissingMessages]:
-        """Store what is new; where the store has something else than was thought, bring it to the state.
+        """Store new messages; if the store differs from the expected state, sync it.
 
-        One round trip, but where the state parted from what is stored or is aligned.
+        This takes one round trip, unless the state diverged from the stored messages or must be aligned.
 
         Args:
-            removed: The ids of stored messages that the state held and lacks; `None` if that is not known.
-            ended: The run of a server that stored before, where it was looked at.
+            removed: The ids of stored messages that were removed from the state; `None` if that is unknown.
+            ended: The server run that stored before, if it was checked.
 
         Returns:
-            What is to be remembered; or what the state lacks, if nobody here knows whether it held that once.
+            The record to remember; or the missing messages, if it is unknown whether the state ever had them.
 
         Raises:
-            InvalidInputError: The state is another user's.
+            InvalidInputError: The state belongs to another user.
         """
         messages, chain, known, token = self.messages, self.digests, self.stored_count, uuid4().hex
         record, own = self.record, self.own_messages
@@ -338,7 +338,7 @@ class StateDiff:
             self.memory._services.packs.pop(self.key, self.run.messages, messages[known:]) if self.stores else None
         )
         first = None if record is None or len(messages) == len(self.run.messages) else record.first
-        # Without a checkpointer it may be resent with ids that were made just now.
+        # Without a checkpointer, the history may be sent again with new ids.
         strict = bool(self.run.branch) and self.run.lineage.saver is None
         is_told = removed is not None
         if not is_told and self._lacks_nothing(is_moved=False):
@@ -367,7 +367,7 @@ class StateDiff:
                 answer = elsewhere.answer
                 if answer.get("foreign") == "owner":
                     raise _of_another_run() from None
-                if "foreign" in answer:  # another database's: what the state holds is new here
+                if "foreign" in answer:  # from another database: the state's messages are new here
                     record = own = None
                 elif "unfinished" in answer:
                     return MissingMessages(answer["lacking"], answer["unfinished"])
@@ -385,7 +385,7 @@ class StateDiff:
                     removed = None
                 known = 0
         else:
-            raise UnavailableError("The conversation was changed by others at each try.", hint="Try again.")
+            raise UnavailableError("Others changed the conversation during each attempt.", hint="Try again.")
         return self._with_record(token, messages, chain, known, first, update.answer, own or record)
 
     def _with_record(
@@ -400,7 +400,7 @@ class StateDiff:
     ) -> StateRecord:
         turn = len(messages) - len(self.run.current)
         end = len(messages) if self.stores else turn
-        # Where nothing was sent, no more is stored as it is now than was before: an edit is still to be sent.
+        # If nothing was sent, the number stored unchanged cannot have grown: an edit is still to be sent.
         sent = len(messages) if self.stores else min(stored_count, turn)
         marks = branches.turn_marks(messages[:sent], chain, min(turn, sent))
         owner = StateOwner.from_answer(self.key, answer) or (None if record is None else record.owner)
@@ -411,11 +411,11 @@ class StateDiff:
         return made
 
     def ids(self) -> list[str]:
-        """The ids of the state's messages, as they are stored."""
+        """Return the stored ids of the state's messages."""
         return [codec.row_id(message.id) for message in self.messages]
 
     def _lacks_nothing(self, *, is_moved: bool) -> bool:
-        """Whether it is known that the state held nothing that it lacks.
+        """Return whether the state is known to have lost no message.
 
         Args:
             is_moved: Whether something else was stored since.
@@ -428,13 +428,13 @@ class StateDiff:
 
     @property
     def _ids_since(self) -> str | None:
-        """Where a lack counts from: within a run, what disappears of earlier turns was trimmed."""
+        """The message from which missing ones count: within a run, earlier turns that disappear were trimmed."""
         if not self.stores or self.own_messages is None or self.rules.on_trim == "supersede" or not self.run.current:
             return None
         return codec.row_id(self.run.current[0].id)
 
     def _owner_of(self, record: StateRecord | None) -> dict[str, Any]:
-        """What the database is told, or asked, of the owner."""
+        """Return the owner fields that are sent to the database, or requested from it."""
         told: dict[str, Any] = {} if self._owner is None else {"owner": self._owner}
         owner = None if record is None else record.owner
         if owner is None:
@@ -445,10 +445,10 @@ class StateDiff:
 
     def _send(self, messages: Sequence[BaseMessage], update: BranchUpdate, manifest: Lists | None) -> Flow[None]:
         lasting = content.conversation_messages(messages)
-        # What is not sent yet is missed by nobody: the ids are all there.
+        # The first page lists all ids, so messages on later pages do not count as missing.
         for first in range(0, max(len(lasting), 1), PAGE):
             page, whole = lasting[first : first + PAGE], update if first == 0 else None
-            shown = manifest if first + PAGE >= len(lasting) else None  # with the answer, which comes last
+            shown = manifest if first + PAGE >= len(lasting) else None  # on the last page, which has the answer
             run = self.run.lineage.run
             metadata = {"via": VIA} if run is None else {"via": VIA, "run": run}
             yield from flush_and_append(
@@ -457,7 +457,7 @@ class StateDiff:
 
 
 def _of_this(record: StateRecord | None, key: ConversationKey, records: StateRecords) -> StateRecord | None:
-    """A state's record, if it is about this conversation; that of a thread that was copied is about another."""
+    """Return a state's record, if it is about this conversation; a copied thread's record is about another one."""
     if record is None or record.owner is None:
         return record
     owner, database = record.owner, records.database
@@ -467,16 +467,16 @@ def _of_this(record: StateRecord | None, key: ConversationKey, records: StateRec
 
 def _of_another_run() -> InvalidInputError:
     return InvalidInputError(
-        "The graph's state holds another user's conversation, under the same thread and checkpointer.",
-        hint="Give each user threads of their own: put the user's id into thread_id, such as f'{user_id}:chat'.",
+        "The graph's state holds another user's conversation under the same thread and checkpointer.",
+        hint="Give each user their own threads: include the user's id in thread_id, such as f'{user_id}:chat'.",
     )
 
 
 def _align(memory: SupabaseMemory, key: ConversationKey, run: GraphState) -> Flow[int]:
-    """Give a state's messages the ids of those that are stored already, on the objects themselves.
+    """Give a state's messages the ids of their stored copies, in place.
 
     Returns:
-        How many of the first are none of the state's any more: what comes before all that is stored.
+        How many messages at the state's start precede all stored ones and no longer count.
     """
     columns: list[conversations.Column] = ["message_id", "role", "text", "payload"]
     messages, redactor = run.conversation, memory._services.redactor
@@ -486,7 +486,7 @@ def _align(memory: SupabaseMemory, key: ConversationKey, run: GraphState) -> Flo
     rows = yield from conversations.read_rows(key, last=wanted, columns=columns)
     places = align(state, history, list(map(comparable, rows)), is_whole=len(rows) < wanted)
     if places is None and len(rows) == wanted and 1 < history <= PAGE:
-        # Left long ago for another question: then it is the beginning of what is stored.
+        # The conversation branched long ago: then the history is the start of the stored messages.
         rows = yield from conversations.read_rows(key, from_sequence=0, to_sequence=history - 1, columns=columns)
         if list(map(comparable, rows)) == state[:history]:
             places = {place: place for place in range(history)}

@@ -1,4 +1,4 @@
-"""Whose conversation a graph's run is: read from the run's context and configuration, never from what was said."""
+"""The owner of a graph run's conversation, read from the run's context and configuration, never from messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """Ids that are said once, when a node or a middleware is made; what is `None` is read from each run.
+    """Ids fixed when a node or middleware is created; those that are `None` are read from each run.
 
     Attributes:
         agent_id: The agent.
-        project_id: What a chain of responses must not cross, beside the thread.
+        project_id: The project. A chain of responses stays within one project and one thread.
 
     Raises:
-        InvalidInputError: An id that is bound is not a usable string: an empty one would leave the choice to the run.
+        InvalidInputError: An id is not a usable string; an empty one would leave the choice to the run.
     """
 
     agent_id: str | None = None
@@ -40,17 +40,17 @@ class RunIdentity:
     def key(
         self, memory: SupabaseMemory, config: RunnableConfig | None, runtime: object, thread_id: str | None = None
     ) -> ConversationKey:
-        """The conversation of a run.
+        """Return the key of a run's conversation.
 
-        The thread is `configurable["thread_id"]`. A memory that was made for one user is that user's, and a run that
-        names another is an error. Else the owner is, in this order: the user whom LangGraph's server authenticated,
-        `user_id` of the run's context, `configurable["user_id"]`, and for an embedded memory
-        `"me"`. Of what a run says, the server's own word among it, an empty id is none.
+        The thread is `configurable["thread_id"]`. A memory created for one user belongs to that user, and a run with
+        another user's id is an error. Otherwise the owner is the first of: the user authenticated by LangGraph's
+        server, `user_id` of the run's context, `configurable["user_id"]`, and `"me"` for an embedded memory. An empty
+        id, even from the server, counts as missing.
 
-        The server's user is an object that the server made: what a client wrote under `langgraph_auth_user` is a
-        mapping, and counts for nothing. The context and the configuration are the application's word: where they come
-        from a client, that client chooses among the users of a memory that was made for nobody. Use
-        `memory.for_user` or `memory.for_token`, or let the server authenticate.
+        The server's user is an object that the server created. A mapping that a client sent as `langgraph_auth_user`
+        is ignored. The context and the configuration are trusted: if they come from a client, that client can choose
+        any user of a memory created without a user. To prevent this, use `memory.for_user` or `memory.for_token`, or
+        let the server authenticate.
 
         Args:
             memory: The memory.
@@ -59,7 +59,7 @@ class RunIdentity:
             thread_id: Another thread of the same owner and agent.
 
         Raises:
-            InvalidInputError: No thread or nobody is named, or the memory was made for another user.
+            InvalidInputError: The thread or the user is missing, or the memory was created for another user.
         """
         if thread_id is None:
             thread_id = current_thread(config, runtime)
@@ -82,14 +82,14 @@ class RunIdentity:
         reach: RecallScope,
         thread_id: str | None = None,
     ) -> Scope:
-        """Where a run may search; nobody but its owner is ever in it. Arguments and errors as for `key`.
+        """Return the scope that a run may search, which only ever contains its owner's data. Errors as for `key`.
 
         Args:
             memory: The memory.
             config: The run's configuration.
             runtime: The run's `Runtime`, if there is one.
-            reach: How far.
-            thread_id: Another thread of the same owner and agent; of no account beyond a conversation.
+            reach: `conversation`, `agent` or `user`.
+            thread_id: Another thread of the same owner and agent; ignored unless `reach` is `conversation`.
         """
         key = self.key(memory, config, runtime, thread_id if reach == "conversation" else "any")
         return Scope(
@@ -99,12 +99,12 @@ class RunIdentity:
         )
 
     def project(self, config: RunnableConfig | None, runtime: object) -> str | None:
-        """The project of a run: the one that was bound, or `project_id` of the run's context or configuration."""
+        """Return a run's project: the fixed one, or `project_id` of the run's context or configuration."""
         return self.project_id or of_run("project_id", config, runtime)
 
 
 def current_run() -> tuple[RunnableConfig | None, Any]:
-    """The configuration and the runtime of the graph's run that this is called in; `None` outside of one."""
+    """Return the configuration and runtime of the current graph run; `None` for both outside of a run."""
     from langgraph.config import get_config
     from langgraph.runtime import get_runtime
 
@@ -115,16 +115,16 @@ def current_run() -> tuple[RunnableConfig | None, Any]:
 
 
 def current_thread(config: RunnableConfig | None, runtime: object) -> str | None:
-    """The thread of a run; `None` if it has none."""
+    """Return the thread of a run; `None` if it has none."""
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
     known = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
     return known or configurable.get("thread_id") or None
 
 
 def of_run(name: str, config: RunnableConfig | None, runtime: object) -> Any:
-    """What the application says for a run: of its context, or else of its configuration."""
+    """Return a value from the run's context, or else from its configuration."""
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
-    # Empty is unset: a server without authentication says so of its user.
+    # Empty counts as unset: a server without authentication sends an empty user.
     return _field(getattr(runtime, "context", None), name) or configurable.get(name) or None
 
 

@@ -1,7 +1,7 @@
-"""Partial answers: what a model had streamed when it was stopped, or failed, is kept where the application asks for it.
+"""Partial answers: store what a model streamed before it was stopped or failed, if the application opts in.
 
-LangGraph stops an async run where it waits, and a sync one when its model has ended: then the answer is whole, and no
-hook is called with it. So an answer that was streamed is kept here until a state of the graph has it.
+LangGraph stops an async run at its current await, and a sync run when its model call ends: then the answer is complete,
+but no hook is called with it. So a streamed answer is held here until a graph state contains it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 _MOST: Final = 1_000
-"""How many answers, and how many conversations' partial ones, are known in this process."""
+"""How many answers, and how many conversations' partial answers, this process remembers."""
 
-_UNFORGOTTEN: Final = GuardedTask("A partial answer could not be replaced by the whole one; it stays")
+_UNFORGOTTEN: Final = GuardedTask("A partial answer could not be replaced by the complete one; it remains")
 
 
 class StreamedPieces(BaseCallbackHandler):
-    """What the model streams: the text of its newest call."""
+    """Collect the text that the model streams in its newest call."""
 
     run_inline = True
 
@@ -54,12 +54,12 @@ class StreamedPieces(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: Any, messages: Any, *, run_id: UUID, metadata: dict[str, Any] | None = None, **_: Any
     ) -> None:
-        """Begin anew; another model that works beside, such as one that summarizes, is marked so."""
+        """Start over for the agent's model; calls by helper models, such as the summarizer, are marked and ignored."""
         if not (metadata or {}).get(content.LC_SOURCE):
             self._run, self._texts, self._name = run_id, [], None
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **_: Any) -> None:
-        """Keep a piece."""
+        """Collect a piece."""
         if run_id != self._run:
             return
         if isinstance(chunk, ChatGenerationChunk):
@@ -69,39 +69,39 @@ class StreamedPieces(BaseCallbackHandler):
             self._texts.append(token)
 
     def on_stream_event(self, event: Any, *, run_id: UUID, **_: Any) -> None:
-        """Keep a piece of the newer form of streaming."""
+        """Collect a piece in the newer streaming format."""
         delta = event.get("delta") if isinstance(event, dict) else None
         if run_id == self._run and isinstance(delta, dict) and delta.get("type") == "text-delta":
             self._texts.append(str(delta.get("text") or ""))
 
     @property
     def answer(self) -> AIMessage | None:
-        """What was streamed, marked as partial; `None` if no word was."""
+        """The streamed text, marked as partial; `None` if it is blank."""
         text = "".join(self._texts)
         return content.partial(text, self._name or f"partial_{uuid4()}") if text.strip() else None
 
 
 class PartialAnswers:
-    """Keeps what was streamed of answers that no state of a graph ever has.
+    """Store the streamed part of answers that never reach a graph state.
 
     Args:
-        guard: What is done about failures of the memory.
+        guard: Handles failures of the memory.
     """
 
     def __init__(self, guard: FailOpen) -> None:
         self._guard = guard
         self._lock = threading.Lock()
-        self._streamed: OrderedDict[ConversationKey, AIMessage] = OrderedDict()  # until a state has it
-        self._stored: OrderedDict[tuple[ConversationKey, str | None], str] = OrderedDict()  # by what was asked
+        self._streamed: OrderedDict[ConversationKey, AIMessage] = OrderedDict()  # until a state contains it
+        self._stored: OrderedDict[tuple[ConversationKey, str | None], str] = OrderedDict()  # by the question's id
         self._tasks: set[asyncio.Task[None]] = set()
 
     def keeping(self, key: ConversationKey, run: GraphState, call: Callable[[], Any]) -> Callable[[], Any]:
-        """A call of a model that keeps what was streamed if it does not end.
+        """Wrap a model call to store the streamed part if the call does not finish.
 
         Args:
             key: The conversation.
             run: The messages of the call.
-            call: Calls the model: gives the answer, or an awaitable of it.
+            call: Calls the model and returns the answer, or an awaitable of it.
         """
         asked = run.messages[-1].id if run.messages else None
 
@@ -124,7 +124,7 @@ class PartialAnswers:
         return answer
 
     def settle(self, key: ConversationKey, run: GraphState) -> Effects[None]:
-        """Store the answer that was streamed last, if its run was stopped before a state had it.
+        """Store the answer that was streamed last, if its run was stopped before a state contained it.
 
         Args:
             key: The conversation.
@@ -141,10 +141,10 @@ class PartialAnswers:
         token = var_child_runnable_config.set(_heard_by(pieces))
         try:
             made = await answer
-        except GeneratorExit:  # nothing can be waited for here
+        except GeneratorExit:  # awaiting is not allowed here
             raise
         except BaseException:
-            # A task of its own, which another cancellation does not reach; `deadline_seconds` bounds it.
+            # A separate task, so that another cancellation does not reach it; `deadline_seconds` limits it.
             task = asyncio.create_task(effects.arun(self._keep(key, question_id, pieces.answer)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -160,7 +160,7 @@ class PartialAnswers:
         """Store a partial answer."""
         if answer is None:
             return
-        # Without the mark of a graph's state, as if by hand: no state has it, and it stays all the same.
+        # Stored without the marker of a graph's state: no state contains it, and it must not be removed for that.
         task = GuardedTask("A partial answer could not be stored; it waits in the outbox", [answer])
         yield from self._guard.attempt(
             flush_and_append(self._guard.memory._services, key, [answer], replace=False), task, key
@@ -172,10 +172,10 @@ class PartialAnswers:
     def _ended(
         self, key: ConversationKey, question_id: str | None, pieces: StreamedPieces, messages: Sequence[BaseMessage]
     ) -> Effects[None]:
-        """Know a whole answer until a state has it; a partial one to the same question gives way to it."""
+        """Hold a complete answer until a state contains it, and delete a partial answer to the same question."""
         partial = pieces.answer
         whole = next((each for each in messages if isinstance(each, AIMessage)), None)
-        # Where nobody is named, the next run of this thread may be another user's.
+        # Without a user id, the next run of this thread may be another user's.
         is_named = key.user_id is not None or not self._guard.memory._services.transport.identity_is_callback
         with self._lock:
             before = self._stored.pop((key, question_id), None)
@@ -187,7 +187,7 @@ class PartialAnswers:
 
 
 def _heard_by(pieces: StreamedPieces) -> Any:
-    """The run's configuration, with one more that hears what the model streams."""
+    """Return the run's configuration with a callback added that collects the streamed text."""
     config = ensure_config()
     before = config.get("callbacks")
     if isinstance(before, BaseCallbackManager):

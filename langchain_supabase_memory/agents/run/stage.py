@@ -1,4 +1,4 @@
-"""Which stage of a rollout holds: as the application's flag says, or the database; the last one known if they fail."""
+"""The current stage of a rollout, from the application's flag or the database; the last known one if they fail."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 _PATIENCE_SECONDS: Final = 2.0
-"""The longest that a flag, or the database's word on the stage, is waited for."""
+"""The maximum time to wait for the flag, or for the database's stage."""
 
 _MOST_KNOWN: Final = 10_000
-"""For how many users the last stage is remembered."""
+"""The number of users whose last stage is remembered."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Stages:
-    """The stages of a rollout's users, as far as they are known.
+    """The known stages of a rollout's users.
 
     Args:
-        guard: What is done about a failure.
+        guard: Handles a failure.
         rollout: The rollout.
     """
 
@@ -47,7 +47,7 @@ class Stages:
         self._answers: dict[str, tuple[float, Mapping[str, Any] | None, bool]] = {}
 
     def holding(self, key: ConversationKey) -> Effects[Stage]:
-        """The stage that holds for a conversation now."""
+        """Return the current stage of a conversation."""
         if self._rollout.flag is None:
             return (yield from self._decided(key))
         flag = partial(self._rollout.flag, key)
@@ -58,7 +58,7 @@ class Stages:
             return self._unknown(key, type(error).__name__)
 
     def _decided(self, key: ConversationKey) -> Effects[Stage]:
-        """The stage that the database has, or had a moment ago."""
+        """Return the stage from the database, or the cached one."""
         stage = self._remembered(key)
         if stage is not None:
             return stage
@@ -72,14 +72,14 @@ class Stages:
         return min(_PATIENCE_SECONDS, self._guard.deadline_seconds)
 
     def _checked_flag(self, key: ConversationKey, answer: object) -> Stage:
-        """What the flag said, if that is a stage."""
+        """Return the flag's stage, if it is valid."""
         stage = stage_of(answer)
         if stage is None:
-            return self._unknown(key, f"no stage but a {type(answer).__name__}")
+            return self._unknown(key, f"not a stage but a {type(answer).__name__}")
         return self._remember(key, stage)
 
     def _remembered(self, key: ConversationKey) -> Stage | None:
-        """What the database said a moment ago; who is meant must be known, for a token's subject may change."""
+        """Return the cached stage from the database; this needs a known user, as a token's subject may change."""
         until, document, has_failed = self._answers.get(key.agent_id, (0.0, None, False))
         if time.monotonic() >= until or (key.user_id is None and not has_failed):
             return None
@@ -88,7 +88,7 @@ class Stages:
         return self._from_document(key, document)
 
     def _cache_database(self, key: ConversationKey, document: Mapping[str, Any] | None, has_failed: bool) -> Stage:
-        """What the database just said; a failure is not asked again at once either."""
+        """Cache the database's answer and return its stage; a failure is cached too, so it is not retried at once."""
         until = time.monotonic() + self._rollout.cache_seconds
         if not has_failed:
             self._answers[key.agent_id] = until, document, False
@@ -103,7 +103,7 @@ class Stages:
 
     def _from_document(self, key: ConversationKey, document: Mapping[str, Any] | None) -> Stage:
         stage = self._rollout.stage if document is None else stage_from_state(document, key.user_id)
-        return self._remember(key, stage) if stage is not None else self._unknown(key, "a stage of another release")
+        return self._remember(key, stage) if stage is not None else self._unknown(key, "a stage from another release")
 
     def _remember(self, key: ConversationKey, stage: Stage) -> Stage:
         self._known.pop((key.user_id, key.agent_id), None)  # so that it becomes the newest
@@ -118,7 +118,7 @@ class Stages:
     def _unknown(self, key: ConversationKey, why: str) -> Stage:
         stage = self._fallback(key)
         _logger.error(
-            "The stage of the rollout could not be read (%s); %s holds (user %r, agent %r, thread %r)",
+            "The stage of the rollout could not be read (%s); using %s (user %r, agent %r, thread %r)",
             why, stage, key.user_id, key.agent_id, key.thread_id,
             extra={**conversation_fields(key), "memory_stage": str(stage), "memory_error": why},
         )  # fmt: skip
@@ -126,11 +126,11 @@ class Stages:
         return stage
 
 
-_UNDECIDED: Final = GuardedTask("The stage of the rollout could not be read; the last one known holds")
+_UNDECIDED: Final = GuardedTask("The stage of the rollout could not be read; using the last known one")
 
 
 def _flagged(flag: Callable[[], object], seconds: float) -> object:
-    """What a flag says, within so many seconds."""
+    """Call a flag with a time limit in seconds."""
 
     def call_flag() -> object:
         answer = flag()
@@ -140,7 +140,7 @@ def _flagged(flag: Callable[[], object], seconds: float) -> object:
 
 
 async def _aflagged(flag: Callable[[], object], seconds: float) -> object:
-    """The async twin of `_flagged`; a function that may block gets a thread of its own."""
+    """The async twin of `_flagged`; a function that may block gets its own thread."""
     async with asyncio.timeout(seconds):
         answer = flag() if inspect.iscoroutinefunction(flag) else await in_thread(flag)
         return await answer if inspect.isawaitable(answer) else answer

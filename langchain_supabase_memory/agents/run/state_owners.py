@@ -1,4 +1,4 @@
-"""Whose the states are that a checkpointer keeps, as far as this process has seen."""
+"""The owners of checkpointed states that this process has seen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.branch import Lineage, StateOwner
 
 _MOST: Final = 10_000
-"""Of how many threads of one checkpointer it is remembered."""
+"""The maximum number of threads remembered per checkpointer."""
 
 _lock = fork.Lock()
 _owners: WeakKeyDictionary[Any, OrderedDict[tuple[str, str], str]] = WeakKeyDictionary()
 
 
 def owner_of(lineage: Lineage) -> str | None:
-    """Whose a state is, as a digest; `None` if this process has not seen it.
+    """Return a state's owner, as a digest; `None` if this process has not seen it.
 
     Args:
         lineage: Where the state comes from.
@@ -33,11 +33,11 @@ def owner_of(lineage: Lineage) -> str | None:
 
 
 def keep(lineage: Lineage, owner: StateOwner | None) -> None:
-    """Remember whose a state is.
+    """Remember a state's owner.
 
     Args:
         lineage: Where the state comes from.
-        owner: Whose it is; nothing is remembered of nobody.
+        owner: The owner; `None` is ignored.
     """
     thread = _thread(lineage)
     if thread is None or owner is None:
@@ -51,7 +51,7 @@ def keep(lineage: Lineage, owner: StateOwner | None) -> None:
 
 
 def _thread(lineage: Lineage) -> tuple[str, str] | None:
-    """What names a state for its checkpointer; `None` if it is kept by none, or by one that cannot be remembered."""
+    """Return a state's id for its checkpointer; `None` without one, or if it does not support weak references."""
     if lineage.saver is None or lineage.place is None or lineage.task:
         return None
     if not hasattr(lineage.saver, "__weakref__"):

@@ -1,7 +1,7 @@
-"""Ids for messages that have none, the same when LangGraph runs a task again.
+"""Ids for messages without one, which stay the same when LangGraph runs a task again.
 
-In the functional API what stands before an interrupt runs once more when it is resumed: a message that is made there
-anew is the same message, and not another one.
+In the functional API, the code before an interrupt runs again on resume: a message that it creates again must be the
+same message, not another one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 _IDS: Final = UUID("0ce5e6a7-55d1-4f0a-8a57-2f6a1d1f1f0b")
 
 _SCRATCHPAD: Final = "__pregel_scratchpad"
-"""LangGraph's key for what belongs to one execution of a task; written out, so that `langgraph` is not imported."""
+"""LangGraph's key for the data of one task execution; a literal, so that `langgraph` is not imported."""
 
 _MOST: Final = 1_000
-"""Of how many executions it is remembered how many messages were named."""
+"""For how many executions the number of messages with a new id is remembered."""
 
 _lock = fork.Lock()
 _named: OrderedDict[int, tuple[Any, int]] = OrderedDict()
 
 
 def name(messages: Sequence[BaseMessage], config: Mapping[str, Any] | None) -> None:
-    """Give the messages without an id one by their task, on the caller's own objects; outside of a task none.
+    """Give messages without an id one that is derived from their task, in place; do nothing outside a task.
 
     Args:
         messages: The messages of one call.
@@ -43,7 +43,7 @@ def name(messages: Sequence[BaseMessage], config: Mapping[str, Any] | None) -> N
         return
     with _lock:
         _, count = _named.get(id(scratchpad), (scratchpad, 0))
-        _named[id(scratchpad)] = (scratchpad, count + len(nameless))  # held, so that its number is no other's
+        _named[id(scratchpad)] = (scratchpad, count + len(nameless))  # referenced, so that its `id()` is not reused
         _named.move_to_end(id(scratchpad))
         while len(_named) > _MOST:
             _named.popitem(last=False)

@@ -1,12 +1,13 @@
-"""Tools for agents: what was said in the conversations of the one they work for, and nobody else's.
+"""Tools for agents that read the conversations of the current user only.
 
-- `bound`: whose conversation it is, how a call runs, and how it fails.
-- `bounded`: results within a number of characters, dated, fenced as data.
-- `history`: search, the summary, and what may be recalled by its kind.
-- `derived`: what can be recalled by its kind, by rules over chunks.
+- `binding`: the conversation's owner, how a call runs, and how it fails.
+- `output_limit`: results within a number of characters, dated and fenced as data.
+- `history`: search, the summary, and recall by kind.
+- `exact_search`: search for an exact text.
+- `board_recall`: recall by kind, from the board and by rules over chunks.
 - `turns`: one turn by its number.
-- `messages`: the originals of a range.
-- `toolkit`: all of them.
+- `messages`: the original messages of a range.
+- `toolkit`: all of the tools.
 """
 
 from langchain_supabase_memory.agents.tools.history import (

@@ -1,7 +1,7 @@
-"""What all tools share: whose conversation it is, how a call runs in both colors, and how it fails.
+"""What all tools share: the conversation's owner, sync and async calls, and error handling.
 
-Whose it is was said when the tool was made, or the run says it (see `identity.Bound`), never an argument: an argument
-names at most another thread of the same owner and agent.
+The owner is set when the tool is created or by the run (see `identity.RunIdentity`), never by an argument: an argument
+can only select another thread of the same owner and agent.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
-"""How long a search waits for what can not be found yet to be indexed, in seconds; then it goes on without."""
+"""How long a search waits for pending messages to be indexed, in seconds; then it continues without them."""
 
 Answer: TypeAlias = tuple[str, list[dict[str, Any]]]
-"""What a tool gives: the text for the model, and for the application where it is from."""
+"""A tool's result: the text for the model, and its sources for the application."""
 
 
 class Bindings(TypedDict, total=False):
-    """What every tool takes beside its memory; see `Binding`."""
+    """The arguments that every tool takes in addition to its memory; see `Binding`."""
 
     thread_id: str | None
     agent_id: str | None
@@ -64,21 +64,21 @@ class Bindings(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """What is said once, when a tool is made.
+    """The settings of a tool, fixed when it is created.
 
     Attributes:
-        memory: Where the conversations are.
+        memory: The memory that stores the conversations.
         thread_id: The conversation; by default the run's.
         agent_id: The agent; by default the run's.
-        characters: The most characters of one result.
-        time_zone: In which times are shown, and "today" begins; by default `time_zone` of the run's context or
+        characters: The maximum number of characters of one result.
+        time_zone: The time zone of displayed times and of "today"; by default `time_zone` of the run's context or
             configuration, else the memory's.
-        on_error: What happens when the memory fails. The model is told, and it is logged; by default (`"setup"`) a
-            mistake in the set-up is raised at the first call instead; see `guard.OnError`.
+        on_error: What happens when the memory fails. The failure is logged and reported to the model; by default
+            (`"setup"`) a setup mistake is raised at the first call instead; see `fail_open.OnError`.
 
     Raises:
-        InvalidInputError: An id is no usable string, or there is no such time zone.
-        ConfigurationError: `characters` is too small, or an argument is of another type than it must be.
+        InvalidInputError: An id is not a usable string, or there is no such time zone.
+        ConfigurationError: `characters` is too small, or an argument has the wrong type.
     """
 
     memory: SupabaseMemory
@@ -90,10 +90,10 @@ class Binding:
 
     @classmethod
     def of(cls, memory: SupabaseMemory, bound: Bindings) -> Binding:
-        """What a tool was given, checked.
+        """Create the settings from a tool's arguments, after checking them.
 
         Raises:
-            ConfigurationError: There is no such argument; see the class for the others.
+            ConfigurationError: There is no such argument; see the class for the other errors.
         """
         refuse_unknown("A tool", bound, Bindings.__annotations__, ConfigurationError)
         return cls(memory=require_memory(memory), **bound)
@@ -112,11 +112,11 @@ class ToolCall:
     """One call of a tool.
 
     Attributes:
-        binding: What was said when it was made.
+        binding: The tool's settings.
         config: The configuration of the run.
         runtime: The run's `Runtime`.
-        present: The ids of the messages of the present turn, which the model sees anyhow.
-        names: Whether an answer names its conversation: there is no graph whose conversation is meant.
+        present: The ids of the messages of the current turn, which the model already sees.
+        names: Whether an answer names its conversation, because no graph run implies it.
     """
 
     binding: Binding
@@ -126,12 +126,12 @@ class ToolCall:
     names: bool = False
 
     def conversation_attributes(self, key: ConversationKey) -> dict[str, str | int]:
-        """What a passage says of its conversation, where an answer has to name it."""
+        """Return the attributes that name a passage's conversation, if the answer must name it."""
         return {"conversation_id": key.thread_id} if self.names else {}
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone of the person who asks."""
+        """The user's time zone."""
         where = self.binding
         said = where.time_zone or of_run("time_zone", self.config, self.runtime)
         return zone(said or where.memory._services.config.time_zone)
@@ -142,22 +142,22 @@ class ToolCall:
         return self.binding.memory._services.embedder_name
 
     def key(self, conversation_id: str | None = None) -> ConversationKey:
-        """The conversation that is meant: another one of the same owner and agent, or the present one."""
+        """Return the key of the current conversation, or of another one of the same owner and agent."""
         where = self.binding
         bound = RunIdentity(where.agent_id)
         return bound.key(where.memory, self.config, self.runtime, conversation_id or where.thread_id)
 
     def scope(self, reach: RecallScope, conversation_id: str | None = None) -> Scope:
-        """Where to search."""
+        """Return the scope to search."""
         where = self.binding
         bound = RunIdentity(where.agent_id)
         thread_id = conversation_id or where.thread_id
         return bound.scope(where.memory, self.config, self.runtime, reach, thread_id)
 
     def location(self, scope: Scope, thread_id: str, agent_id: str) -> dict[str, str | int]:
-        """What a passage says of the conversation that it is from, where more than one was searched.
+        """Return the attributes that name a passage's conversation, if more than one was searched.
 
-        Those with another agent can be found, and not be read on: a `conversation_id` is of the same agent.
+        Conversations with another agent can be found but not opened: a `conversation_id` is of the same agent.
         """
         if scope.thread_id is not None and not self.names:
             return {}
@@ -166,14 +166,14 @@ class ToolCall:
         return {"conversation": thread_id, "agent": agent_id}
 
     def can_see(self, chunk: Chunk | BoardItem) -> bool:
-        """Whether the model sees the words anyhow, because they belong to the present turn."""
+        """Return whether the model already sees the text, because it belongs to the current turn."""
         return not self.present.isdisjoint(chunk.message_ids)
 
     def indexed(self, key: ConversationKey) -> Flow[bool]:
-        """Index what can not be found yet, where the memory does so inline.
+        """Index pending messages, if the memory indexes inline.
 
         Returns:
-            Whether everything can be found now. That it failed is no failure of the search.
+            Whether all messages are searchable now. A failure to index does not fail the search.
         """
         chunking = self.binding.memory._services.config.chunking
         if chunking.mode != "inline":
@@ -192,25 +192,25 @@ class ToolCall:
 def tool(
     name: str, description: str, schema: type[BaseModel], binding: Binding, answer: Callable[..., Flow[Answer]]
 ) -> BaseTool:
-    """A tool, sync and async, that runs a flow. A failure becomes its answer, and no error of the graph.
+    """Create a sync and async tool that runs a flow. A failure becomes the tool's answer instead of a graph error.
 
     Args:
-        name: What the model calls it.
-        description: What the model reads of it.
-        schema: Its arguments. Others are ignored: they can not say whose conversation it is.
-        binding: Whose conversation it is.
-        answer: Makes the flow, of the call and the arguments.
+        name: The tool's name for the model.
+        description: The tool's description for the model.
+        schema: The tool's arguments. Others are ignored, so they cannot select another owner.
+        binding: The tool's settings, with the conversation's owner.
+        answer: Creates the flow from the call and the arguments.
     """
     first = next(iter(schema.model_fields))
 
     def run_call(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
         with _run_reporting(name, binding):
-            if names:  # a bare text is the first argument
+            if names:  # a plain string is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
             flow = answer(ToolCall(binding, *current_run(), _current_config(runtime)), **arguments)
             return (yield from effects.in_one_step(flow, binding.memory._services))
 
-    # The default hides the parameter from direct calls, the annotation from the model.
+    # The default makes `runtime` optional for direct calls; the annotation hides it from the model.
     def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
         return effects.run(run_call(runtime, words, arguments))
 
@@ -231,7 +231,7 @@ def tool(
 
 @contextmanager
 def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
-    """Tell the model of a failure, without content, unless it is to be raised."""
+    """Report a failure to the model, without content, unless `on_error` raises it."""
     try:
         yield
     except InvalidInputError as error:
@@ -245,20 +245,20 @@ def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
             binding.on_error(error)
         raise ToolException(str(error)) from None
     except Exception as error:
-        # A mistake of ours: its text may hold content, its class does not.
+        # A bug in this package: the error's text may hold content, its class does not.
         fields = {"memory_tool": name, **error_fields(error)}
         _logger.error("The tool %s failed (%s). Please report this.", name, type(error).__name__, extra=fields)
         raise ToolException(f"The memory failed ({type(error).__name__}).") from None
 
 
 def _refusal(error: Any) -> str:
-    """What is wrong with arguments, without their values."""
+    """Describe what is wrong with the arguments, without their values."""
     wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     return output_limit.note(f"The arguments are wrong. {'; '.join(wrong)}"[:1_000])
 
 
 def _current_config(runtime: object) -> frozenset[str]:
-    """The ids of the messages of the present turn: the newest human message and what follows it."""
+    """Return the ids of the current turn's messages: the newest human message and all after it."""
     state = runtime.state if isinstance(runtime, ToolRuntime) else None
     listed = state if isinstance(state, list) else _messages(state)
     ids: list[str] = []
@@ -275,7 +275,7 @@ def _messages(state: object) -> list[Any]:
 
 
 def _with_deadline(flow: Flow[T], seconds: float) -> Flow[T | None]:
-    """A flow that is given up between two of its steps when its time is over; then it returns `None`."""
+    """Run a flow with a deadline, checked between two steps; return `None` if it expires."""
     end = time.monotonic() + seconds
     try:
         step = next(flow)

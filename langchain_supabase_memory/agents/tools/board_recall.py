@@ -1,7 +1,7 @@
-"""What can be recalled of a conversation by its kind: from its board, and by rules from the chunks of what is newer.
+"""Recall a conversation's items by kind, from its board and, by rules, from the chunks of newer messages.
 
-What the board has taken in stands on it. The rest, and everything where no board was written, is derived and not kept:
-each call reads the most important chunks, the newest first among equals, and sorts them.
+Messages that the board covers are read from the board. Newer ones, or all of them without a board, are derived and not
+stored: each call reads the most important chunks, the newest first among equals, and sorts them.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk, ConversationKey
 
 MOST: Final = 500
-"""How many chunks are looked at: the most important."""
+"""How many chunks are read, the most important first."""
 
 ALL: Final = 3_000
-"""Conversations of at most so many chunks are read in order, to know what followed a question."""
+"""Conversations of at most this many chunks are read in order, to find what followed a question."""
 
 _SHOWN: Final = 40
 
 _KINDS: Final[Mapping[str, BoardKind]] = {each.context_type: each for each in BOARD_KINDS.values() if each.context_type}
-"""The kinds of items that can be recalled, by what a model calls them."""
+"""The kinds of items that can be recalled, by their name for the model."""
 
 
 @dataclass(frozen=True)
 class DerivedItems:
-    """What was found of a kind.
+    """The items of one kind.
 
     Attributes:
-        passages: The most important first.
-        note: What was not looked at; empty if all was.
+        passages: The items, the most important first.
+        note: What was not read; empty if everything was.
     """
 
     passages: list[Passage] = field(default_factory=list)
@@ -69,27 +69,27 @@ def recall_derived(
     *,
     is_visible: Callable[[Chunk | BoardItem], bool] = lambda _: False,
 ) -> Flow[DerivedItems]:
-    """What a conversation has of a kind.
+    """Return a conversation's items of one kind.
 
     Args:
         key: The conversation.
-        kind: What is to be recalled.
-        zone: In which times are shown.
-        is_visible: Whether a chunk, or an item, is seen by the model anyhow, and left out.
+        kind: The kind of item to recall.
+        zone: The time zone of displayed times.
+        is_visible: Whether the model already sees a chunk or an item, which is then omitted.
 
     Returns:
-        It, with the range and the date of each.
+        The items, each with its message range and date.
 
     Raises:
         InvalidInputError: There is no such kind.
-        SupabaseMemoryError: The database refused or could not be reached.
+        SupabaseMemoryError: The database refused the request or could not be reached.
     """
     if kind not in tuple(_KINDS):
         raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(_KINDS)}.")
     board: Board = yield from read_board(key)
     items = list_board(board, kind, key, zone, is_visible)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None
-    question = RecallQuery("", Filters(limit=MOST + 1, types=types))  # one more, to know whether that is all
+    question = RecallQuery("", Filters(limit=MOST + 1, types=types))  # one extra, to detect that there are more
     result = yield from search.recall_chunks(Scope.of(key), [question])
     newer = [each for each in result.chunks[:MOST] if each.to_sequence > board.through_sequence]
     chunks = _distinct(each for each in newer if not is_visible(each))
@@ -112,7 +112,7 @@ def list_board(
     zone: tzinfo,
     is_visible: Callable[[Chunk | BoardItem], bool] = lambda _: False,
 ) -> list[Passage]:
-    """What the board has of a kind: what holds first, then what a person pinned, what matters most, what is newest."""
+    """List the board's items of one kind: open or valid ones first, then pinned, by importance, and newest."""
     of = _KINDS[kind]
     items = [each for each in board.of_kind(of.kind, open_only=False) if not each.message_ids or not is_visible(each)]
     items.sort(key=lambda each: (not each.is_open, not each.pinned, -_importance(each), -each.last_seen_at.timestamp()))
@@ -148,7 +148,7 @@ def _open_first(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def _questions(chunks: Sequence[Chunk], ordered: Sequence[Chunk] | None, zone: tzinfo) -> list[Passage]:
-    """Questions, those of the user that nobody answered first; in a conversation too long to know, as they come."""
+    """List questions, the user's unanswered ones first; unsorted if the conversation is too long to read in full."""
     if ordered is None:
         return [_passage("question", each, zone) for each in chunks]
     places: dict[int, list[Chunk]] = {}
@@ -160,7 +160,7 @@ def _questions(chunks: Sequence[Chunk], ordered: Sequence[Chunk] | None, zone: t
 
 
 def _is_open(chunk: Chunk, places: Mapping[int, Sequence[Chunk]]) -> bool:
-    """Whether nobody else said anything right after a question, within two units, but another question."""
+    """Return whether a question is unanswered: within the next two units, other speakers only ask questions."""
     following = [each for after in (1, 2) for each in places.get(chunk.place + after, ())]
     others = [each for each in following if (each.role, each.speaker) != (chunk.role, chunk.speaker)]
     return all(each.type == "question" for each in others)
@@ -175,7 +175,7 @@ def _facts(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
 
 
 def _action_items(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
-    """What is to be done, what waits first, and what tools did."""
+    """List tasks, the open ones first, and then tool calls."""
     ordered, sentences = _sentences(chunks)
     found = sorted(tasks(sentences), key=lambda each: -ordered[each.sentence.place].importance)
     to_do = [
@@ -186,7 +186,7 @@ def _action_items(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
 
 
 def _sentences(chunks: Sequence[Chunk]) -> tuple[Sequence[Chunk], list[Sentence]]:
-    """Chunks in the order of the conversation, and the sentences in them by their place in it."""
+    """Return chunks in the order of the conversation, and their sentences with their index in that order."""
     said = [each for each in chunks if each.type != "action"]
     ordered = sorted(said, key=lambda each: (each.from_sequence, each.part))
     lines = [TranscriptLine(each.from_sequence, each.role, each.speaker, each.content) for each in ordered]
@@ -195,7 +195,7 @@ def _sentences(chunks: Sequence[Chunk]) -> tuple[Sequence[Chunk], list[Sentence]
 
 def _entities(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
     texts = [compose(each.content) for each in chunks]
-    # What has a capital inside a sentence is a name; it is counted where it begins one, too.
+    # A word with a capital inside a sentence is a name; it also counts at the start of one.
     known = {word for text in texts for word in capitalized(text, inside=True)}
     places: dict[str, list[Chunk]] = {}
     for chunk, text in zip(chunks, texts, strict=True):
@@ -204,7 +204,7 @@ def _entities(chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
     entities = [(word, len(listed), max(listed, key=lambda each: each.said_at)) for word, listed in places.items()]
     entities.sort(key=lambda entity: (-entity[1], -entity[2].said_at.timestamp(), entity[0]))
     return [
-        _passage("entity", last, zone, text=name(word), passages=count, by="")  # who says it names nobody
+        _passage("entity", last, zone, text=name(word), passages=count, by="")  # the speaker is not the entity
         for word, count, last in entities
     ]
 
@@ -217,12 +217,12 @@ _SORTED: Final[Mapping[str, Callable[[Sequence[Chunk], tzinfo], list[Passage]]]]
 
 
 def _sorted(kind: ContextType, chunks: Sequence[Chunk], zone: tzinfo) -> list[Passage]:
-    """What chunks have of a kind by rules; nothing of a kind that has none."""
+    """Derive items of one kind from chunks by rules; empty if the kind has no rule."""
     return _SORTED[kind](chunks, zone) if kind in _SORTED else []
 
 
 def _distinct(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Each text once, whatever its case and its punctuation: the first, which is the most important."""
+    """Drop duplicate texts, ignoring case and punctuation; keep the first, which is the most important."""
     first: dict[str, Chunk] = {}
     for each in chunks:
         first.setdefault(" ".join(keys(WORD.findall(compose(each.content)))) or each.content, each)
@@ -246,5 +246,5 @@ def _passage(tag: str, chunk: Chunk, zone: tzinfo, *, text: str | None = None, *
 
 
 def _non_empty(attributes: Mapping[str, str | int]) -> dict[str, str | int]:
-    """The attributes that are not empty."""
+    """Return the attributes that are not empty."""
     return {name: value for name, value in attributes.items() if value != ""}

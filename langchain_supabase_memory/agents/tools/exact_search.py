@@ -1,4 +1,4 @@
-"""Exact search for agents: the messages that hold a text letter by letter, and where to go on."""
+"""Exact search for agents: find messages that contain a text verbatim, and return where to continue."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import FoundMessage, RecallScope, Scope
 
 CALLS: Final = 10
-"""The most calls of one search, of 2,000 messages each; then the agent is told where to go on."""
+"""The maximum number of calls per search, 2,000 messages each; then the result says where to continue."""
 
 _BEFORE: Final = 200
-"""So many characters of a long message are shown before what was looked for."""
+"""How many characters of a long message are shown before the match."""
 
 _SHOWN: Final = 600
-"""The most characters that are shown of a message."""
+"""The maximum number of characters shown of a message."""
 
 
 def find_exact(
     call: ToolCall, reach: RecallScope, query: ExactQuery, time_range: TimeRange, after: str | None
 ) -> Flow[Answer]:
-    """What a search letter by letter answers.
+    """Run an exact search and format its answer.
 
     Args:
         call: The call.
-        reach: Where to look.
-        query: What for.
-        time_range: Only messages of that time.
-        after: Where to go on; `None` begins.
+        reach: The scope to search.
+        query: The query.
+        time_range: Only messages from this time range.
+        after: Where to continue; `None` starts from the beginning.
     """
     scope = call.scope(reach)
     since, until = bounds(time_range, datetime.now(call.zone))
@@ -57,7 +57,7 @@ def find_exact(
     passages = [_passage(each, call, scope, query) for each in page]
     fits = fit_passages(passages, call.binding.characters, more)
     if fits.shown_count < len(page):
-        # The place to go on from is behind those that are not shown.
+        # `after` points past the matches that are not shown.
         left = len(page) - fits.shown_count
         more = f"{left} more have no room: the same with limit={fits.shown_count} says where to go on."
     return wrap(fits.elements, more), [dict(each.source) for each in passages[: fits.shown_count]]
@@ -65,7 +65,7 @@ def find_exact(
 
 def _passage(hit: FoundMessage, call: ToolCall, scope: Scope, query: ExactQuery) -> Passage:
     stored = hit.message
-    assert stored.message is not None  # the payload always comes
+    assert stored.message is not None  # the payload is always selected
     words = content.display_text(stored.message)
     begin = max(0, exact_search.place(words, query.texts) - _BEFORE) if len(words) > _SHOWN else 0
     end = min(len(words), begin + _SHOWN)

@@ -1,4 +1,4 @@
-"""Search in what was said, the summary of a conversation, and what is to be recalled by its kind."""
+"""Tools that search earlier messages, read a conversation's summary, and recall items by kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
 
 _SPARE: Final = 10
-"""How many more are asked for where what the model sees anyhow is left out."""
+"""How many extra results to request, because those already visible to the model are dropped."""
 
 _WHERE: Final[dict[RecallScope, str]] = {
     "conversation": "this conversation",
@@ -86,19 +86,19 @@ class _RecallArguments(BaseModel):
 def search_conversation_history_tool(
     memory: SupabaseMemory, *, scope: RecallScope = "conversation", **bound: Unpack[Bindings]
 ) -> BaseTool:
-    """A tool with which an agent searches what was said.
+    """Create a tool that searches earlier messages.
 
     Args:
-        memory: Where the conversations are.
-        scope: Where to look: this `conversation`, all of the user's with this `agent`, or all of the `user`'s.
-        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        memory: The memory that stores the conversations.
+        scope: The scope to search: this `conversation`, all of the user's with this `agent`, or all of the `user`'s.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
         The tool `search_conversation_history(query, time_range="all", limit=5, more=[], exact=None, after=None)`, sync
         and async.
 
     Raises:
-        ConfigurationError: `scope` is none of the choices.
+        ConfigurationError: `scope` is not one of the choices.
     """
     choice("scope", scope, _WHERE)
     description = (
@@ -125,11 +125,11 @@ def search_conversation_history_tool(
 
 
 def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
-    """A tool with which an agent reads the newest summary of a conversation.
+    """Create a tool that reads the newest summary of a conversation.
 
     Args:
-        memory: Where the conversation is.
-        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        memory: The memory that stores the conversation.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
         The tool `get_conversation_summary(conversation_id=None)`, sync and async.
@@ -139,11 +139,11 @@ def get_conversation_summary_tool(memory: SupabaseMemory, **bound: Unpack[Bindin
 
 
 def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
-    """A tool with which an agent recalls the action items, questions, facts or entities of a conversation.
+    """Create a tool that recalls the action items, questions, facts or entities of a conversation.
 
     Args:
-        memory: Where the conversation is.
-        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        memory: The memory that stores the conversation.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
         The tool `recall_context(context_type, conversation_id=None)`, sync and async.
@@ -156,13 +156,13 @@ def recall_context_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Ba
 
 
 def search_history(call: ToolCall, reach: RecallScope, queries: Sequence[str], filters: Filters) -> Flow[Answer]:
-    """What a search answers.
+    """Run a search and format its answer.
 
     Args:
         call: The call.
-        reach: Where to look.
-        queries: What to look for, each in words or as a question.
-        filters: What narrows it down, and the most passages.
+        reach: The scope to search.
+        queries: The queries, each as keywords or as a question.
+        filters: The filters, and the maximum number of passages.
     """
     scope = call.scope(reach)
     complete = True
@@ -202,7 +202,7 @@ def _passage(chunk: Chunk, call: ToolCall, scope: Scope) -> Passage:
 
 
 def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answer]:
-    """The newest summary of a conversation, and which messages it stands for.
+    """Return the newest summary of a conversation, and which messages it covers.
 
     Args:
         call: The call.
@@ -234,7 +234,7 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
 
 
 def recall_context(call: ToolCall, context_type: ContextType, conversation_id: str | None = None) -> Flow[Answer]:
-    """What a conversation has of a kind, the most important first.
+    """Return a conversation's items of one kind, the most important first.
 
     Args:
         call: The call.
@@ -256,12 +256,12 @@ def recall_context(call: ToolCall, context_type: ContextType, conversation_id: s
 
 
 def _conversation_phrase(call: ToolCall, key: ConversationKey) -> str:
-    """The conversation in words, where an answer has to name it."""
+    """Return a sentence that names the conversation, if the answer must name it."""
     return f"The conversation is {spell_out(key.thread_id)!r}." if call.names else ""
 
 
 def fit(passages: Sequence[Passage], characters: int, notes: Sequence[str] = ()) -> Answer:
-    """Passages as an answer within so many characters, with what we say beside them and how many are left out."""
+    """Format passages as an answer within a number of characters, with notes and the number of omitted passages."""
     fits = fit_passages(passages, characters, *notes)
     left = len(passages) - fits.shown_count
     counted = f"{left} more {'is' if left == 1 else 'are'} left out, for there is no room." if left else ""

@@ -1,4 +1,4 @@
-"""The originals of a range of messages, page by page: what a clipped passage or a summary stands for."""
+"""Read the original messages of a range, page by page, such as those behind a cut passage or a summary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey, StoredMessage
 
 PAGE: Final = 50
-"""The most messages of one result."""
+"""The maximum number of messages in one result."""
 
 _LARGEST: Final = 2**31 - 1
 _DESCRIPTION: Final = (
@@ -54,11 +54,11 @@ class _ReadArguments(BaseModel):
 
 
 def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
-    """A tool with which an agent reads the originals of a range of messages, page by page.
+    """Create a tool that reads the original messages of a range, page by page.
 
     Args:
-        memory: Where the conversation is.
-        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        memory: The memory that stores the conversation.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
         The tool `read_messages(first, last, skip=0, conversation_id=None)`, sync and async.
@@ -69,13 +69,13 @@ def read_messages_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> Bas
 def read_originals(
     call: ToolCall, first: int, last: int, skip: int = 0, conversation_id: str | None = None
 ) -> Flow[Answer]:
-    """A page of original messages, and how to go on.
+    """Return a page of original messages, and how to continue.
 
     Args:
         call: The call.
         first: The number of the first message.
-        last: The number of the last.
-        skip: How many characters of the first were read already.
+        last: The number of the last message.
+        skip: How many characters of the first message to skip because they were already read.
         conversation_id: Another conversation of the same owner and agent.
     """
     key = call.key(conversation_id)
@@ -99,7 +99,7 @@ def read_originals(
 
 
 def _page(request: ToolCall, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
-    """Messages, and whether the database has more within the bounds."""
+    """Return messages, and whether the database has more in the range."""
     retention = retention_argument(request.binding.memory._services.settings.retention)
     arguments = {**conversation_ids(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
     answer = yield from call("memory_read", {**arguments, **bounds})
@@ -110,10 +110,10 @@ def _passage(
     stored: StoredMessage, zone: tzinfo, skip: int, extra: Mapping[str, str | int] = MappingProxyType({})
 ) -> Passage:
     message = stored.message
-    assert message is not None  # the payload was asked for
+    assert message is not None  # the payload was selected
     words = content.display_text(message)
     if is_recalled(message):
-        # It would hold what it was read from, and so on.
+        # Recalled text would repeat earlier messages, recursively.
         words = f"[what the memory gave, {len(words):,} characters]"
     attributes: dict[str, str | int] = {
         "number": stored.sequence,
@@ -128,7 +128,7 @@ def _passage(
 
 
 def _more(page: Sequence[StoredMessage], last: int, skip: int, fits: FittedPassages, is_cut: bool) -> str:
-    """How to go on, if there is more."""
+    """Say how to continue, if there is more."""
     if fits.full_count == len(page):
         return f"There is more: go on with first={page[-1].sequence + 1}, last={last}" if is_cut else ""
     following = page[fits.full_count].sequence

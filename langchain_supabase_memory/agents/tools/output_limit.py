@@ -1,4 +1,4 @@
-"""Results within a number of characters: what does not fit is cut with a mark, and what is left out is counted."""
+"""Limit tool results to a number of characters: cut text has a marker, and omitted passages are counted."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
 CHARACTERS: Final = 4_000
-"""The most characters of one result, by default."""
+"""The default maximum number of characters of one result."""
 
 LEAST: Final = 1_000
-"""A bound below this would leave no room beside the fence."""
+"""The minimum limit: a lower one would leave no room for text inside the fence."""
 
 _NOTE: Final = 240
-"""What is kept free for the note on what is left out."""
+"""Characters reserved for the note on omitted passages."""
 
 _WORTH_A_CUT: Final = 300
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text of a result.
+    """One text in a result.
 
     Attributes:
-        tag: What it is called.
-        text: Its words.
-        attributes: Its range, its date, who says it. They are short.
-        source: Where it is from, without its words, for the artifact of the tool's message.
+        tag: Its tag name.
+        text: Its text.
+        attributes: Its message range, date and speaker. They are short.
+        source: Its source, without the text, for the artifact of the tool message.
     """
 
     tag: str
@@ -42,18 +42,18 @@ class Passage:
     source: Mapping[str, Any] = field(default_factory=dict)
 
     def element(self, text: str | None = None) -> str:
-        """It as a fenced element, with all its words or those that are shown."""
+        """Format the passage as a fenced element, with its full text or the given text."""
         return fence.element(self.tag, self.text if text is None else text, **self.attributes)
 
 
 @dataclass(frozen=True)
 class FittedPassages:
-    """Passages within a bound.
+    """Passages that fit the limit.
 
     Attributes:
-        elements: What is shown.
-        full_count: How many are shown whole.
-        cut: How many characters of the next one are shown; 0 if none is.
+        elements: The formatted passages.
+        full_count: How many are shown in full.
+        cut: How many characters of the next one are shown; 0 if none are.
     """
 
     elements: list[str]
@@ -62,15 +62,15 @@ class FittedPassages:
 
     @property
     def shown_count(self) -> int:
-        """How many are shown, one that is cut included."""
+        """How many are shown, including one that is cut."""
         return self.full_count + (self.cut > 0)
 
 
 def check_limit(characters: int) -> int:
-    """The bound of a result, if it is one.
+    """Return the limit of a result, if it is valid.
 
     Raises:
-        ConfigurationError: It is not.
+        ConfigurationError: It is not valid.
     """
     if isinstance(characters, bool) or not isinstance(characters, int) or characters < LEAST:
         raise ConfigurationError(f"characters must be a whole number from {LEAST:,}.", hint=f"{CHARACTERS:,} will do.")
@@ -78,12 +78,12 @@ def check_limit(characters: int) -> int:
 
 
 def fit_passages(passages: Sequence[Passage], characters: int, *notes: str) -> FittedPassages:
-    """As many passages as there is room for, in their order; the first that has no room is cut if that is worth it.
+    """Take passages in order while they fit; the first one that does not fit is cut if enough room is left.
 
     Args:
-        passages: What is to be shown.
-        characters: The most characters of the result.
-        notes: What is to be said beside them.
+        passages: The passages.
+        characters: The maximum number of characters of the result.
+        notes: Notes to add to the result.
     """
     left = characters - _NOTE - len(wrap([], *notes))
     elements: list[str] = []
@@ -103,17 +103,17 @@ def fit_passages(passages: Sequence[Passage], characters: int, *notes: str) -> F
 
 
 def wrap(elements: Sequence[str], *notes: str) -> str:
-    """Elements as one fenced text, with what we say beside them."""
+    """Join elements and notes into one fenced text."""
     return fence.fenced([*elements, *(fence.element("note", note) for note in notes if note)])
 
 
 def note(text: str) -> str:
-    """What we say ourselves, of nothing that was said. It has the fence's tag, by which it is known and not indexed."""
+    """Format a note of our own without passages. Its fence tag identifies it, so it is not indexed."""
     return f"<{fence.TAG}>\n{fence.element('note', text)}\n</{fence.TAG}>"
 
 
 def shorten(text: str, characters: int) -> str:
-    """A text, or its beginning and its end with a mark between them."""
+    """Return the text, or its beginning and end with a marker between them if it is too long."""
     if len(text) <= characters:
         return text
     mark = f"\n[… {len(text) - characters:,} characters are left out …]\n"
@@ -122,22 +122,22 @@ def shorten(text: str, characters: int) -> str:
 
 
 def sequence_range(first: int, last: int) -> str:
-    """A range of messages, such as `4` or `4-9`."""
+    """Format a range of messages, such as `4` or `4-9`."""
     return str(first) if first == last else f"{first}-{last}"
 
 
 def date_of(time: datetime, zone: tzinfo) -> str:
-    """A time as it is shown: in the zone of the person who asks, and with it."""
+    """Format a time in the user's time zone, with its offset."""
     return time.astimezone(zone).isoformat(" ", "minutes")
 
 
 def name(text: str) -> str:
-    """Somebody's name on one line."""
+    """Format a name on one line, at most 64 characters."""
     return " ".join(text.split())[:64]
 
 
 def _beginning(passage: Passage, room: int) -> str:
-    """The longest beginning of a passage that fits with its mark, escaped as it will be."""
+    """Return the longest beginning of a passage that fits with its marker after escaping."""
     room -= len(passage.element("")) + len(f"\n[… {len(passage.text):,} characters more are left out …]\n") + 1
     shown = bisect_right(range(len(passage.text)), room, key=lambda length: len(fence.escaped(passage.text[:length])))
     return passage.text[: max(shown - 1, 0)]

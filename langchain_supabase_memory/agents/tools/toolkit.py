@@ -1,4 +1,4 @@
-"""All tools at once, bound to the same owner."""
+"""A toolkit with all tools, bound to the same owner."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class _Bindings(Bindings, total=False):
 
 
 class SupabaseMemoryToolkit(BaseToolkit):
-    """The tools with which an agent looks into what was said.
+    """Tools that let an agent search and read earlier messages.
 
     ```python
     agent = create_agent(model, SupabaseMemoryToolkit(memory).get_tools())
     ```
 
     Attributes:
-        memory: Where the conversations are.
+        memory: The memory that stores the conversations.
         thread_id: The conversation; by default the run's.
         agent_id: The agent; by default the run's.
-        scope: Where `search_conversation_history` looks: `conversation`, `agent` or `user`.
-        characters: The most characters of one result.
-        time_zone: In which times are shown; by default `time_zone` of the run's context or configuration, else the
-            memory's.
-        on_error: What happens when the memory fails; see `guard.OnError`.
+        scope: The scope of `search_conversation_history`: `conversation`, `agent` or `user`.
+        characters: The maximum number of characters of one result.
+        time_zone: The time zone of displayed times; by default `time_zone` of the run's context or configuration, else
+            the memory's.
+        on_error: What happens when the memory fails; see `fail_open.OnError`.
 
     Raises:
-        InvalidInputError: An id is no usable string, or there is no such time zone.
-        ConfigurationError: `characters` is too small, or an argument is none of its choices.
+        InvalidInputError: An id is not a usable string, or there is no such time zone.
+        ConfigurationError: `characters` is too small, or an argument has an invalid value.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -63,19 +63,23 @@ class SupabaseMemoryToolkit(BaseToolkit):
     agent_id: str | None = None
     scope: RecallScope = "conversation"
     characters: int = CHARACTERS
-    time_zone: SkipValidation[str | tzinfo | None] = None  # what is none of its choices is said in our own words
+    time_zone: SkipValidation[str | tzinfo | None] = None  # our own validation has clearer errors
     on_error: SkipValidation[OnError] = "setup"
 
     def __init__(self, memory: SupabaseMemory, **bound: Unpack[_Bindings]) -> None:
         refuse_unknown("SupabaseMemoryToolkit", bound, _Bindings.__annotations__, ConfigurationError)
         fields: Any = {"memory": require_memory(memory), **bound}
         rest: Any = {name: value for name, value in bound.items() if name != "scope"}
-        Binding.of(memory, rest)  # refuses what is none of its choices, before pydantic says it in its own words
+        Binding.of(memory, rest)  # validates before pydantic does, for clearer errors
         choice("scope", bound.get("scope", "conversation"), RECALL_SCOPES)
         super().__init__(**fields)
 
     def get_tools(self) -> list[BaseTool]:
-        """`search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`, `read_messages`."""
+        """Return all tools.
+
+        These are `search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn` and
+        `read_messages`.
+        """
         bound: Any = {name: getattr(self, name) for name in Bindings.__annotations__}
         return [
             search_conversation_history_tool(self.memory, scope=self.scope, **bound),

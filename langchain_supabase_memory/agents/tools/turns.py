@@ -1,4 +1,4 @@
-"""One turn of the conversation by its number."""
+"""A tool that reads one turn of the conversation by its number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 2**31 - 1
 _FRAME: Final = 800
-"""What fence, attributes and marks take of a result, amply."""
+"""A generous estimate of the characters that the fence, attributes and markers take."""
 _DESCRIPTION: Final = "Read one earlier turn of this conversation: what the user asked and what was answered."
 
 
@@ -42,20 +42,20 @@ class _TurnArguments(BaseModel):
 
 
 def get_turn_tool(memory: SupabaseMemory, **bound: Unpack[Bindings]) -> BaseTool:
-    """A tool with which an agent reads one turn of its conversation by its number.
+    """Create a tool that reads one turn of the conversation by its number.
 
     Args:
-        memory: Where the conversation is.
-        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.bound.Binding`.
+        memory: The memory that stores the conversation.
+        bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
-        The tool `get_turn(n)`, sync and async. A failure becomes an answer of the tool, and no error of the graph.
+        The tool `get_turn(n)`, sync and async. A failure becomes the tool's answer instead of a graph error.
     """
     return tool("get_turn", _DESCRIPTION, _TurnArguments, Binding.of(memory, bound), read_turn)
 
 
 def read_turn(call: ToolCall, n: int) -> Flow[Answer]:
-    """One turn by its number, 1 for the first and -1 for the newest."""
+    """Return one turn by its number, 1 for the first and -1 for the newest."""
     memory, key = call.binding.memory, call.key()
     turn = yield from turns.read_turn(key, n, retention=memory._services.settings.retention)
     if turn is None:
