@@ -1,9 +1,12 @@
 """The command line, `supabase-memory`. Only this package reads the environment.
 
 - `application`: the program and the registry of its commands; `commands`: one module per command; `exit_codes`.
-- `options`: options that commands share; `models`: the models that they name; `load_app`: the application of `--app`.
-- `formatting`, `text_layout`: how ids, states, progress and lines look; `status_line`: the line of a worker.
-- `demo`: the story that the command `demo` tells.
+- `options`: options that commands share; `models`: the models of those options; `load_app`: the `--app` application.
+- `transfer_options`: code that import and export share; `confirmation`: questions before a deletion.
+- `message_pages`, `message_view`, `transcript`: how `show` reads and prints messages.
+- `highlight`, `search_results`, `conversation_list`, `status_table`: output of `search`, `conversations` and `status`.
+- `formatting`, `text_layout`: formats of ids, states, progress and lines; `status_line`: the status line of a worker.
+- `demo`: the demo of the command `demo`.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ INTERRUPT: Final = 130
 
 
 def main() -> None:
-    """Run the command line. Without the extra `cli`, name the package to install."""
+    """Run the command line. If the extra `cli` is missing, print how to install it."""
     try:
         from langchain_supabase_memory.cli.exit_codes import run
 
         status = run()
-    except KeyboardInterrupt:  # while the imports run
+    except KeyboardInterrupt:  # during the imports
         sys.stderr.write(f"{INTERRUPT_TEXT}\n")
         status = INTERRUPT
     except ImportError as error:
@@ -34,5 +37,5 @@ def main() -> None:
         sys.exit(
             "The command line needs packages that are not installed.\nRun: pip install 'langchain-supabase-memory[cli]'"
         )
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the process is left
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the process exit is left
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""`python -m langchain_supabase_memory.cli`: the same as `supabase-memory`."""
+"""`python -m langchain_supabase_memory.cli`, which is the same as `supabase-memory`."""
 
 from __future__ import annotations
 

@@ -24,16 +24,16 @@ PROGRAM: Final = "supabase-memory"
 
 
 class OutputClosedError(Exception):
-    """The pipe that a command writes to was closed."""
+    """The command's output pipe was closed."""
 
 
 class CommandSpec(NamedTuple):
-    """A subcommand, known without an import of its module.
+    """A subcommand, described without importing its module.
 
     Attributes:
-        name: Its name, which is also that of its module in `cli.commands` and of the function there.
-        help: What it does, in a line: the beginning of its docstring.
-        anchor: The section about it in `docs/command-line.md`.
+        name: Its name, which is also the name of its module in `cli.commands` and of its function there.
+        help: Its one-line help: the first line of its docstring.
+        anchor: Its section in `docs/command-line.md`.
     """
 
     name: str
@@ -71,14 +71,14 @@ COMMANDS: Final = {
         CommandSpec("worker", "Run a worker, which keeps indexes, summaries and boards up to date.", "run-workers"),
     )
 }
-"""The subcommands by their names."""
+"""The subcommands by name."""
 
 
 class LazyCommands(UserDict[str, "click.Command | CommandSpec"]):
-    """Commands by their names. A lookup imports the command."""
+    """Commands by name. A lookup imports the command."""
 
     def __getitem__(self, name: str) -> click.Command:
-        """Get a command, imported."""
+        """Import and return a command."""
         entry = self.data[name]
         if isinstance(entry, CommandSpec):
             entry = self.data[name] = entry.load()
@@ -86,7 +86,7 @@ class LazyCommands(UserDict[str, "click.Command | CommandSpec"]):
 
 
 class LazyGroup(click.Group):
-    """A group that lists and completes its commands without an import of them."""
+    """A group that lists and completes its commands without importing them."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
@@ -94,21 +94,21 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command, or the group's own options."""
+        """Complete command names and the group's own options."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=COMMANDS[name].help) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     @show_errors_as_text
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command. The package's own errors become one text.
+        """Run a command. The package's own errors are shown as text.
 
         Raises:
-            OutputClosedError: The pipe that the command writes to was closed.
+            OutputClosedError: The command's output pipe was closed.
         """
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would end with a status of its own
+        except BrokenPipeError:  # click would exit with its own status
             raise OutputClosedError from None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def require_tty(is_agreed: bool) -> None:
-    """Refuse to go on without a terminal to ask in, unless the user agreed on the command line.
+    """Refuse to continue without a terminal for the question, unless the user agreed on the command line.
 
     Args:
         is_agreed: Whether the user passed `--yes`.
@@ -27,7 +27,7 @@ def require_tty(is_agreed: bool) -> None:
     if not is_agreed and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
             "There is no terminal to ask in, so nothing was deleted. Pass --yes to delete without a question, or "
-            "--dry-run to see what would go."
+            "--dry-run to see what would be deleted."
         )
 
 
@@ -41,18 +41,18 @@ def confirm(question: str) -> None:
         ClickException: The answer is no.
         Abort: The input has ended.
     """
-    with redirect_stdout(sys.stderr):  # older releases of click write a part of the question to the answer's stream
+    with redirect_stdout(sys.stderr):  # older releases of click write part of the question to the standard output
         is_yes = click.confirm(question, default=False, prompt_suffix=" ", err=True)
     if not is_yes:
         raise click.ClickException("Nothing was deleted.")
 
 
 def confirm_by_name(question: str, name: str) -> None:
-    """Ask the user to type a name, where a letter is not enough.
+    """Ask the user to type a name, where yes or no is not enough.
 
     Args:
         question: What is about to happen.
-        name: What the user must type. Invisible characters may be typed as their codes.
+        name: The name to type. Invisible characters may be typed as their codes.
 
     Raises:
         ClickException: The user typed something else.
@@ -65,11 +65,11 @@ def confirm_by_name(question: str, name: str) -> None:
 
 
 def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:
-    """Say what a receipt counts.
+    """Format the counts of a receipt.
 
     Args:
         receipt: The receipt.
-        with_conversations: Whether whole conversations go, and not only some of their messages.
+        with_conversations: Whether whole conversations are deleted, not only some of their messages.
 
     Returns:
         The counts in words; empty if all are zero.
@@ -88,7 +88,7 @@ def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:
 
 
 def scope_text(user_id: str | None, agent_id: str | None, thread_id: str | None) -> str:
-    """Say to what a deletion is limited."""
+    """Describe the scope of a deletion."""
     owner = "of all users" if user_id is None else f"of the user {format_id(user_id)}"
     agent = "" if agent_id is None else f", with the agent {format_id(agent_id)}"
     thread = "" if thread_id is None else f", in the thread {format_id(thread_id)}"

@@ -1,4 +1,4 @@
-"""A list of conversations: the title, the length and the last words of each."""
+"""The list of conversations: the title, the length and the last message of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS: Final = ("thread", "agent", "messages", "last message", "title", "last
 
 
 def plain_lines(page: Sequence[ConversationInfo]) -> list[str]:
-    """Write a heading and a line per conversation for a pipe, with tabs between.
+    """Format a heading and a line per conversation for a pipe, separated by tabs.
 
     Args:
         page: The conversations.
@@ -35,11 +35,11 @@ def plain_lines(page: Sequence[ConversationInfo]) -> list[str]:
 
 
 def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
-    """Print some lines per conversation.
+    """Print a few lines per conversation.
 
     Args:
         page: The conversations.
-        console: Where they go.
+        console: The output console.
     """
     layout = TextLayout(console)
     for index, each in enumerate(page):
@@ -55,6 +55,6 @@ def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
 
 
 def _last_words(info: ConversationInfo) -> str:
-    """Who spoke last, and the first words of that message."""
+    """Return the role and the beginning of the last message."""
     words = " ".join((info.last_message_text or "").split())
     return f"{LABELS[info.last_message_role]}: {words}" if info.last_message_role and words else ""

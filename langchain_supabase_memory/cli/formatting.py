@@ -1,4 +1,4 @@
-"""Formats for people: ids on one line, styles of states, counts, durations, and a spinner. A pipe gets plain text."""
+"""Output formats: ids on one line, state styles, counts, durations, and a spinner. A pipe gets plain text."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ STATE_STYLES: Final[Mapping[str, str]] = {
     "waiting": "magenta",
     "dead": "bold red",
 }
-"""The style of each state of work."""
+"""The style of each work state."""
 
 ELLIPSIS: Final = "…"
-"""The sign that replaces the middle of an id."""
+"""The character that replaces the middle of an id."""
 
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
 _UNIT: Final = re.compile(r"\\u[0-9a-f]{4}|\\U[0-9a-f]{8}|.", re.DOTALL)
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
-    """Make a console that prints texts as they are, without colors where `NO_COLOR` is set.
+    """Create a console that prints text unchanged, without colors if `NO_COLOR` is set.
 
     Args:
-        stderr: Whether the console writes to the standard error stream, where everything goes but the answer.
-        soft_wrap: Whether the terminal breaks the lines.
-        width: The columns of a line; by default those of the terminal.
+        stderr: Whether to write to the standard error stream, which gets everything except the answer.
+        soft_wrap: Whether the terminal wraps the lines.
+        width: The columns per line; by default the terminal's.
     """
     from rich.console import Console
 
     class PlainConsole(Console):
         def on_broken_pipe(self) -> None:
-            raise  # rich calls it where it was caught, and would end the command as an error does
+            raise  # re-raise the caught error, because rich would exit with an error
 
     return PlainConsole(
         stderr=stderr,
@@ -64,7 +64,7 @@ def console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None 
 
 
 def echo_json(document: Any) -> None:
-    """Print a JSON document in ASCII, which shows invisible characters as their codes."""
+    """Print a JSON document in ASCII, which escapes invisible characters."""
     click.echo(json.dumps(document, default=str))
 
 
@@ -80,12 +80,12 @@ def pluralize(count: int, singular: str, plural: str | None = None) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether the standard output is a terminal."""
+    """Return whether the standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def can_animate() -> bool:
-    """Whether the standard error stream is a terminal on which a line can be drawn anew."""
+    """Return whether the standard error stream is a terminal that can redraw a line."""
     target = console(stderr=True)
     return sys.stderr.isatty() and not target.is_dumb_terminal and not target.legacy_windows
 
@@ -95,14 +95,14 @@ def shorten_middle(text: str, columns: int) -> str:
 
     Args:
         text: One line without invisible characters.
-        columns: The most columns. A letter may take two.
+        columns: The maximum number of columns. A character may take two.
 
     Returns:
-        The text, or its beginning and its end with `ELLIPSIS` between.
+        The text, or its beginning and end with `ELLIPSIS` between them.
     """
     if cell_len(text) <= columns:
         return text
-    units: list[str] = []  # a letter with its marks, or the code of an invisible character: neither may be cut
+    units: list[str] = []  # a letter with its marks, or an escape code, which must not be split
     for unit in _UNIT.findall(text):
         if units and cell_len(unit) == 0:
             units[-1] += unit
@@ -115,17 +115,17 @@ def shorten_middle(text: str, columns: int) -> str:
 
 
 def isolate_bidi(text: str) -> str:
-    """Isolate right-to-left text in a terminal, so that it does not reorder its neighbors; a pipe gets it as it is."""
+    """Isolate right-to-left text in a terminal, so that it does not reorder its neighbors; a pipe gets it unchanged."""
     has_rtl = is_terminal() and any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text)
     return f"\u2068{text}\u2069" if has_rtl else text
 
 
 def format_id(text: str, columns: int | None = None) -> str:
-    """Format an id for a line: invisible characters as their codes, quotes around blanks at the ends.
+    """Format an id on one line, with codes for invisible characters, and quotes if it has unusual spaces.
 
     Args:
         text: The id.
-        columns: The most columns; `None` shows all of it.
+        columns: The maximum number of columns; `None` shows the full id.
     """
     line = spell_out(text)
     if line != " ".join(line.split()) or not line:
@@ -134,7 +134,7 @@ def format_id(text: str, columns: int | None = None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in seconds with the unit that a person would use."""
+    """Format a duration in seconds in a readable unit."""
     for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
@@ -143,10 +143,10 @@ def format_duration(seconds: float) -> str:
 
 @contextmanager
 def spinner(text: str) -> Iterator[Callable[[str], None]]:
-    """Show in a terminal what is under way, on the standard error stream; elsewhere show nothing.
+    """Show a spinner on the standard error stream if it is a terminal.
 
     Args:
-        text: What is under way.
+        text: The current activity.
 
     Yields:
         A function that replaces the text.
@@ -159,5 +159,5 @@ def spinner(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def _count_fitting(units: Sequence[str], columns: int) -> int:
-    """Count the first units that fit into some columns."""
+    """Count the leading units that fit into a number of columns."""
     return bisect_right(list(accumulate(map(cell_len, units))), columns)

@@ -1,4 +1,4 @@
-"""Loads the object of `--app module:name`."""
+"""Load the object of `--app module:name`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def load_app(name: str) -> Worker | SupabaseMemory:
 
 
 def _import_object(name: str) -> Any:
-    """Import an object. The working directory goes first.
+    """Import an object. The working directory comes first in the import path.
 
     Raises:
         ConfigurationError: There is no such object, or its module cannot be imported.
@@ -83,7 +83,7 @@ def _import_object(name: str) -> Any:
 
 
 def _required_arguments(function: Callable[..., Any]) -> list[str]:
-    """The arguments of a function without a default."""
+    """Return a function's arguments without a default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some functions in C have no signature

@@ -1,4 +1,4 @@
-"""The messages of a conversation that a command shows, read page by page."""
+"""Read a conversation's messages for a command, page by page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationInfo, StoredMessage
 
 PAGE_SIZE: Final = 100
-"""The most messages in memory at once, with their content."""
+"""The maximum number of messages in memory at once, with content."""
 
 _ROLE_PAGE_SIZE: Final = 1000
-"""The most messages in memory at once, with only their roles."""
+"""The maximum number of messages in memory at once, with only their roles."""
 
 _MAX_AGENTS: Final = 5
-"""The most agents that an error names."""
+"""The maximum number of agents listed in an error."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ EMPTY: Final = Window(0, -1)
 def find_conversation(
     memory: SupabaseMemory, thread_id: str, user_id: str, agent_id: str | None
 ) -> tuple[Conversation, ConversationInfo]:
-    """Find a conversation, with its entry in a list.
+    """Find a conversation and its entry in the conversation list.
 
     Args:
         memory: The memory.
         thread_id: The thread.
         user_id: The owner.
-        agent_id: The agent; `None` is enough if only one agent has this thread.
+        agent_id: The agent; it can be `None` if only one agent has this thread.
 
     Raises:
         NotFoundError: There is no such conversation.
-        InvalidInputError: An id is not usable, or several agents have this thread.
+        InvalidInputError: An id is not valid, or several agents have this thread.
     """
     conversation = memory.for_user(user_id).conversation(thread_id, agent_id=agent_id)  # checks the ids
     if agent_id is None:
@@ -84,12 +84,12 @@ def find_conversation(
 
 
 def newest(conversation: Conversation, turns: int, limit: int | None = None) -> Window:
-    """The newest turns. A turn begins with a user's message.
+    """Return the window of the newest turns. A turn starts with a user message.
 
     Args:
         conversation: The conversation.
         turns: The number of turns.
-        limit: The most messages; `None` means any number.
+        limit: The maximum number of messages; `None` means no limit.
     """
     first, last, turn_count, count = 0, -1, 0, 0
     upper: int | None = None
@@ -108,18 +108,18 @@ def newest(conversation: Conversation, turns: int, limit: int | None = None) -> 
 
 
 def all_messages(conversation: Conversation) -> Window:
-    """All messages that are stored now."""
+    """Return the window of all stored messages."""
     newest = conversation.read(last=1, columns=("role",))
     return Window(0, newest[0].sequence) if newest else EMPTY
 
 
 def around(conversation: Conversation, sequence: int, context: int) -> Window:
-    """A message and its neighbors.
+    """Return the window of a message and its neighbors.
 
     Args:
         conversation: The conversation.
         sequence: The message's number.
-        context: The most neighbors on either side.
+        context: The maximum number of neighbors on each side.
 
     Raises:
         NotFoundError: The conversation has fewer messages.

@@ -1,6 +1,6 @@
-"""A message for a person on a terminal, and for a program as JSON.
+"""A message as text for a terminal, and as JSON for programs.
 
-A terminal obeys nothing in it: invisible characters are written as their codes.
+The text contains no control sequences: invisible characters are shown as their codes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class MessageView:
     Attributes:
         sequence: Its number in the conversation.
         role: The speaker's role.
-        speaker: The speaker as a person reads it.
-        said_at: When it was said.
-        text: The words, in lines.
-        annotations: A line each for media, tool calls, or why the message cannot be read.
+        speaker: The speaker's name for display.
+        said_at: The time of the message.
+        text: The text, with line breaks.
+        annotations: One line each for media, tool calls, or the reason why the message cannot be read.
     """
 
     sequence: int
@@ -45,11 +45,11 @@ class MessageView:
 
 
 def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
-    """Make the view of a message.
+    """Create the view of a message.
 
     Args:
         stored: The message, with `COLUMNS`.
-        tools: Whether to show the arguments of tool calls, and not only the tools' names.
+        tools: Whether to show the arguments of tool calls in addition to the tools' names.
     """
     message, role = stored.message, stored.role or "user"
     assert stored.created_at is not None
@@ -67,13 +67,13 @@ def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
     text = legible(rendering.words).strip("\n")
     if not text.strip() and not annotations:
         annotations = [rendering.named or "[says nothing]"]
-    # A role stands before each name, for a user can be called like an assistant.
+    # The role precedes each name, because a user can have an assistant's name.
     speaker = content.speaker(content.LABELS[role], message.name)
     return MessageView(stored.sequence, role, speaker, stored.created_at, text, annotations)
 
 
 def message_document(stored: StoredMessage) -> dict[str, Any]:
-    """Make the JSON document of a message: its words, its tool calls, and the names of its media."""
+    """Create the JSON document of a message: its text, its tool calls, and the names of its media."""
     message = stored.message
     rendering = None if message is None else render(message)
     calls = [] if message is None else content.tool_calls(message)
@@ -91,5 +91,5 @@ def message_document(stored: StoredMessage) -> dict[str, Any]:
 
 
 def is_tool_result(stored: StoredMessage) -> bool:
-    """Whether a message is the result of a tool."""
+    """Return whether a message is the result of a tool."""
     return isinstance(stored.message, (ToolMessage, FunctionMessage))

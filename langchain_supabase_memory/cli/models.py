@@ -1,4 +1,4 @@
-"""The models that options and the environment name; without a key, those that need none."""
+"""Load the models set by options and the environment; without a key, models that need none."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.summarizer import Summarizer
 
 MODEL: Final = "gpt-5.5"
-"""The default chat model of OpenAI."""
+"""The default OpenAI chat model."""
 
 EMBEDDINGS: Final = "text-embedding-3-small"
-"""The default embedding model of OpenAI."""
+"""The default OpenAI embedding model."""
 
 _KEY: Final = "OPENAI_API_KEY"
 
 
 def has_key() -> bool:
-    """Whether the environment has a key of OpenAI."""
+    """Return whether the environment has an OpenAI key."""
     return bool(os.environ.get(_KEY))
 
 
@@ -31,10 +31,10 @@ def summarizer(name: str | None) -> Summarizer:
     """Load the model that writes summaries and boards.
 
     Args:
-        name: A model of OpenAI; by default `MODEL`, and without a key an extractive summarizer.
+        name: An OpenAI model; by default `MODEL`, or an extractive summarizer without a key.
 
     Raises:
-        ConfigurationError: A model is named, and there is no key.
+        ConfigurationError: A model is given without a key.
         MissingDependencyError: The extra `openai` is not installed.
     """
     if name is None and not has_key():
@@ -45,7 +45,7 @@ def summarizer(name: str | None) -> Summarizer:
 
 
 def chat_model(name: str) -> BaseChatModel:
-    """Load a chat model of OpenAI.
+    """Load an OpenAI chat model.
 
     Raises:
         ConfigurationError: There is no key.
@@ -56,7 +56,7 @@ def chat_model(name: str) -> BaseChatModel:
 
 
 def embedder(name: str | None) -> Embeddings | None:
-    """Load an embedding model of OpenAI; `None` where none is named. The errors are those of `chat_model`."""
+    """Load an OpenAI embedding model; `None` if no name is given. Errors as for `chat_model`."""
     return _openai_model("OpenAIEmbeddings", "An embedder of OpenAI", name) if name else None
 
 
@@ -64,7 +64,7 @@ def agent_models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | Non
     """Load an agent's chat model, its summarizer and its embedder.
 
     Args:
-        name: A chat model of OpenAI. Without a key, stand-ins replace the models, and there is no embedder.
+        name: An OpenAI chat model. Without a key, offline stand-ins replace the models, and there is no embedder.
 
     Raises:
         MissingDependencyError: The extra `openai` is not installed.

@@ -1,4 +1,4 @@
-"""Options that commands share: the database, the models, the set-up; and checks of options that exclude each other."""
+"""Options that commands share: the database, the models, the setup; and checks for conflicting options."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DATABASE_URL: Final = "SUPABASE_DB_URL"
-"""The environment variable of a connection string."""
+"""The environment variable with the connection string."""
 
 _CONNECTIONS: Final = (("database_url",), ("embedded",), ("url", "key"))
-"""The parameters that name a database, by the kind of connection."""
+"""The parameters that select a database, by kind of connection."""
 
 _MEMORY_OPTIONS: Final = ("database_url", "embedded", "url", "key", "model", "embeddings")
-"""The parameters that an application of `--app` decides by itself."""
+"""The parameters that the `--app` application sets itself."""
 
 
 def show_errors_as_text(function: Callable[P, T]) -> Callable[P, T]:
-    """Show the package's own errors as one text instead of a traceback. The group does so for each command."""
+    """Show the package's own errors as text instead of a traceback. The group does this for each command."""
 
     @wraps(function)
     def run(*arguments: P.args, **keywords: P.kwargs) -> T:
@@ -53,7 +53,7 @@ class Address:
     Attributes:
         database_url: A connection string.
         embedded: The folder of an embedded database.
-        url: The url of a project.
+        url: The project's URL.
         key: The project's key.
     """
 
@@ -63,17 +63,17 @@ class Address:
     key: str | None = None
 
     def open(self, *, needs_server: bool = True, **settings: Any) -> SupabaseMemory:
-        """Open the memory there, without a call to it and without making a database.
+        """Open the memory at this address, without a request to it and without creating a database.
 
-        The command line goes before the environment, and there a direct connection goes before the Data API.
+        The command line overrides the environment, in which a direct connection overrides the Data API.
 
         Args:
             needs_server: Whether the command reads all users' data, for which a publishable key is not enough.
             settings: Keywords of `SupabaseMemory`.
 
         Raises:
-            UsageError: Two databases are named.
-            ConfigurationError: No database is named, or the address is incomplete or wrong.
+            UsageError: Two databases are given.
+            ConfigurationError: No database is given, or the address is incomplete or wrong.
         """
         from langchain_supabase_memory.memory.memory import SupabaseMemory
 
@@ -100,11 +100,11 @@ class Address:
         """Get the connection string. An embedded server is started.
 
         Args:
-            create: Whether to make an embedded database where there is none.
+            create: Whether to create a missing embedded database.
 
         Raises:
-            UsageError: Two databases are named.
-            ConfigurationError: No database is named, or the embedded server cannot be started.
+            UsageError: Two databases are given.
+            ConfigurationError: No database is given, or the embedded server cannot be started.
         """
         _reject_two_databases()
         if self.embedded is not None:
@@ -125,7 +125,7 @@ class Models:
     """The models of a memory, from the command line.
 
     Attributes:
-        app: The application that brings its own, as `module:name`.
+        app: The application with its own models, as `module:name`.
         model: An OpenAI model for summaries and boards.
         embeddings: An OpenAI embedding model.
     """
@@ -135,10 +135,10 @@ class Models:
     embeddings: str | None = None
 
     def load_app(self, *others: str) -> Worker | SupabaseMemory | None:
-        """Load the application, if one is named.
+        """Load the application, if one is given.
 
         Args:
-            others: Parameters that cannot apply then, besides those of the database and the models.
+            others: Parameters that an application excludes, in addition to those of the database and the models.
 
         Raises:
             UsageError: The command line has a parameter that cannot apply.
@@ -154,10 +154,10 @@ class Models:
         return load_app(self.app)
 
     def settings(self) -> dict[str, Any]:
-        """Load the models, as keywords of a memory.
+        """Load the models, as keyword arguments of a memory.
 
         Raises:
-            ConfigurationError: A model is named, and there is no key.
+            ConfigurationError: A model is given without a key.
             MissingDependencyError: The extra `openai` is not installed.
         """
         from langchain_supabase_memory.cli import models
@@ -239,17 +239,17 @@ _HTTP_OPTIONS: Final = (
 
 
 def with_database_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the options that name a database. The command gets them as `address`."""
+    """Add the options that select a database. The command gets them as `address`."""
     return _grouped(command, "address", Address, *_DIRECT_OPTIONS, *_HTTP_OPTIONS)
 
 
 def with_direct_database_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the same without the Data API, which cannot set up a database."""
+    """Add the database options except the Data API's, which cannot set up a database."""
     return _grouped(command, "address", Address, *_DIRECT_OPTIONS)
 
 
 def with_model_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the options that name an application or models. The command gets them as `models`."""
+    """Add the options that select an application or models. The command gets them as `models`."""
     return _grouped(command, "models", Models, app_option, model_option, embeddings_option)
 
 
@@ -277,7 +277,7 @@ def _grouped(
 
 
 def given_on_command_line(*names: str) -> list[str]:
-    """Which of these parameters come from the command line, and not from the environment or by default."""
+    """Return which of these parameters come from the command line, not from the environment or a default."""
     context = click.get_current_context()
     return [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
@@ -287,7 +287,7 @@ def reject_options(names: Sequence[str], reason: str) -> None:
 
     Args:
         names: The parameters.
-        reason: Why they would have none, as a sentence.
+        reason: Why they would have no effect, as a sentence.
 
     Raises:
         UsageError: The command line has one of them.
@@ -305,5 +305,5 @@ def _reject_two_databases() -> None:
 
 
 def _option_names(names: Sequence[str]) -> str:
-    """Write parameters as options."""
+    """Format parameters as options."""
     return ", ".join("--" + name.replace("_", "-") for name in names)

@@ -1,4 +1,4 @@
-"""The results of `search`: what recall gives, and the messages that hold every word."""
+"""The results of `search`: recalled chunks, and the messages that contain every word."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk, FoundMessage, Recall, Role, Scope
 
 _MAX_CHARACTERS: Final = 400
-"""The most characters of a recalled chunk."""
+"""The maximum number of characters shown of a recalled chunk."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A message that holds the words.
+    """A message that contains the words.
 
     Attributes:
         thread_id: The thread of its conversation.
         agent_id: The agent.
         sequence: Its number in the conversation.
         role: The speaker's role.
-        said_at: When it was said.
-        excerpts: The words with their context.
+        said_at: The time of the message.
+        excerpts: Excerpts around the words.
     """
 
     thread_id: str
@@ -51,12 +51,12 @@ class Hit:
 
 @dataclass(frozen=True)
 class Matches:
-    """Messages that hold the words, the newest first.
+    """Messages that contain the words, the newest first.
 
     Attributes:
         hits: The messages.
         has_more: Whether there are more.
-        highlighter: The words.
+        highlighter: The highlighter of the words.
     """
 
     hits: list[Hit]
@@ -65,13 +65,13 @@ class Matches:
 
 
 def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], limit: int) -> Matches:
-    """Find the newest messages that hold all of some texts.
+    """Find the newest messages that contain all given texts.
 
     Args:
         memory: The memory.
-        scope: The conversations.
-        texts: The words or phrases, whatever their capitals.
-        limit: The most messages.
+        scope: The scope to search.
+        texts: The words or phrases, ignoring case.
+        limit: The maximum number of messages.
     """
     highlighter, hits, read, after = Highlighter(texts), list[Hit](), 0, None
     with spinner("Looking through the messages …") as update:
@@ -90,7 +90,7 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
 
 def _hit(match: FoundMessage, highlighter: Highlighter) -> Hit:
     stored = match.message
-    assert stored.message is not None  # a search always reads these columns
+    assert stored.message is not None  # a search always selects these columns
     assert stored.role is not None
     assert stored.created_at is not None
     text = content.display_text(stored.message)
@@ -99,11 +99,11 @@ def _hit(match: FoundMessage, highlighter: Highlighter) -> Hit:
 
 
 class SearchResults:
-    """Prints the results of a search.
+    """Print the results of a search.
 
     Args:
-        console: Where they go.
-        with_ids: Whether each result names its conversation.
+        console: The output console.
+        with_ids: Whether each result shows its conversation.
     """
 
     def __init__(self, console: Console, *, with_ids: bool) -> None:
@@ -111,11 +111,11 @@ class SearchResults:
         self._with_ids = with_ids
 
     def print_recall(self, recall: Recall, query: str) -> None:
-        """Print what recall gave.
+        """Print the recalled chunks.
 
         Args:
             recall: The recalled chunks.
-            query: The words of the search.
+            query: The search query.
         """
         if not recall.chunks:
             self._layout.text("Nothing is recalled by these words.", style=STYLE_DIM)
@@ -134,11 +134,11 @@ class SearchResults:
                 self._layout.text(f"  {each.score:.2f} = {terms}", style=STYLE_DIM)
 
     def print_matches(self, matches: Matches, limit: int) -> None:
-        """Print the messages that hold every word.
+        """Print the messages that contain every word.
 
         Args:
             matches: The messages.
-            limit: The most messages of this search.
+            limit: The maximum number of messages of this search.
         """
         self._layout.blank()
         if not matches.hits:

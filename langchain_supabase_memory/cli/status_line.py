@@ -1,4 +1,4 @@
-"""One line of the terminal that shows how a worker stands. Logs and prints appear above it."""
+"""A terminal line with a worker's status. Logs and printed text appear above it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def status_line() -> Iterator[Callable[[Sequence[str]], None]]:
-    """Show one line on the standard error stream as long as the block runs.
+    """Show a status line on the standard error stream while the block runs.
 
     Yields:
-        A function that draws the line anew from its parts, the most important first.
+        A function that redraws the line from its parts, the most important first.
     """
     streams = (sys.stdout, sys.stderr)
     live = Live(
@@ -32,7 +32,7 @@ def status_line() -> Iterator[Callable[[Sequence[str]], None]]:
         redirect_stdout=sys.stdout.isatty(),
     )
     with live:
-        # A handler keeps the stream of its start, which rich does not see.
+        # A handler holds the original stream, which rich does not replace.
         moved = [(handler, handler.stream) for handler in _stream_handlers() if handler.stream in streams]
         for handler, stream in moved:
             handler.setStream(sys.stdout if stream is streams[0] else sys.stderr)
@@ -44,7 +44,7 @@ def status_line() -> Iterator[Callable[[Sequence[str]], None]]:
 
 
 def _stream_handlers() -> Iterator[logging.StreamHandler[TextIO]]:
-    """Give the handlers of all loggers that write to a stream."""
+    """Yield the stream handlers of all loggers."""
     for logger in (logging.root, *logging.root.manager.loggerDict.values()):
         for handler in getattr(logger, "handlers", ()):
             if isinstance(handler, logging.StreamHandler):

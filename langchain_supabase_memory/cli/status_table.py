@@ -1,4 +1,4 @@
-"""The table of `status`: one line per conversation that fits a terminal; all columns with tabs between in a pipe."""
+"""The table of `status`: one line per conversation, fitted to a terminal; in a pipe, all columns separated by tabs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _IDS: Final = ("user", "agent", "thread")
 _COUNTS: Final = ("state", "said", "summary", "index", "board", "saved")
 _DROP_ORDER: Final = ("saved", "board", "index", "summary", "said", "agent", "user")
-"""The columns that a narrow terminal loses, the first one first."""
+"""The columns to drop in a narrow terminal, in this order."""
 
 _MIN_ID_WIDTH: Final = 10
-"""The fewest columns of a shortened id."""
+"""The minimum width of a shortened id."""
 
 
 class _Id:
-    """An id in a table, which loses its middle where the column is too narrow."""
+    """An id in a table, shortened in the middle if the column is too narrow."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -44,7 +44,7 @@ class _Id:
 
 
 def plain_lines(rows: Sequence[ConversationStatus]) -> list[str]:
-    """Write a heading and a line per conversation for a pipe, with tabs between and the errors at the end.
+    """Format a heading and a line per conversation for a pipe, separated by tabs, with the errors last.
 
     Args:
         rows: The conversations.
@@ -56,15 +56,15 @@ def plain_lines(rows: Sequence[ConversationStatus]) -> list[str]:
 
 
 def print_table(rows: Sequence[ConversationStatus], console: Console) -> None:
-    """Print a line per conversation, and below the table what failed.
+    """Print a line per conversation, and the failures below the table.
 
     Args:
         rows: The conversations.
-        console: Where the table goes. A narrow one gets fewer columns.
+        console: The output console. A narrow one gets fewer columns.
     """
     columns = [*_IDS, *_COUNTS]
     if all(row.key.agent_id == DEFAULT_AGENT_ID for row in rows):
-        columns.remove("agent")  # the same in each line
+        columns.remove("agent")  # it is the same in each line
     id_names = [name for name in _IDS if name in columns]
     table = _table(rows, columns)
     for name in _DROP_ORDER:
@@ -102,21 +102,21 @@ def _ids(row: ConversationStatus) -> dict[str, str]:
 
 
 def _counts(row: ConversationStatus) -> dict[str, str]:
-    """The cells of a conversation after its ids, by the name of the column."""
+    """Return a conversation's cells after its ids, by column name."""
     positions = (row.summarized_through, row.indexed_through, row.board_through)
     shares = (_share(position + 1, row.next_sequence) for position in positions)
     return dict(zip(_COUNTS, (row.state, f"{row.messages:,}", *shares, f"{row.tokens_saved:,}"), strict=True))
 
 
 def _share(done: int, total: int) -> str:
-    """The share that is done, in percent; 100% only when nothing is left."""
+    """Format the completed share in percent; 100% only if nothing is left."""
     if done <= 0:
         return "–"
     return "100%" if done >= total else f"{min(99, 100 * done // total)}%"
 
 
 def _errors(row: ConversationStatus) -> list[str]:
-    """What failed, and when it is tried again."""
+    """Return the failed duties, and when each is retried."""
     errors = [f"{duty}: {each.error}, {_next_try(each)}" for duty, each in sorted(row.paused.items()) if duty != "all"]
     return errors or ([row.error] if row.error else [])
 

@@ -1,4 +1,4 @@
-"""Text for a person: lines of a readable width in a terminal, unbroken lines in a pipe."""
+"""Text layout: lines of a readable width in a terminal, unwrapped lines in a pipe."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STYLE_BOLD: Final = "bold"
 
 
 class TextLayout:
-    """Prints lines.
+    """Print lines.
 
     Args:
-        console: Where the lines go.
+        console: The output console.
 
     Attributes:
-        columns: The most columns of a line.
+        columns: The maximum number of columns per line.
     """
 
     def __init__(self, console: Console) -> None:
@@ -46,7 +46,7 @@ class TextLayout:
             text: The text, without invisible characters.
             indent: The columns before each line.
             style: The style of a plain text.
-            bullet: What replaces the indent of the first line, as wide as that.
+            bullet: Text that replaces the indent of the first line, with the same width.
         """
         margin = bullet or " " * indent
         for line in (Text(text, style) if isinstance(text, str) else text).split("\n", allow_blank=True):
@@ -54,7 +54,7 @@ class TextLayout:
             parts = line.wrap(self._console, self.columns - indent) if self._console.is_terminal else [line]
             for part in parts:
                 part.rstrip()
-                # A line of its own direction would take its margin with it.
+                # The margin stays outside, so that a right-to-left line does not move it.
                 before, _, after = isolate_bidi(part.plain).partition(part.plain) if part.plain else ("", "", "")
                 printed = Text.assemble(margin, before, part, after)
                 printed.rstrip()
@@ -62,7 +62,7 @@ class TextLayout:
                 margin = " " * indent
 
     def rule(self, text: str) -> None:
-        """Print a heading that divides."""
+        """Print a heading as a divider."""
         line = f"── {text} "
         if self._console.is_terminal:
             line = line.ljust(self.columns, "─")[: self.columns]

@@ -1,4 +1,4 @@
-"""A conversation for a person: a heading, the board, and the messages below their dates."""
+"""A conversation as terminal text: a heading, the board, and the messages below their dates."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ STYLES: Final[dict[Role, str]] = {
 """The style of each role."""
 
 _MAX_TITLE_WIDTH: Final = 160
-"""The most columns of a title."""
+"""The maximum number of columns of a title."""
 
 
 def title(info: ConversationInfo, columns: int) -> str:
-    """Format a conversation's title on one line of at most so many columns."""
+    """Format a conversation's title on one line with at most this many columns."""
     return shorten_middle(spell_out(" ".join((info.title or "").split())), columns)
 
 
 class Transcript:
-    """Prints a conversation.
+    """Print a conversation.
 
     Args:
-        console: Where it goes.
+        console: The output console.
     """
 
     def __init__(self, console: Console) -> None:
@@ -85,7 +85,7 @@ class Transcript:
             self._layout.text(each, indent=2, style=STYLE_DIM)
 
     def board(self, board: Board) -> None:
-        """Print the board: the user's note, the summary, the facts and what is open."""
+        """Print the board: the user's note, the summary, the facts and the open items."""
         if board.is_empty:
             self.note("The board is empty.")
             return

@@ -1,4 +1,4 @@
-"""What import and export share: whose memory, which source, the progress, and the report."""
+"""Code that import and export share: the memory, the source, the progress and the report."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def open_memory(address: Address, access_token: str | None, user_id: str | None) -> SupabaseMemory:
-    """Open the memory, for a server or for the bearer of a token.
+    """Open the memory, with server permissions or as the user of a token.
 
-    A named user of a named database goes before a token of the environment.
+    An explicit user and database override a token from the environment.
 
     Raises:
-        ConfigurationError: No user is named, or a token comes without the Data API.
+        ConfigurationError: The user is missing, or a token is used without the Data API.
     """
     from langchain_supabase_memory.memory.config import MemoryConfig
 
@@ -52,7 +52,7 @@ def open_source(
     """Open a source by its name.
 
     Raises:
-        InvalidInputError: The source does not take an option.
+        InvalidInputError: An option does not apply to the source.
     """
     from langchain_supabase_memory.transfer import sources
 
@@ -107,12 +107,12 @@ def progress(activity: str) -> Iterator[Callable[[ImportReceipt | ExportReceipt]
 
 
 def counts(receipt: ImportReceipt | ExportReceipt) -> str:
-    """Format how many messages and conversations a receipt counts."""
+    """Format a receipt's numbers of messages and conversations."""
     return f"{pluralize(receipt.messages, 'message')} of {pluralize(receipt.conversations, 'conversation')}"
 
 
 def import_report(receipt: ImportReceipt) -> Iterator[str]:
-    """Report an import, in lines."""
+    """Yield the report of an import, line by line."""
     if receipt.dry_run:
         yield f"{counts(receipt)} would be imported."
     else:

@@ -1,4 +1,4 @@
-"""The background worker: what is due is summarized, indexed, archived and forgotten while people talk."""
+"""The background worker, which indexes, summarizes, archives and expires conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removing what has expired, again and again, beside an application."""
+"""Periodic removal of expired data inside an application."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _logger = logging.getLogger(__name__)
 
 
 async def cleanup(memory: SupabaseMemory, interval: timedelta, *, retention: Retention | None = None) -> None:
-    """Remove what retention does not keep, now and from time to time, until the task is cancelled.
+    """Remove expired data now and periodically, until the task is cancelled.
 
     A failure is logged, and the next round tries again.
 
     Args:
-        memory: The memory; with a server's rights it cleans up for everybody.
+        memory: The memory; with server permissions it cleans up for all users.
         interval: The time between two rounds.
-        retention: What is kept; the memory's by default, and without any only expired chunks go.
+        retention: The retention; the memory's by default. Without one, only expired chunks are removed.
 
     Raises:
-        ConfigurationError: There is no time between two rounds, or an argument is of another type than it must be.
+        ConfigurationError: The interval is not positive, or an argument has the wrong type.
 
     Example:
         ```python
@@ -50,9 +50,10 @@ async def cleanup(memory: SupabaseMemory, interval: timedelta, *, retention: Ret
         try:
             gone = await memory.aforget_expired(retention=retention)
             counts = {"memory_messages": gone.messages, "memory_conversations": gone.conversations}
-            _logger.info("%d messages of %d conversations have expired", *counts.values(), extra=counts)
+            _logger.info("%d expired messages of %d conversations were removed", *counts.values(), extra=counts)
         except Exception as error:
             level = memory._services.causes.level("A clean-up failed", error, logging.ERROR, repeats=True)
-            reason = f": {error}" if isinstance(error, SupabaseMemoryError) else ""  # another's text may hold anything
+            # A foreign error's text may hold content.
+            reason = f": {error}" if isinstance(error, SupabaseMemoryError) else ""
             _logger.log(level, "A clean-up failed%s", reason, extra=error_fields(error))
         await asyncio.sleep(interval.total_seconds())

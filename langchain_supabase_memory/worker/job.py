@@ -1,4 +1,4 @@
-"""A piece of work: all that is due for one conversation, duty by duty, so that one that fails holds up no other."""
+"""A job: all due duties of one conversation. A duty that fails does not block the others."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _TRIES: Final = 3
-"""How often a duty begins again when somebody else was faster."""
+"""How often a duty is tried if another worker commits first."""
 
 
 @dataclass
 class JobResult:
-    """What was done for one conversation.
+    """The result of one conversation's job.
 
     Attributes:
-        index: What indexing did.
-        summary: What summarizing did.
-        board: What revising the board did.
-        promoted: How many facts moved to long-term memory.
-        failed: Which duties failed, and why, in a word each.
-        conflict: Whether somebody else was faster to the end, so that the conversation has to be looked at again.
-        poor: The quality of a summary that was poorer than the policy wants; `None` if none was.
+        index: The result of indexing.
+        summary: The result of summarizing.
+        board: The result of revising the board.
+        promoted: How many facts were promoted to long-term memory.
+        failed: The failed duties, each with a one-word reason.
+        conflict: Whether another worker committed first, so that the conversation must be processed again.
+        poor: The quality of a summary below the policy's minimum; `None` if there is none.
     """
 
     index: IndexResult | None = None
@@ -61,7 +61,7 @@ class JobResult:
 
     @property
     def error(self) -> str | None:
-        """Why something failed; `None` if nothing did."""
+        """The reasons of the failures; `None` without a failure."""
         return ", ".join(self.failed.values())[:200] or None
 
 
@@ -72,22 +72,22 @@ async def run_job(
     model: SummaryModel | None,
     long_term: Callable[[str], LongTerm] | None,
 ) -> JobResult:
-    """Do what is due for a conversation.
+    """Do the due work of a conversation.
 
     Args:
-        memory: With a server's rights.
-        lease: The conversation.
-        duties: What to do, but for what the lease leaves out.
-        model: The writer, behind its limits; without one nothing is summarized.
-        long_term: Gives the long-term memory of a user.
+        memory: A memory with server permissions.
+        lease: The conversation's lease.
+        duties: The duties to perform, except those that the lease excludes.
+        model: The summarizer, behind its rate limits; without one, nothing is summarized.
+        long_term: Returns the long-term memory of a user.
 
     Returns:
-        What was done. What failed is said there, and raises nothing: it comes again.
+        The result. It lists failed duties instead of raising; they are retried later.
     """
     key = lease.key
     done = JobResult()
     duties = tuple(duty for duty in duties if duty not in lease.left_out)
-    # At once: an embedder that fails, and is waited for, does not hold up the writer, nor the other way round.
+    # Concurrent, so that a failing embedder does not delay the summarizer, and vice versa.
     sides = await asyncio.gather(
         _index(memory, lease, duties, done), _summarize(memory, lease, duties, model, done), return_exceptions=True
     )
@@ -146,7 +146,7 @@ async def _summarize(
     scores = [each.quality for each in (done.summary, done.board) if each is not None and each.quality is not None]
     if scores and is_poor(min(scores), memory._services.config.policy.min_quality):
         done.poor = min(scores)
-    # A summary of an earlier try may have been left without its vector.
+    # A summary of an earlier attempt may have no vector yet.
     is_new = done.summary is not None and (bool(done.summary.segments) or lease.attempts > 1)
     if memory._services.embeddings is not None and "index" in duties and is_new:
         await _embed_summaries(memory, key, done)
@@ -160,7 +160,7 @@ async def _attempt(
     flow: Callable[[], Flow[Any]],
     model: SummaryModel | None,
 ) -> Any:
-    """Do one duty, again if somebody else was faster. Whatever it raises, the others are done."""
+    """Perform one duty, and repeat it if another worker committed first. An error does not stop the other duties."""
     result: Any = None
     for _ in range(_TRIES):
         try:
@@ -196,9 +196,9 @@ async def _promote(
         target: LongTerm = await found if inspect.isawaitable(found) else found
         moved = await apromote(memory.for_user(key.user_id), target, thread_id=key.thread_id, agent_id=key.agent_id)
         done.promoted = len(moved.moved)
-        # What was superseded, deleted or forgotten since it moved does not stay there.
+        # Revoke facts that were superseded, deleted or forgotten since their promotion.
         await aforget_source(memory.for_user(key.user_id), target)
-    except Exception as error:  # whatever a long-term memory raises
+    except Exception as error:  # a long-term memory can raise any error
         _failed(memory, key, done, "promote", error)
 
 

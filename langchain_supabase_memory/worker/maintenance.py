@@ -1,6 +1,7 @@
-"""What is done from time to time for all conversations: by one worker each time, whoever comes first.
+"""Periodic chores for all conversations, each run by the first worker whose turn it is.
 
-A worker of one owner does it for that owner's alone, by its own clock: what the database notes of it holds no names.
+A worker of one owner runs the chores for that owner only, on its own clock, because the database's schedule has no
+owners.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.worker.policy import WorkerPolicy
 
 HEARTBEAT: Final = "heartbeat"
-"""The chore of every worker: to have been seen."""
+"""The chore of every worker: to report that it is alive."""
 
 HEARTBEAT_SECONDS: Final = 30.0
-"""How often that is written at most, in seconds, however many workers there are."""
+"""The minimum time between two heartbeats, in seconds, for any number of workers."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass
 class ChoreSchedule:
-    """Whose turn it is to do a chore.
+    """Decide whether this worker runs a chore now.
 
     Attributes:
-        memory: With a server's rights; its user is whose conversations are looked after, `None` for everybody's.
+        memory: A memory with server permissions. Its user is the owner of the conversations, `None` for all users.
     """
 
     memory: SupabaseMemory
     _next: dict[str, float] = field(default_factory=dict)
 
     async def is_mine(self, name: str, seconds: float) -> bool:
-        """Whether to do it now; then not again for so many seconds."""
+        """Return whether to run a chore now; if so, it is not due again for this many seconds."""
         if self.memory.user_id is None:
             return await self.memory._services.arun(work.takes_turn(name, seconds))
         now = time.monotonic()
@@ -60,15 +61,15 @@ class ChoreSchedule:
 
 
 async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: SummaryModel | None) -> None:
-    """Do those chores whose time has come, and show that a worker lives.
+    """Run the due chores, and write a heartbeat.
 
     Args:
-        turns: Whose conversations, and whose turn it is.
-        policy: How often.
-        model: The writer, behind its limits.
+        turns: The schedule, with the memory.
+        policy: The intervals.
+        model: The summarizer, behind its rate limits.
 
     Raises:
-        SupabaseMemoryError: The database refused or could not be reached; what is left comes the next time.
+        SupabaseMemoryError: The database refused the request or could not be reached; the rest runs next time.
     """
     memory = turns.memory
     await memory._services.arun(work.takes_turn(HEARTBEAT, HEARTBEAT_SECONDS))
@@ -89,21 +90,21 @@ async def _chore(turns: ChoreSchedule, name: str, interval: timedelta, do: Calla
         count = await do()
     except (UnavailableError, AccessError, SchemaError):
         raise
-    except Exception as error:  # the others are done all the same
+    except Exception as error:  # the other chores still run
         _warn(turns.memory, "A chore was left undone", error, {"memory_chore": name})
     else:
         _logger.info("A chore is done", extra={"memory_chore": name, "memory_count": count})
 
 
 def _warn(memory: SupabaseMemory, action: str, error: Exception, fields: Mapping[str, Any]) -> None:
-    """Log a failure, once while its cause stands."""
+    """Log a failure, once per ongoing cause."""
     named = f"{action} {fields.get('memory_chore', '')}"
     level = memory._services.causes.level(named, error, logging.WARNING, repeats=True)
     _logger.log(level, action, extra={**fields, **error_fields(error)})
 
 
 async def _reconcile(memory: SupabaseMemory, policy: WorkerPolicy, model: SummaryModel | None) -> int:
-    """Only what a piece of work would do something for; else all that is idle would be looked at again and again."""
+    """Mark conversations as due only if a job would change something, so that idle ones are not checked repeatedly."""
     summary = memory._services.summary_policy(None) if model is not None and "summarize" in policy.duties else None
     board = memory._services.config.board_policy if model is not None and "board" in policy.duties else None
     index = "index" in policy.duties
@@ -115,24 +116,24 @@ async def _reconcile(memory: SupabaseMemory, policy: WorkerPolicy, model: Summar
 
 
 async def _expire(memory: SupabaseMemory) -> int:
-    # Not its own verb: that is of whom the memory was made for.
+    # Not the memory's own method, which only covers the memory's user.
     gone = await memory._services.arun(forget_expired(memory._services.settings.retention, user_id=memory.user_id))
     return gone.messages + gone.chunks
 
 
 async def _embed(memory: SupabaseMemory, model: str) -> int:
-    """Summaries that were left without their vector, by a worker that was killed or an embedder that was away."""
+    """Embed summaries that have no vector because a worker was killed or the embedder was unavailable."""
     try:
         return await memory._services.arun(
             summary_recall.index_summaries(Scope(memory.user_id, None, None), embedder=model)
         )
     except EmbeddingError as error:
-        _warn(memory, "Summaries were left without a vector", error, {})
+        _warn(memory, "Summaries could not be embedded", error, {})
         return 0
 
 
 async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:
-    """Summarize completely what nobody goes on with, and mark it; what fails is idle the next time, too."""
+    """Completely summarize and archive idle conversations; those that fail are retried next time."""
     archived = 0
     for key in await memory._services.arun(work.idle(age.total_seconds(), memory.user_id)):
         try:

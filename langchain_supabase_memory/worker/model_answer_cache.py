@@ -1,8 +1,8 @@
-"""Drafts: answers of a model that another question follows before anything is stored.
+"""Drafts: model answers that are followed by another question before anything is stored.
 
-A message that is longer than a model's input is summarized part by part, and a summary that came out too long is asked
-for once more; only the last answer is committed. The others are kept beside the lease, so that a worker that goes on
-after another was killed repeats the question that was under way, and not those that were answered.
+A message longer than the model's input is summarized in parts, and a summary that is too long is requested again; only
+the last answer is committed. The other answers are stored with the lease, so that a worker that takes over from a
+killed one repeats only the interrupted question.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ T = TypeVar("T")
 
 
 def with_cached_answers(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
-    """Run a flow with what an earlier try was answered already, and keep what this one is answered.
+    """Run a flow with the cached answers of an earlier attempt, and cache the new ones.
 
     Args:
         flow: A fresh flow.
-        lease: What it is done for.
-        model: The name of the model that is asked.
+        lease: The lease that the flow runs under.
+        model: The model's name.
 
     Returns:
-        What the flow returns.
+        The flow's result.
     """
     return named_like(_with_cached_answers(flow, lease, model), flow)
 
 
 def _with_cached_answers(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
-    asked = ""  # the digest of the question before
-    said: str | None = None  # what the model answered it; `None` for a draft
+    asked = ""  # the digest of the previous question
+    said: str | None = None  # the model's answer to it; `None` if it came from the cache
     try:
         step = next(flow)
         while True:
@@ -55,7 +55,7 @@ def _with_cached_answers(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
                 asked, said = digest, None
                 step = flow.throw(error)
                 continue
-            if isinstance(step, Offload):  # of the answer: whether it can be used
+            if isinstance(step, Offload):  # this step checks the answer
                 step = flow.send(answer)
                 continue
             said = None
@@ -71,6 +71,6 @@ def _with_cached_answers(flow: Flow[T], lease: Lease, model: str) -> Flow[T]:
 
 
 def _digest(ask: Ask, model: str) -> str:
-    """Of a question, as it is put to a model of this name."""
+    """Return the digest of a question to the model with this name."""
     shown = [model, *([each.type, each.content] for each in ask.prompt)]
     return hashlib.sha256(json.dumps(shown, default=str).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How a worker works: how much at once, how fast, how patiently."""
+"""The worker's policy: concurrency, rates and retries."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from langchain_supabase_memory.checks import number, positive_duration
 from langchain_supabase_memory.errors import ConfigurationError
 
 JobKind: TypeAlias = Literal["index", "summarize", "board", "promote"]
-"""What is done for a conversation that is due."""
+"""A kind of work for a due conversation."""
 
 DUTIES: Final[tuple[JobKind, ...]] = ("index", "summarize", "board", "promote")
-"""All of it, in the order in which it is done."""
+"""All duties, in the order in which they run."""
 
 
 @dataclass(frozen=True)
 class WorkerPolicy:
-    """How a worker works.
+    """The policy of a worker.
 
     Attributes:
-        concurrency: How many conversations it works on at once; it takes no more than it can begin.
-        duties: What it does for each. What needs a model, an embedder or a long-term memory is left out without one;
-            chunks are found by their words without an embedder.
-        model_concurrency: The most calls of the summary model at once; `concurrency` by default.
-        model_calls_per_minute: The most calls of the summary model a minute, of this worker.
-        embedder_concurrency: The most calls of the embedder at once; `concurrency` by default.
-        lease_seconds: How long a conversation is held without a heartbeat, in seconds: so long after a worker was
-            killed, another takes over. A heartbeat goes out after a third of it.
-        debounce_seconds: How long a conversation is left alone after it became due, in seconds, so that a burst of
-            messages is one piece of work.
-        poll_seconds: How often to look for work, in seconds give or take a quarter, where no notification comes.
-        max_attempts: After so many failures in a row a conversation is given up, until it is retried.
+        concurrency: How many conversations it processes at once; it claims no more than it can start.
+        duties: What it does for each conversation. A duty whose model, embedder or long-term memory is missing is
+            skipped; without an embedder, chunks are only searchable by keyword.
+        model_concurrency: The maximum number of concurrent summary model calls; `concurrency` by default.
+        model_calls_per_minute: The maximum number of summary model calls per minute of this worker.
+        embedder_concurrency: The maximum number of concurrent embedder calls; `concurrency` by default.
+        lease_seconds: How long a lease lasts without a heartbeat, in seconds; another worker takes over this long
+            after a worker was killed. A heartbeat is sent after a third of it.
+        debounce_seconds: How long to wait after a conversation becomes due, in seconds, so that a burst of messages is
+            one job.
+        poll_seconds: How often to poll for work without a notification, in seconds, plus or minus a quarter.
+        max_attempts: A conversation is given up after this many failures in a row, until it is retried.
         retry_seconds: The wait after the first failure, in seconds, half of it jitter; it doubles up to an hour.
-        grace_seconds: How long a worker that is stopped, or whose time to drain is up, lets what has begun come to an
-            end, in seconds.
-        archive_after: Conversations without a message for so long are summarized completely and archived; `None` means
-            never.
-        sweep_every: How often what has expired is removed, and what is idle looked for.
-        reconcile_every: How often all conversations are compared with what is marked as due.
-        alert_seconds: An alert is given when something has been due for longer than so many seconds.
+        grace_seconds: How long running jobs may take to finish after a stop or the end of the drain time, in seconds.
+        archive_after: Conversations without a message for this long are completely summarized and archived; `None`
+            means never.
+        sweep_every: How often to remove expired data and look for idle conversations.
+        reconcile_every: How often to compare all conversations with those marked as due.
+        alert_seconds: An alert is sent when a job has been due for longer than this, in seconds.
 
     Raises:
-        ConfigurationError: A number is not positive, or a duty is none.
+        ConfigurationError: A number is not positive, or there is no such duty.
     """
 
     concurrency: int = 4
@@ -76,8 +75,8 @@ class WorkerPolicy:
         for name in ("sweep_every", "reconcile_every"):
             positive_duration(name, getattr(self, name), optional=False)
         if not isinstance(self.duties, (tuple, list)) or not all(duty in DUTIES for duty in self.duties):
-            raise ConfigurationError("duties has something that is none.", hint=f"Duties are {', '.join(DUTIES)}.")
+            raise ConfigurationError("duties has an unknown duty.", hint=f"Duties are {', '.join(DUTIES)}.")
 
 
 DEFAULT_WORK: Final = WorkerPolicy()
-"""Four conversations at once, all duties."""
+"""The default policy: four conversations at once, all duties."""

@@ -1,4 +1,4 @@
-"""Limits of a model: how many calls at once, how many a minute, and a pause for one that fails."""
+"""Rate limits of a model: concurrent calls, calls per minute, and a backoff after failures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LONGEST_SECONDS: Final = 60.0
 
 
 class RateLimiter:
-    """Lets calls of one model through.
+    """Limit the calls of one model.
 
-    After three failures in a row, of whichever conversations, the next calls wait: first about a second, then twice
-    that, up to a minute. So a provider that is down or refuses is asked seldom, and not once for each conversation.
+    After three failures in a row, across all conversations, the next calls wait: first about a second, then twice that,
+    up to a minute. So a provider that is down or refuses calls is tried rarely, not once per conversation.
 
     Args:
-        at_once: The most calls at once.
-        per_minute: The most calls a minute; `None` for no limit.
+        at_once: The maximum number of concurrent calls.
+        per_minute: The maximum number of calls per minute; `None` for no limit.
     """
 
     def __init__(self, at_once: int, per_minute: float | None = None) -> None:
@@ -51,7 +51,7 @@ class RateLimiter:
         """Make a call as soon as the limits allow it.
 
         Raises:
-            Exception: Whatever the call raises.
+            Exception: Any error of the call.
         """
         async with self._slots:
             pause = self._resume_at - time.monotonic()
@@ -75,12 +75,12 @@ class RateLimiter:
 
 
 class LimitedModel:
-    """A summary model behind limits; what a memory asks of one.
+    """A summary model behind rate limits, with the interface that a memory needs.
 
     Args:
         model: The model.
         limits: Its limits.
-        count_call: Called whenever the model is asked.
+        count_call: Called before each call of the model.
     """
 
     def __init__(self, model: SummaryModel, limits: RateLimiter, count_call: Callable[[], None]) -> None:
@@ -90,11 +90,11 @@ class LimitedModel:
         self.name = model.name
 
     def answer(self, ask: Ask) -> BaseMessage:
-        """Ask without limits: a worker is async throughout."""
+        """Call the model without limits, because a worker only makes async calls."""
         return self._model.answer(ask)
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
-        """Ask within the limits."""
+        """Call the model within the limits."""
 
         async def call() -> BaseMessage:
             self._count_call()
@@ -105,7 +105,7 @@ class LimitedModel:
 
 
 class LimitedEmbedder:
-    """An embedder behind limits; what a memory asks of one."""
+    """An embedder behind rate limits, with the interface that a memory needs."""
 
     def __init__(self, model: EmbeddingModel, limits: RateLimiter) -> None:
         self._model = model
@@ -113,7 +113,7 @@ class LimitedEmbedder:
         self.name = model.name
 
     def answer(self, embed: Embed) -> list[list[float]]:
-        """Embed without limits: a worker is async throughout."""
+        """Embed without limits, because a worker only makes async calls."""
         return self._model.answer(embed)
 
     async def aanswer(self, embed: Embed) -> list[list[float]]:

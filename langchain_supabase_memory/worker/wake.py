@@ -1,4 +1,4 @@
-"""What wakes a worker: a notification of the database where a connection can listen, else the clock."""
+"""Wake a worker on a database notification if the connection can listen, else on a timer."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 CHANNEL: Final = "memory_work"
-"""The channel that the trigger notifies."""
+"""The notification channel of the trigger."""
 
 _AGAIN_SECONDS: Final = 10.0
 
 
 class Wake:
-    """Waits for work, as an async context manager. A notification only saves time: what is due is found by looking.
+    """Wait for work, as an async context manager. Notifications only save time: polling finds all due work.
 
     Args:
-        transport: The memory's. A direct connection listens; behind a transaction pooler nothing is heard, and over
-            the Data API nothing can be: then the clock alone wakes.
-        poll_seconds: The longest wait, in seconds, give or take a quarter.
-        debounce_seconds: How long after a notification it rings, in seconds; several in that time ring once.
+        transport: The memory's transport. A direct connection listens; a transaction pooler delivers no notifications,
+            and the Data API cannot listen, so then only the timer wakes the worker.
+        poll_seconds: The maximum wait, in seconds, plus or minus a quarter.
+        debounce_seconds: The delay after a notification, in seconds; several in that time wake the worker once.
     """
 
     def __init__(self, transport: Transport, poll_seconds: float, debounce_seconds: float = 0) -> None:
@@ -55,24 +55,24 @@ class Wake:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._listener is not None:
-            if not self._listener.cancelling():  # twice, and the driver cannot end its query
+            if not self._listener.cancelling():  # a second cancellation would stop the driver from ending its query
                 self._listener.cancel()
             await asyncio.wait([self._listener])
         if self._settling is not None:
             self._settling.cancel()
 
     def ring(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting worker."""
         self._rang.set()
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for work.
 
         Args:
-            seconds: No longer than this, in seconds; the polling time by default.
+            seconds: The maximum wait, in seconds; the polling interval by default.
 
         Returns:
-            Whether it rang.
+            Whether it was woken; false after the maximum wait.
         """
         longest = self._poll_seconds * random.uniform(0.75, 1.25) if seconds is None else seconds
         try:
@@ -84,7 +84,7 @@ class Wake:
         return True
 
     def _on_notification(self) -> None:
-        """Note a notification, and go on at once: a listener that is slow would fill the server's queue."""
+        """Record a notification and return at once, because a slow listener would fill the server's queue."""
         if self._settle_seconds == 0:
             self._rang.set()
         elif self._settling is None:
@@ -95,7 +95,7 @@ class Wake:
     def _after_debounce(self) -> None:
         self._rang.set()
         self._settling = None
-        if self._has_more:  # that has not settled yet
+        if self._has_more:  # more notifications arrived meanwhile: debounce again
             self._has_more = False
             self._on_notification()
 
@@ -107,6 +107,6 @@ class Wake:
                         self._on_notification()
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # the clock goes on
-                _logger.debug("Listening for work ended; it begins again", extra=error_fields(error))
+            except Exception as error:  # the timer still works
+                _logger.debug("Listening for work stopped; retrying", extra=error_fields(error))
             await asyncio.sleep(_AGAIN_SECONDS * random.uniform(0.5, 1))

@@ -1,4 +1,4 @@
-"""The worker: takes what is due, does it while people talk, and gives it back."""
+"""The worker: claims due conversations, processes them in the background, and releases them."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ _RELEASE_SECONDS: Final = 5.0
 
 @dataclass
 class WorkerStats:
-    """What a worker has done since it was made.
+    """A worker's statistics since its creation.
 
     Attributes:
-        outcomes: How many pieces of work came to which end.
+        outcomes: How many jobs had each outcome.
         summaries: How many segments were written.
         boards: How many boards were revised.
         chunks: How many chunks were stored.
-        promoted: How many facts moved to long-term memory.
-        model_calls: How often the model was asked, whatever came of it.
+        promoted: How many facts were promoted to long-term memory.
+        model_calls: How often the model was called, including failed calls.
     """
 
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -72,28 +72,28 @@ class WorkerStats:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of work it has given back."""
+        """How many jobs have ended."""
         return sum(self.outcomes.values())
 
 
 class Worker(Unpicklable):
-    """Keeps every conversation's index, summary and board up to date while people talk.
+    """Keep every conversation's index, summary and board up to date in the background.
 
-    Run as many as you like, on as many machines: they share the work through the database, by leases, and none does
-    what another does. One that is killed loses nothing: its leases run out, and another goes on from what was
-    committed. Its memory needs a server's rights: a direct connection, or the Data API's secret key.
+    Run any number of workers on any number of machines: they share the work through leases in the database and never
+    duplicate it. A killed worker loses nothing: its leases expire, and another continues from the last commit. The
+    memory needs server permissions: a direct connection, or the Data API's secret key.
 
     Args:
-        memory: The memory, with the model, the embedder and the policies that the work is done with.
-        policy: How it works.
-        long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts
-            move.
-        name: What it is called, for who looks at the queue; by default the host, the process and a part of chance.
-        on_alert: Called with what is wrong (`quality`, `dead` or `lag`) and ids and counts about it, never content. A
-            `rollout`, which `memory_alerts_total` counts as well, is noticed where the agent runs, and not here.
+        memory: The memory, with the model, the embedder and the policies to use.
+        policy: The worker's policy.
+        long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts are
+            promoted.
+        name: The worker's name in the queue; by default the host, the process id and a random part.
+        on_alert: Called with the alert (`quality`, `dead` or `lag`) and its ids and counts, never content. The
+            `rollout` alert, which `memory_alerts_total` also counts, is raised where the agent runs, not here.
 
     Raises:
-        ConfigurationError: The memory acts as a user, or an argument is of another type than it must be.
+        ConfigurationError: The memory acts as a user, or an argument has the wrong type.
 
     Example:
         ```python
@@ -120,8 +120,8 @@ class Worker(Unpicklable):
         user_id = memory._services.made_for
         if memory._services.transport.acts_as_user:
             raise ConfigurationError(
-                "A worker works for everybody and cannot act as one user.",
-                hint="Make its memory with a direct connection, or with the project's secret key.",
+                "A worker processes all users' conversations and cannot act as one user.",
+                hint="Create its memory with a direct connection, or with the project's secret key.",
             )
         self.policy = policy
         self.user_id = user_id
@@ -134,7 +134,7 @@ class Worker(Unpicklable):
         fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
-        """It does not run yet: a child process has neither its parent's leases nor its threads and tasks."""
+        """Reset the state: a child process has none of its parent's leases, threads or tasks."""
         if self._running or self._claiming:
             fork.leave_to_parent((self._running, self._claiming))
         self.name = self._own_name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
@@ -156,49 +156,48 @@ class Worker(Unpicklable):
 
     @property
     def memory(self) -> SupabaseMemory:
-        """The memory that it was made with."""
+        """The memory that the worker was created with."""
         return self._given
 
     @property
     def metrics(self) -> NoMetrics:
-        """Where it counts what it does."""
+        """The worker's metrics."""
         return self._given._services.metrics
 
     async def run(self) -> None:
-        """Work until `stop` is called, or the task is cancelled; then what has begun is finished or given back.
+        """Run until `stop` is called or the task is cancelled; then running jobs finish or are released.
 
-        A database that is away is waited for. A piece of work that fails comes again, later and later.
+        The worker waits for an unavailable database. A job that fails is retried with increasing delays.
 
         Raises:
-            ConfigurationError: It is running already.
-            SupabaseMemoryError: At the beginning, the database refused it: its key is no server's, or the schema is
-                missing.
+            ConfigurationError: The worker is already running.
+            SupabaseMemoryError: At the start, the database refused the worker: its key has no server permissions, or
+                the schema is missing.
         """
         await self._work(drain=False)
 
     async def drain(self, seconds: float | None = None) -> WorkerStats:
-        """Work until nothing can be done now, and return: what a scheduled task calls, such as one of `pg_cron`.
+        """Run until no work is due now, and return. Use it in a scheduled task, such as one of `pg_cron`.
 
-        The chores whose time has come are done first.
+        Due chores run first.
 
         Args:
-            seconds: Begin nothing more after so many seconds. What has begun then has the policy's `grace_seconds` to
-                come to its end, as in a worker that is stopped, and is given back after that. Allow some seconds more
-                for giving back.
+            seconds: Start no new job after this many seconds. Running jobs then have the policy's `grace_seconds` to
+                finish, as after `stop`, and are released after that. Allow a few more seconds for the release.
 
         Returns:
-            What was done.
+            The statistics.
 
         Raises:
-            ConfigurationError: It is running already, or there is no time.
-            SupabaseMemoryError: The database refused or could not be reached.
+            ConfigurationError: The worker is already running, or `seconds` is not positive.
+            SupabaseMemoryError: The database refused the request or could not be reached.
         """
         number("seconds", seconds, example=45)
         await self._work(drain=True, seconds=seconds)
         return self.stats
 
     def stop(self) -> None:
-        """Take nothing more, finish what has begun, and return from `run`. Call it from the worker's event loop."""
+        """Claim no more work, finish running jobs, and return from `run`. Call it from the worker's event loop."""
         if self._stop is not None and not self._stop.is_set():
             self._stopped_at = time.monotonic()
             self._stop.set()
@@ -207,11 +206,11 @@ class Worker(Unpicklable):
 
     @contextmanager
     def in_thread(self) -> Iterator[Worker]:
-        """Run in a thread of its own, beside an application that has no event loop.
+        """Run in a separate thread, for an application without an event loop.
 
         Raises:
-            ConfigurationError: It is running already.
-            SupabaseMemoryError: At the end, if it could not begin; see `run`.
+            ConfigurationError: The worker is already running.
+            SupabaseMemoryError: Raised at the end if the worker could not start; see `run`.
         """
         self._refuse_twice()
         started = threading.Event()
@@ -223,7 +222,7 @@ class Worker(Unpicklable):
             started.set()
             try:
                 await self.run()
-            except Exception as error:  # for who waits for the thread
+            except Exception as error:  # re-raised after the thread has ended
                 failed.append(error)
 
         thread = threading.Thread(target=lambda: run(main()), name="supabase-memory-worker", daemon=True)
@@ -233,7 +232,7 @@ class Worker(Unpicklable):
             yield self
         finally:
             if thread.is_alive():  # not in a child process, which inherits no thread
-                with suppress(RuntimeError):  # the loop has come to an end by itself
+                with suppress(RuntimeError):  # the loop has already ended
                     loops[0].call_soon_threadsafe(self.stop)
             thread.join()
         if failed:
@@ -251,7 +250,7 @@ class Worker(Unpicklable):
         await self._task
 
     def health(self) -> tuple[bool, dict[str, Any]]:
-        """Whether it works, and counts about it: for `MetricsServer`."""
+        """Return whether the worker is healthy, with its counts, for `MetricsServer`."""
         is_well = self._stop is not None and not self._stop.is_set() and self._last_error is None
         return is_well, {
             "worker": self.name,
@@ -288,14 +287,14 @@ class Worker(Unpicklable):
                 await self._take(wake, drain=drain)
                 await self._finish()
         except SupabaseMemoryError as error:
-            # Beside an application nobody may look at the task before the end.
+            # Inside an application, nothing may read the task's error before the end.
             self._last_error = type(error).__name__
-            _logger.error("A worker could not go on", extra={"memory_worker": self.name, **error_fields(error)})
+            _logger.error("A worker could not continue", extra={"memory_worker": self.name, **error_fields(error)})
             raise
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
-            # Whoever cancels this is not kept waiting for longer than it takes to give the leases back.
+            # After a cancellation, wait only until the leases are released.
             for task in tasks:
                 task.cancel()
             try:
@@ -307,10 +306,10 @@ class Worker(Unpicklable):
             _logger.info("A worker has stopped", extra={"memory_worker": self.name, "memory_pieces": self.stats.pieces})
 
     def _limited(self) -> tuple[SupabaseMemory, SummaryModel | None]:
-        """The memory with its model and embedder behind limits, which belong to the event loop they are made in."""
+        """Return the memory with rate-limited models; the limits belong to the event loop that creates them."""
         policy, given = self.policy, self._given
         services = copy.copy(given._services)
-        services.user_id = self.user_id  # everybody's by default, and not the one of a default
+        services.user_id = self.user_id  # all users by default, not the memory's default user
         if services.embeddings is not None:
             limits = RateLimiter(policy.embedder_concurrency or policy.concurrency)
             services.embeddings = cast("EmbeddingModel", LimitedEmbedder(services.embeddings, limits))
@@ -324,7 +323,7 @@ class Worker(Unpicklable):
         self.stats.model_calls += 1
 
     async def _take(self, wake: Wake, *, drain: bool) -> None:
-        """Take work as long as there is a free hand for it."""
+        """Claim work while there are free slots."""
         assert self._stop is not None
         pause = 1.0
         while not self._stop.is_set():
@@ -334,16 +333,16 @@ class Worker(Unpicklable):
                 try:
                     leases = await self._claimed(free, 0 if drain else self.policy.debounce_seconds)
                 except SupabaseMemoryError as error:
-                    # What refuses at the beginning is set up wrongly; later it may be, say, in the midst of an upgrade.
+                    # A refusal at the start is a setup mistake; later it may be temporary, such as during an upgrade.
                     if drain or not (self._has_begun or isinstance(error, UnavailableError)):
                         raise
                     self._last_error = type(error).__name__
-                    self._warn("No work could be taken", error, {"memory_worker": self.name})
+                    self._warn("No work could be claimed", error, {"memory_worker": self.name})
                     await wake.wait(pause * random.uniform(0.5, 1))
                     pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
                     continue
                 pause, self._last_error, self._has_begun = 1.0, None, True
-            # Where as much was there as could be taken there may be more: then the next free hand takes it at once.
+            # A full claim means there may be more: then the next free slot claims at once.
             self._more = drain or len(leases) == free
             for lease in leases:
                 task = asyncio.create_task(self._run_job(lease))
@@ -355,7 +354,7 @@ class Worker(Unpicklable):
                 await wake.wait()
 
     async def _claimed(self, limit: int, debounce_seconds: float) -> list[Lease]:
-        """Take leases. If this is cancelled or stopped meanwhile, what the database gave is known, and given back."""
+        """Claim leases. If the worker is cancelled or stopped meanwhile, the claimed leases are still released."""
         self._claiming = asyncio.create_task(
             self._memory._services.arun(
                 work.claim(
@@ -382,10 +381,10 @@ class Worker(Unpicklable):
         return self._stop is not None and self._stop.is_set()
 
     async def _has_ended(self, task: asyncio.Task[Any]) -> bool:
-        """Wait for a task, and once this is stopped only as long as what has begun may take.
+        """Wait for a task; after `stop`, only until the grace period ends.
 
         Returns:
-            Whether it came to its end.
+            Whether the task is done.
         """
         assert self._stop is not None
         stopped = asyncio.create_task(self._stop.wait())
@@ -398,7 +397,7 @@ class Worker(Unpicklable):
 
     @property
     def _grace_left(self) -> float:
-        """How long what has begun may take after this was stopped, in seconds from now."""
+        """The seconds left for running jobs to finish after `stop`."""
         return max(0.0, self._stopped_at + self.policy.grace_seconds - time.monotonic())
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -409,33 +408,33 @@ class Worker(Unpicklable):
             self._wake.ring()
 
     async def _run_job(self, lease: Lease) -> None:
-        """One piece of work, from the lease to its end."""
+        """Run one job, from its lease to its outcome."""
         error: str | None = None
         done = JobResult()
         try:
             if lease.attempts > self.policy.max_attempts:
-                error = "abandoned"  # whoever had it before never came to an end: it may bring a worker down
+                error = "abandoned"  # no earlier worker finished it: it may crash workers
             else:
                 done = await do_work(self._memory, lease, self.policy.duties, self._model, self._long_term)
                 error = done.error
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as raised:  # nothing that a conversation holds may bring the worker down
+        except BaseException as raised:  # no conversation's content may crash the worker
             if _is_cancelled():
                 raise
             error = type(raised).__name__
-            self._warn("A piece of work failed", raised, conversation_fields(lease.key))
-        self._ending.add(lease.token)  # from here on a lease that is not held any more may have been given back
+            self._warn("A job failed", raised, conversation_fields(lease.key))
+        self._ending.add(lease.token)  # from here on, a missing lease may have been released
         try:
             outcome = await self._given_back(lease, error, done)
         except Exception as raised:
-            outcome = "lost"  # the lease runs out, and somebody takes it up again
-            self._warn("A lease could not be given back", raised, conversation_fields(lease.key))
+            outcome = "lost"  # the lease expires, and another worker claims the job
+            self._warn("A lease could not be released", raised, conversation_fields(lease.key))
         self._count(lease, done, error, outcome)
 
     async def _given_back(self, lease: Lease, error: str | None, done: JobResult) -> Outcome:
         if error is None and done.conflict:
-            # Somebody else works on it, too, which is no failure: once more, from where it stands then.
+            # Another worker processes it too, which is not a failure: run it again from the new state.
             return "again" if await self._memory._services.arun(work.release([lease])) else "lost"
         return await self._memory._services.arun(
             work.finish(
@@ -449,7 +448,7 @@ class Worker(Unpicklable):
         )
 
     def _has_left(self, lease: Lease, done: JobResult) -> bool:
-        """Whether something of what this worker does is neither left out nor failed."""
+        """Return whether any of this worker's duties was neither excluded nor failed."""
         can = {"index": True, "summarize": self._model is not None, "board": self._model is not None}
         can["promote"] = self._long_term is not None
         return any(can[duty] and duty not in (*done.failed, *lease.left_out) for duty in self.policy.duties)
@@ -474,7 +473,7 @@ class Worker(Unpicklable):
         _logger.info("A piece of work is done", extra={**conversation_fields(lease.key), **facts})
 
     def _warn(self, action: str, error: BaseException, fields: Mapping[str, Any]) -> None:
-        """Log a failure, once while its cause stands."""
+        """Log a failure, once per ongoing cause."""
         level = self._memory._services.causes.level(action, error, logging.WARNING)
         _logger.log(level, action, extra={**fields, **error_fields(error)})
 
@@ -484,10 +483,10 @@ class Worker(Unpicklable):
             try:
                 self._on_alert(kind, facts)
             except Exception as error:  # an alert that fails must not stop the work
-                _logger.warning("An alert could not be given", extra=error_fields(error))
+                _logger.warning("An alert could not be sent", extra=error_fields(error))
 
     async def _hold(self) -> None:
-        """Keep the leases of what is being done; what was lost is stopped, for somebody else may be at it."""
+        """Renew the leases of running jobs; stop a job whose lease was lost, as another worker may run it."""
         while True:
             await asyncio.sleep(self.policy.lease_seconds / 3)
             held = dict(self._running)
@@ -498,7 +497,7 @@ class Worker(Unpicklable):
                     work.heartbeat(held.values(), lease_seconds=self.policy.lease_seconds)
                 )
             except Exception as error:  # this loop must not end
-                self._warn("Leases could not be kept", error, {"memory_worker": self.name})
+                self._warn("Leases could not be renewed", error, {"memory_worker": self.name})
                 continue
             for task, lease in held.items():
                 if lease.token not in tokens and lease.token not in self._ending and not task.done():
@@ -514,18 +513,18 @@ class Worker(Unpicklable):
         while True:
             try:
                 await run_maintenance(self._turns, self.policy, self._model)
-            except Exception as error:  # nor may this one
+            except Exception as error:  # this loop must not end either
                 self._warn("Chores were left undone", error, {"memory_worker": self.name})
             await asyncio.sleep(min(shortest, 60) * random.uniform(0.75, 1.25))
 
     async def _gauge(self) -> None:
-        """Look at the queue from time to time, which counts it, for who is to be alerted."""
+        """Read the queue periodically, which updates its metrics, and alert on a lag."""
         lagging = False
         while True:
             try:
                 queue = await self._memory._services.arun(work.queue(user_id=self.user_id))
-            except Exception as error:  # nor this one
-                _logger.debug("The queue could not be seen", extra=error_fields(error))
+            except Exception as error:  # this loop must not end either
+                _logger.debug("The queue could not be read", extra=error_fields(error))
             else:
                 is_late = queue.lag_seconds > self.policy.alert_seconds
                 if is_late and not lagging:
@@ -534,17 +533,17 @@ class Worker(Unpicklable):
             await asyncio.sleep(_GAUGE_SECONDS)
 
     async def _finish(self) -> None:
-        """Let what has begun come to an end, for a while."""
+        """Wait for running jobs to finish, for the grace period."""
         if self._running:
             await asyncio.wait([*self._running], timeout=self._grace_left)
 
     async def _give_back(self) -> None:
-        """Stop what has not come to an end, and give its leases back."""
+        """Cancel unfinished jobs, and release their leases."""
         left = dict(self._running)
         for task in left:
             task.cancel()
         if left:
-            await asyncio.wait(left, timeout=_RELEASE_SECONDS)  # what swallows its cancellation is left to itself
+            await asyncio.wait(left, timeout=_RELEASE_SECONDS)  # a task that ignores its cancellation is abandoned
         leases, self._unbegun = [*left.values(), *self._unbegun], []
         with suppress(SupabaseMemoryError, TimeoutError):
             async with asyncio.timeout(_RELEASE_SECONDS):
@@ -557,6 +556,6 @@ class Worker(Unpicklable):
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody asked this task to end; a model may end by a `CancelledError` that nobody here asked for."""
+    """Return whether this task was cancelled; a model may raise a `CancelledError` without a cancellation."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,1 +1,1 @@
-"""The commands, one module for each, named like it. Each is a few lines over the package's own functions."""
+"""The commands, one module each with the command's name. Each is a thin layer over the package's functions."""

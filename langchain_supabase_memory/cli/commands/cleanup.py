@@ -27,7 +27,7 @@ _MAX_HOURS: Final = 24 * 366 * 1000
 
 
 class _Hours(click.FloatRange):
-    """A number of hours or minutes, which is not NaN."""
+    """A number of hours or minutes that is not NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -74,7 +74,7 @@ def cleanup(
     if dry_run:
         reject_options(["every", "yes"], "--dry-run deletes nothing.")
     elif every is not None and not yes:
-        raise click.UsageError("--every goes with --yes: it deletes when nobody is there to be asked.")
+        raise click.UsageError("--every goes with --yes, because it deletes without asking.")
     else:
         confirmation.require_tty(yes)
     retention = None
@@ -99,10 +99,10 @@ def cleanup(
 
 
 def _remove(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str:
-    """Remove what has expired.
+    """Remove expired data.
 
     Returns:
-        What was removed, in words. Ctrl-C prints it, for a removed part does not come back.
+        The removed counts as text. Ctrl-C prints them, because removed data is not restored.
     """
     removed = "Nothing"
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
 
 _MAX_LIMIT: Final = 1000
-"""The most conversations of a page."""
+"""The maximum number of conversations per page."""
 
 
 @click.command()

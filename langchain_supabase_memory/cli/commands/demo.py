@@ -1,4 +1,4 @@
-"""`supabase-memory demo`: the options. The story is in `cli.demo`."""
+"""`supabase-memory demo`: the options. The demo itself is in `cli.demo`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def demo(transcript: Path | None, ask: tuple[str, ...], path: Path, model: str, 
 
     from langchain_supabase_memory.cli.demo.show import open_page, show
 
-    if inspect:  # a missing extra fails before the story, not after it
+    if inspect:  # a missing extra fails before the demo, not after it
         import langchain_supabase_memory.inspector  # noqa: F401
 
     chat, summarizer, embeddings = models.agent_models(model)

@@ -49,7 +49,7 @@ def doctor(address: Address, models: Models, as_json: bool) -> None:
 
 
 def _memory(stack: ExitStack, address: Address, models: Models) -> SupabaseMemory:
-    """Open the memory of the application, or that of the options."""
+    """Open the application's memory, or the memory of the options."""
     from langchain_supabase_memory.worker import Worker
 
     app = models.load_app()

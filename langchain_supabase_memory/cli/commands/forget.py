@@ -75,11 +75,11 @@ class _Target:
 
     @property
     def is_user(self) -> bool:
-        """Whether it is all data of a user."""
+        """Whether the target is all of a user's data."""
         return self._agent_id is None and self._thread_id is None
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
-        """Delete it in one transaction; a thread of several agents in one transaction per agent."""
+        """Delete the data in one transaction; a thread of several agents takes one transaction per agent."""
         memory, user_id, thread_id = self._memory, self._user_id, self._thread_id
         if thread_id is None:
             return memory.for_user(user_id).forget_user(agent_id=self._agent_id, dry_run=dry_run)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SOURCES: Final = (
     "jsonl", "chatgpt", "claude", "langgraph", "langchain-postgres", "langchain-sql", "openai-agents",
 )  # fmt: skip
-"""The formats and libraries that conversations come from."""
+"""The supported formats and libraries."""
 
 
 @click.command("import")

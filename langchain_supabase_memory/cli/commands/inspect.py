@@ -102,7 +102,7 @@ def inspect(
 
 
 def _local_user() -> str:
-    """The user of this machine; a container may have none."""
+    """Return the user of this machine; a container may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -110,7 +110,7 @@ def _local_user() -> str:
 
 
 def _open_memory(address: Address, access_token: str | None, models: Models, user_id: str | None) -> SupabaseMemory:
-    """Open the memory of an address, for a server or for the bearer of a token."""
+    """Open the memory of an address, with server permissions or as the user of a token."""
     settings = {"user_id": user_id, **models.settings()}
     if access_token is None or not (address.url and address.key) or given_on_command_line("database_url", "embedded"):
         return address.open(**settings)
@@ -118,7 +118,7 @@ def _open_memory(address: Address, access_token: str | None, models: Models, use
 
 
 def _as_user(memory: SupabaseMemory, user_id: str) -> SupabaseMemory:
-    """Put a memory under row level security.
+    """Return the memory under row level security, as one user.
 
     Raises:
         ConfigurationError: The connection is the Data API, which needs a token.
@@ -132,7 +132,7 @@ def _as_user(memory: SupabaseMemory, user_id: str) -> SupabaseMemory:
     )
     if not hasattr(inner, "alisten"):  # only a direct connection has it
         raise ConfigurationError(
-            "Over the Data API nobody can be acted as by name.",
-            hint="Pass the user's token as --access-token with the publishable key, or name a --database-url.",
+            "The Data API cannot act as a user by id.",
+            hint="Pass the user's token as --access-token with the publishable key, or pass --database-url.",
         )
     return memory.for_token({"sub": user_id, "role": "authenticated"})

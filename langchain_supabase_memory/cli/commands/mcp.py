@@ -84,11 +84,11 @@ def mcp(
     from langchain_supabase_memory.mcp.request_memory import ServerOptions
     from langchain_supabase_memory.operations.recall.ranges import zone
 
-    zone(time_zone)  # refuses an unknown one before anything is opened
+    zone(time_zone)  # rejects an unknown time zone before anything is opened
     options = ServerOptions(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
     settings = _settings(agent_id, embeddings, write=write)
     if http:
-        reject_options(_STDIO_OPTIONS, "Over HTTP each request is that of whoever signed in.")
+        reject_options(_STDIO_OPTIONS, "Over HTTP each request belongs to its signed-in user.")
         reject_options(("database_url", "embedded"), "Over HTTP the server needs the Data API: --url and --key.")
         _serve_http(address, settings, options, host, port, public_url, issuer)
     else:
@@ -105,7 +105,7 @@ def mcp(
 
 
 def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str, Any]:
-    """The settings of a memory without summaries (a worker writes those), which indexes only what it stores."""
+    """Return the settings of a memory without summaries (a worker writes those), which only indexes what it stores."""
     from langchain_supabase_memory.memory.config import MemoryConfig
     from langchain_supabase_memory.settings import ChunkPolicy
 
@@ -114,10 +114,10 @@ def _settings(agent_id: str, embeddings: str | None, *, write: bool) -> dict[str
 
 
 def _open_memory(address: Address, user_id: str | None, token: str | None, settings: dict[str, Any]) -> SupabaseMemory:
-    """Open the memory of one user, under row level security wherever that is possible.
+    """Open the memory of one user, under row level security if possible.
 
     Raises:
-        ConfigurationError: No user is named, or a token comes with a direct connection.
+        ConfigurationError: The user is missing, or a token is used with a direct connection.
     """
     is_direct = bool(address.database_url or address.embedded) and not given_on_command_line("url", "key")
     if given_on_command_line("user_id"):

@@ -47,7 +47,7 @@ def search(
     if not query.strip():
         raise click.UsageError("There are no words to look for. Type some, such as: search kiln error --user maya")
     texts = [word for word in dict.fromkeys(words) if word.strip()]
-    ExactQuery(texts=texts)  # refuses long or many words before anything is opened
+    ExactQuery(texts=texts)  # rejects words that are too long or too many before anything is opened
     with address.open(embeddings=models.embedder(embeddings)) as memory:
         if thread_id is None:
             scope = memory._services.scope(user_id, agent_id)
@@ -68,7 +68,7 @@ def search(
 
 
 def _document(recall: Recall, matches: Matches) -> dict[str, Any]:
-    """Make the JSON document of the results."""
+    """Create the JSON document of the results."""
     ids = ("thread_id", "agent_id", "from_sequence", "to_sequence")
     names = (*ids, "said_at", "role", "speaker", "content", "score", "score_parts")
     return {

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _DEFAULT_TURNS: Final = 10
 _MAX_MESSAGES: Final = 200
-"""The most messages without --last."""
+"""The maximum number of messages without --last."""
 
 _CONTEXT: Final = 5
-"""The most messages before and after that of --around."""
+"""The maximum number of messages before and after the one of --around."""
 
 
 @click.command()
@@ -74,7 +74,7 @@ def show(
     if is_all:
         reject_options(["last", "around"], "--all shows every turn.")
     if around is not None:
-        reject_options(["last"], "--around shows what stands beside one message.")
+        reject_options(["last"], "--around shows the messages around one message.")
     if as_json:
         reject_options(["tools"], "As JSON, everything of tools is there.")
     with address.open() as memory:
@@ -118,7 +118,7 @@ def _print_text(
 
 
 def _print_json(conversation: Conversation, info: ConversationInfo, window: Window, with_board: bool) -> None:
-    """Print one document while it is read. ASCII shows invisible characters as their codes."""
+    """Print one JSON document while messages are read. ASCII escapes invisible characters."""
     from langchain_supabase_memory.cli.message_view import message_document
 
     head: dict[str, Any] = {"conversation": asdict(info)}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import Queue
 
 _MAX_WIDTH = 10_000
-"""The columns that `--wide` has room for: more than three ids can have."""
+"""The width of `--wide`, which is more than three ids can take."""
 
 
 @click.command()
@@ -63,7 +63,7 @@ def status(
 
 
 def _queue_lines(queue: Queue) -> list[str]:
-    """The work of all conversations, in words."""
+    """Format the work queue of all conversations."""
     lag = f", the oldest for {formatting.format_duration(queue.lag_seconds)}" if queue.depth else ""
     unreadable = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
     lines = [f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead{unreadable}."]

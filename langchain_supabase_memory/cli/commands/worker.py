@@ -87,7 +87,7 @@ def worker(
         if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application sets a handler
             configure("plain", logging.WARNING if is_animated else logging.INFO)
         if isinstance(target, Worker):
-            reject_options(_WORKER_OPTIONS, "The application gives a Worker, which has a policy of its own.")
+            reject_options(_WORKER_OPTIONS, "The application's Worker has its own policy.")
         else:
             if target is None:
                 target = stack.enter_context(address.open(**models.settings()))
@@ -124,7 +124,7 @@ async def _run(worker: Worker, *, drain: bool, seconds: float | None, is_animate
             task.cancel()
             return
         worker.stop()
-        # The stream of now, which the status line has replaced: click would look for the terminal below it.
+        # Use the current stderr, which the status line has replaced; click would write to the original terminal.
         click.echo("Ending: what has begun comes to its end first. Ctrl-C again ends at once.", file=sys.stderr)
 
     with suppress(NotImplementedError):  # on Windows
@@ -145,7 +145,7 @@ async def _run(worker: Worker, *, drain: bool, seconds: float | None, is_animate
 
 
 async def _report(worker: Worker, draw: Callable[[Sequence[str]], None]) -> None:
-    """Show on one line how the work stands."""
+    """Show the status of the work on one line."""
     queue_parts = ["asking the database"]
 
     async def query() -> None:

@@ -1,4 +1,4 @@
-"""A real LangChain agent with a bounded context, which recalls what fits the question or searches with a tool."""
+"""A real LangChain agent with a limited context, which recalls matching messages or searches with a tool."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class AgentAnswer:
     """An answer and its costs.
 
     Attributes:
-        text: The agent's words.
+        text: The answer's text.
         sent: The characters of the conversation in each prompt: from memory, from the question, from a tool.
         own: The characters of the agent's own instructions in each prompt.
         tokens: The approximate tokens of the conversation in all prompts.
-        recalled: The number of messages that recall put into the prompt.
-        source: The line of the last prompt that is nearest to the answer; `None` if there is none.
+        recalled: The number of recalled messages in the prompt.
+        source: The line of the last prompt that best matches the answer; `None` if there is none.
     """
 
     text: str
@@ -61,7 +61,7 @@ class AgentAnswer:
 
 
 class DemoAgent:
-    """Answers questions in one conversation, and stores both.
+    """Answer questions in one conversation, and store both.
 
     Args:
         memory: The memory.
@@ -108,7 +108,7 @@ class DemoAgent:
 
 
 class _Meter(BaseCallbackHandler):
-    """Counts the characters of each prompt, and keeps the lines of the last one."""
+    """Count the characters of each prompt, and store the lines of the last one."""
 
     def __init__(self) -> None:
         self.sent: list[int] = []
@@ -126,7 +126,7 @@ class _Meter(BaseCallbackHandler):
 
 
 def _source(lines: list[prompt_view.PromptLine], answer: str) -> prompt_view.PromptLine | None:
-    """The line that an answer quotes, preferably one with a date; else the dated line that is nearest to it."""
+    """Return the line that an answer quotes, preferably one with a date; else the best matching dated line."""
     quoted = [line for line in lines if line.text and line.text in answer]
     longest = max((len(line.text) for line in quoted), default=0)
     exact = sorted((line for line in quoted if len(line.text) == longest), key=lambda line: line.day is None)

@@ -1,4 +1,4 @@
-"""A process that stores a transcript turn by turn, and that the demo kills.
+"""A process that stores a transcript turn by turn, which the demo kills.
 
 It starts where the stored conversation ends, and prints the number of stored messages after each turn.
 """
@@ -16,7 +16,7 @@ USER = "maya"
 
 
 def turns(lines: list[transcript.DemoLine]) -> list[list[transcript.DemoLine]]:
-    """Cut a transcript before each human message."""
+    """Split a transcript before each human message."""
     result: list[list[transcript.DemoLine]] = []
     for each in lines:
         if not result or each.message.type == "human":
@@ -26,7 +26,7 @@ def turns(lines: list[transcript.DemoLine]) -> list[list[transcript.DemoLine]]:
 
 
 def main(conn_string: str, path: str) -> None:
-    """Store the messages that are missing.
+    """Store the missing messages.
 
     Args:
         conn_string: The database's connection string.
@@ -40,7 +40,7 @@ def main(conn_string: str, path: str) -> None:
             count += len(turn)
             if count <= stored:
                 continue
-            # The append skips the messages of this turn that are stored already.
+            # `append` skips messages of this turn that are already stored.
             memory.conversation(THREAD).append(
                 [each.message for each in turn], created_at=[each.created_at for each in turn]
             )

@@ -1,4 +1,4 @@
-"""The story on the terminal: a process that stores a conversation is killed and goes on; an agent answers questions."""
+"""The demo on the terminal: a process that stores a conversation is killed and resumed; an agent answers questions."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ main(*sys.argv[1:])
 """The program that stores the conversation."""
 
 _MAX_ITEMS = 5
-"""The most items of each kind of the board."""
+"""The maximum number of items of each kind of the board."""
 
 _MAX_ITEM_LENGTH = 110
-"""The most characters of an item."""
+"""The maximum number of characters of an item."""
 
 _MAX_NAMES = 12
-"""The most people, places and topics of the board."""
+"""The maximum number of people, places and topics of the board."""
 
 _MAX_SUMMARY = 280
-"""About the most characters of the board's summary."""
+"""The approximate maximum number of characters of the board's summary."""
 
 _TYPE_ORDER = ("person", "place", "organization", "other", "date", None)
 
 _KIND_NAMES = {"action": "to do", "question": "open questions", "entity": "who, where, when"}
-"""What the story calls a kind of items, where that is not its heading."""
+"""The demo's names of item kinds, if they differ from the headings."""
 
 
 def show(
@@ -88,8 +88,8 @@ def show(
     """Run the demo.
 
     Args:
-        console: Where it goes.
-        folder: The folder of the embedded database, which stays there.
+        console: The output console.
+        folder: The folder of the embedded database, which is not deleted.
         model: The agent's chat model.
         summarizer: The model that writes the summaries.
         path: The user's transcript; by default the bundled one.
@@ -118,7 +118,9 @@ def show(
         _replay(console, conn_string, lines, path)
         stored = memory.conversation(THREAD).read(columns=["characters", "tokens", "text"])
         if [message.sequence for message in stored] != list(range(len(lines))):
-            raise SupabaseMemoryError("The stored conversation is not what was said.", hint="Please report this.")
+            raise SupabaseMemoryError(
+                "The stored conversation differs from the transcript.", hint="Please report this."
+            )
         console.print(f"All {len(lines)} messages are there: in order, each once, in spite of the kill.\n")
 
         known = {each.question: each for each in transcript.questions()} if path is None else {}
@@ -159,13 +161,13 @@ def show(
         f'demo = memory.conversation("{THREAD}")',
         f"for each in demo.recall({_python_string(queries[0])}, limit=5).chunks: print(each.content)",
     )
-    for line in code:  # as it can be copied: neither indented nor broken
+    for line in code:  # for copying: neither indented nor wrapped
         console.print(Text(spell_out(line)), soft_wrap=True)
     console.print()
 
 
 def _command(*arguments: str) -> str:
-    """Write a command as the reader's shell finds it.
+    """Format a command so that the user's shell can find it.
 
     Under `make demo` or `uv run`, the shell finds it only by its path in this process's environment.
     """
@@ -177,10 +179,10 @@ def _command(*arguments: str) -> str:
 
 
 def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings: Embeddings | None) -> None:
-    """Serve the inspector on the demo's database until Ctrl-C, with the agent's budget. A terminal opens a browser.
+    """Serve the inspector on the demo's database until Ctrl-C, with the agent's budget. In a terminal, open a browser.
 
     Args:
-        console: Where its address goes.
+        console: The console that shows its address.
         folder: The folder of the embedded database.
         summarizer: The model that writes the summaries.
         embeddings: The embedder for search by meaning.
@@ -208,7 +210,7 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
 
 
 class _Alerts(logging.Filter):
-    """Keeps alerts about poor summaries out of the log, and explains them in the story.
+    """Keep alerts about poor summaries out of the log, and explain them in the demo.
 
     Attributes:
         lowest: The lowest quality of a summary so far; `None` without an alert.
@@ -227,7 +229,7 @@ class _Alerts(logging.Filter):
         logging.getLogger(alerts.__name__).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is no such alert."""
+        """Return whether a record is not such an alert."""
         quality = getattr(record, "memory_quality", None)
         if quality is not None:
             self.lowest = min(quality, self.lowest if self.lowest is not None else 1.0)
@@ -254,7 +256,7 @@ class _Scores:
         recent: The prompt of an agent with the same budget and no memory.
         alerts: The alerts to explain.
         answers: The answers so far.
-        verdicts: Whether each answer is right, with and without the memory.
+        verdicts: Whether each answer is correct, with and without the memory.
     """
 
     known: Mapping[str, transcript.DemoQuestion]
@@ -311,7 +313,7 @@ class _Scores:
 
 
 def _python_string(question: str) -> str:
-    """Write the beginning of a question as a Python string."""
+    """Format the beginning of a question as a Python string."""
     return repr(textwrap.shorten(question, 50, placeholder=""))
 
 
@@ -324,7 +326,7 @@ def _replay(console: Console, conn_string: str, lines: list[transcript.DemoLine]
         for number, limit in ((1, half), (2, len(lines))):
             progress.update(task, description=f"Process {number} stores the conversation")
             command = [sys.executable, "-c", _REPLAY, conn_string, str(path or "")]
-            # In its own session, Ctrl-C does not reach it: this process ends it.
+            # In its own session, Ctrl-C does not reach it; this process kills it.
             with (
                 tempfile.TemporaryFile("w+") as error_file,
                 subprocess.Popen(
@@ -352,7 +354,7 @@ def _replay(console: Console, conn_string: str, lines: list[transcript.DemoLine]
 
 
 def _origin(answer: AgentAnswer) -> str:
-    """Say where an answer came from."""
+    """Describe the source of an answer."""
     line = answer.source
     if line is None:
         return "from nothing that it saw"
@@ -364,7 +366,7 @@ def _origin(answer: AgentAnswer) -> str:
 
 
 def _show_references(console: Console, memory: SupabaseMemory) -> None:
-    """Resolve references of a user."""
+    """Print how references by a user are resolved."""
     for text in ("yung una nga ulit", "your previous answer", "give me a second"):
         reference = memory.conversation(THREAD).resolve(text)
         target = "no turn"
@@ -383,7 +385,7 @@ def _recent_lines(memory: SupabaseMemory) -> list[prompt_view.PromptLine]:
 
 
 def _run_worker(console: Console, memory: SupabaseMemory, messages: int) -> None:
-    """Let a worker process what is due, and print what the next prompt covers."""
+    """Let a worker process the due work, and print what the next prompt covers."""
     started = time.perf_counter()
     with console.status("A worker indexes, summarizes and keeps the board …"):
         tally = run(_drain(memory))
@@ -451,7 +453,7 @@ def _show_board(console: Console, memory: SupabaseMemory) -> None:
 
 
 def _shorten_lines(text: str) -> str:
-    """Cut a text after its first lines, with "…" where it goes on."""
+    """Cut a text after its first lines, with "…" if it continues."""
     lines = text.splitlines()
     result = [textwrap.shorten(lines[0], _MAX_SUMMARY, placeholder=" …")]
     for line in lines[1:]:
