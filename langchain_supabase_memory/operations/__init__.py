@@ -1,1 +1,1 @@
-"""What is done with each noun: one module, one SQL file."""
+"""The operations on each noun: one module per SQL file."""

@@ -1,4 +1,4 @@
-"""What the SQL functions take: a conversation's ids, a retention, a time, a person."""
+"""Arguments of the SQL functions: a conversation's ids, a retention, a time, an actor."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def conversation_ids(key: ConversationKey) -> dict[str, Any]:
-    """The arguments by which every SQL function knows a conversation."""
+    """Return the arguments that identify a conversation."""
     return {"p_thread_id": key.thread_id, "p_user_id": key.user_id, "p_agent_id": key.agent_id}
 
 
 def scope_ids(scope: Scope) -> dict[str, Any]:
-    """The arguments by which SQL functions know one conversation, or all of a user's; see `Scope`."""
+    """Return the arguments that identify one conversation or all of a user's; see `Scope`."""
     return {"p_thread_id": scope.thread_id, "p_user_id": scope.user_id, "p_agent_id": scope.agent_id}
 
 
 def retention_argument(retention: Retention | None) -> dict[str, float | None] | None:
-    """The argument by which every SQL function knows what is kept."""
+    """Return the argument that carries the retention."""
     if retention is None:
         return None
     settings.check_settings(retention=retention)
@@ -33,15 +33,15 @@ def retention_argument(retention: Retention | None) -> dict[str, float | None] |
 
 
 def check_limit(name: str, number: int | None, *, optional: bool = True) -> int | None:
-    """A bound on what is returned.
+    """Check a bound on the number of results.
 
     Args:
         name: The argument's name.
         number: What was passed.
-        optional: Whether `None` will do, which means all.
+        optional: Whether `None`, which means all, is allowed.
 
     Raises:
-        InvalidInputError: It is no whole number, or negative.
+        InvalidInputError: It is negative or not a whole number.
     """
     if optional and number is None:
         return None
@@ -51,10 +51,10 @@ def check_limit(name: str, number: int | None, *, optional: bool = True) -> int 
 
 
 def moment(name: str, time: datetime | None) -> str | None:
-    """A time as the SQL functions take it.
+    """Return a time in the form that the SQL functions take.
 
     Raises:
-        InvalidInputError: It is none, or naive.
+        InvalidInputError: It is not a datetime, or it is naive.
     """
     if time is None:
         return None
@@ -66,15 +66,17 @@ def moment(name: str, time: datetime | None) -> str | None:
 
 
 def check_actor(actor: str) -> str:
-    """Who does something, as it is noted with the time.
+    """Check and return the name of the person who makes a change; it is recorded with the time.
 
     Args:
-        actor: Their name; 200 characters of it are kept.
+        actor: The name; the first 200 characters are stored.
 
     Raises:
-        InvalidInputError: Nobody is named.
+        InvalidInputError: The name is empty.
     """
     name = sanitizer.clean(actor).strip() if isinstance(actor, str) else ""
     if not name:
-        raise InvalidInputError("Nobody is named.", hint='Say who does it: actor="ana", for example.')
+        raise InvalidInputError(
+            "actor must not be empty.", hint='Name the person who makes the change: actor="ana", for example.'
+        )
     return name[:200]

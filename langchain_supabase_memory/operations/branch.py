@@ -1,7 +1,8 @@
-"""A graph's branch: what its state holds, told apart from what is stored without sending all of it.
+"""The branch of a graph's state: find out how the state differs from the stored messages without sending all of it.
 
-Only a state that once held a message can take it away. What a state held is kept in its record, where the graph keeps
-one, and in the checkpoints before it. What a run leaves that names the checkpoint it goes on from, the database knows.
+Only a state that once held a message can remove it. What a state held is in its record, where the graph stores one, and
+in earlier checkpoints. When a run names the checkpoint that it resumes from, the database knows what the run leaves
+behind.
 """
 
 from __future__ import annotations
@@ -23,34 +24,35 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 OURS: Final = "lc_supabase_memory"
-"""How the ids begin of the messages that this package puts into a prompt."""
+"""The prefix of the ids of messages that this package adds to a prompt."""
 
 _CHECKPOINTER: Final = "__pregel_checkpointer"
-"""LangGraph's key for the run's checkpointer; written out, so that `langgraph` is not imported for it."""
+"""LangGraph's key for the run's checkpointer; copied here so that `langgraph` need not be imported."""
 
 _DURABILITY: Final = "__pregel_durability"
 """LangGraph's key for when checkpoints are written."""
 
 _BESIDE: Final = ("name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id", "status")
-"""What counts of a message beside its words."""
+"""The fields of a message that count in addition to its content."""
 
 _MOST_KNOWN: Final = 10_000
-"""Of how many conversations it is remembered what was stored last."""
+"""The maximum number of conversations whose last stored state is remembered."""
 
 _HELD_CHARACTERS: Final = 8
-"""How many characters of a record stand for one message: 48 bits of a digest."""
+"""How many characters of a record represent one message: 48 bits of a digest."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """Where a graph's state comes from.
+    """The origin of a graph's state.
 
     Attributes:
-        checkpoint_id: The run names the checkpoint that it goes on from: what lies beyond that is left.
+        checkpoint_id: Whether the run names the checkpoint that it resumes from; everything after that checkpoint
+            is left.
         saver: The run's checkpointer; `None` without one.
-        place: Names the state's present checkpoint for it: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
-        is_written: Whether checkpoints are written while a run goes on, and not only at its end.
-        run: The run of LangGraph's server; `None` where no server runs the graph.
+        place: The ids of the state's current checkpoint: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
+        is_written: Whether checkpoints are written during a run, and not only at its end.
+        run: The run of the LangGraph server; `None` outside a server.
     """
 
     checkpoint_id: bool = False
@@ -61,24 +63,24 @@ class Lineage:
 
     @property
     def task(self) -> str:
-        """The task whose graph this is, unlike any other; empty for a graph that is nobody's task."""
+        """The unique id of the task that runs this graph; empty for a graph that is not a task."""
         namespace = "" if self.place is None else self.place["checkpoint_ns"]
         return namespace if ":" in namespace.rpartition("|")[2] else ""
 
 
 ALONE: Final = Lineage()
-"""Of a list of messages that is no graph's state."""
+"""The lineage of a list of messages that is not a graph's state."""
 
 
 def lineage(config: Mapping[str, Any] | None) -> Lineage:
-    """Where the state of a run comes from.
+    """Return the origin of a run's state.
 
     Args:
-        config: The configuration of the node that runs.
+        config: The configuration of the running node.
     """
     found = config or {}
     configurable: Mapping[str, Any] = found.get("configurable") or {}
-    # LangGraph moves the name of a checkpoint from the ids to the metadata.
+    # LangGraph moves the checkpoint's id from the ids to the metadata.
     named = (found.get("metadata") or {}).get("checkpoint_id") is not None
     namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
     checkpoint = (configurable.get("checkpoint_map") or {}).get(namespace)
@@ -95,11 +97,11 @@ def lineage(config: Mapping[str, Any] | None) -> Lineage:
 
 @dataclass(frozen=True)
 class StateOwner:
-    """Whose state a record is about; a digest, and no name.
+    """The owner of a record's state, as a digest without names.
 
     Attributes:
         user: A digest of the user's id.
-        database: What tells the database from others.
+        database: The database's identity.
         agent_id: The agent.
         thread_id: The thread.
     """
@@ -111,7 +113,7 @@ class StateOwner:
 
     @classmethod
     def from_answer(cls, key: ConversationKey, answer: Mapping[str, Any]) -> StateOwner | None:
-        """As the database answered; `None` if it was not asked."""
+        """Read the owner from the database's answer; `None` if it was not requested."""
         if "owner" not in answer:
             return None
         return cls(answer["owner"], answer["database"], key.agent_id, key.thread_id)
@@ -119,14 +121,15 @@ class StateOwner:
 
 @dataclass(frozen=True)
 class StateRecord:
-    """What was stored last.
+    """The state that was stored last.
 
     Attributes:
-        token: Names it in the database.
-        marks: Places in it: the id of a message, and the digest of all messages up to that one. The last is its end.
-        first: The id of the first message that counts, where those before it are older than what is stored.
-        ids: What stands for the ids of its messages.
-        owner: Whose it is; `None` as long as the database has not said.
+        token: The state's token in the database.
+        marks: Positions in the state: the id of a message, and the digest of all messages up to it. The last mark
+            is the end.
+        first: The id of the first message that counts, if earlier ones are older than what is stored.
+        ids: The short digests of the message ids.
+        owner: The owner; `None` until the database has reported it.
     """
 
     token: str
@@ -137,7 +140,7 @@ class StateRecord:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any] | None) -> StateRecord | None:
-        """What `to_dict` made; `None` of nothing, and of what another release made."""
+        """Read the result of `to_dict`; `None` if there is none, or if another release wrote it."""
         try:
             if value is None:
                 return None
@@ -148,7 +151,7 @@ class StateRecord:
             return None
 
     def to_dict(self) -> dict[str, Any]:
-        """For a graph's state: names and digests, no content."""
+        """Return the record for a graph's state: names and digests, no content."""
         owner = self.owner
         return {
             "token": self.token,
@@ -159,23 +162,23 @@ class StateRecord:
         }
 
     def ids_of(self, ids: Collection[str]) -> list[str]:
-        """Those of some ids that the state held.
+        """Return which of these ids the state held.
 
         Args:
-            ids: Ids of messages, as they are stored.
+            ids: Message ids as they are stored.
         """
         size = _HELD_CHARACTERS
         known = {self.ids[place : place + size] for place in range(0, len(self.ids), size)}
         return [each for each in ids if _short(each) in known]
 
     def lacks_nothing(self, ids: Collection[str]) -> bool:
-        """Whether a state with these ids has everything that this one held."""
+        """Return whether a state with these ids has everything that this one held."""
         size, present = _HELD_CHARACTERS, set(map(_short, ids))
         return all(self.ids[place : place + size] in present for place in range(0, len(self.ids), size))
 
 
 def shorten_ids(ids: Collection[str]) -> str:
-    """What stands for ids in a record."""
+    """Return the short digests of ids, as a record stores them."""
     return "".join(map(_short, ids))
 
 
@@ -185,7 +188,7 @@ def _short(message_id: str) -> str:
 
 
 def owner_digest(user_id: str) -> str:
-    """Whose a graph's state is, without the name; as `memory_private.owner_digest` says it."""
+    """Return a digest of the owner of a graph's state, as `memory_private.owner_digest` computes it."""
     return hashlib.sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -194,8 +197,8 @@ class BranchUpdate:
     """A graph's state on its way to the database.
 
     Attributes:
-        document: What the SQL function takes of it.
-        answer: What the database answered.
+        document: The argument of the SQL function.
+        answer: The database's answer.
     """
 
     document: dict[str, Any]
@@ -203,10 +206,11 @@ class BranchUpdate:
 
 
 class StateRecords:
-    """What was stored last in the newest conversations. Every method is safe to call from any thread.
+    """The last stored states of the most recent conversations. Every method is thread-safe.
 
     Args:
-        needs_owner: Whether only what names its owner is kept, as the next call may be another user's.
+        needs_owner: Whether to keep only records that name their owner, because the next call may be for another
+            user.
     """
 
     def __init__(self, *, needs_owner: bool = False) -> None:
@@ -217,10 +221,10 @@ class StateRecords:
         self._lock = threading.Lock()
         self._held: OrderedDict[ConversationKey, StateRecord] = OrderedDict()
         self.database: str | None = None
-        """The database, as soon as it has said which it is."""
+        """The database's identity, once it has reported it."""
 
     def get(self, key: ConversationKey) -> StateRecord | None:
-        """What was stored last in a conversation by this process, if that is known."""
+        """Return what this process last stored in a conversation, if known."""
         with self._lock:
             return self._held.get(key)
 
@@ -238,11 +242,11 @@ class StateRecords:
 
 
 def digests(messages: Sequence[BaseMessage]) -> list[str]:
-    """For each message the digest of it and all before it: of who said what, and of what the application noted."""
+    """Return a digest for each message, of it and all before it: role, content and application fields."""
     found: list[str] = []
     running = hashlib.blake2b(digest_size=16)
     for message in messages:
-        # Plain words are not written out anew: a long history is looked at before and after each call of the model.
+        # Plain text is not copied: a long history is digested before and after each model call.
         words = message.content if isinstance(message.content, str) else repr(message.content)
         fields = [getattr(message, name, None) for name in _BESIDE]
         said = f"{message.id}\0{message.type}\0{fields if any(fields) else ''}\0{len(words)}\0{words}"
@@ -252,7 +256,7 @@ def digests(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def known_count(messages: Sequence[BaseMessage], chain: Sequence[str], record: StateRecord | None) -> tuple[int, bool]:
-    """How many of the messages are stored as they are, as far as is known, and whether nothing else was stored."""
+    """Return how many messages are known to be stored unchanged, and whether nothing else was stored."""
     if record is None:
         return 0, False
     places = {message.id: place for place, message in enumerate(messages)}
@@ -264,12 +268,12 @@ def known_count(messages: Sequence[BaseMessage], chain: Sequence[str], record: S
 
 
 def turn_marks(messages: Sequence[BaseMessage], chain: Sequence[str], turn: int) -> list[tuple[str, str]]:
-    """The places to remember: where the current turn begins, and the end.
+    """Return the positions to remember: where the current turn begins, and the end.
 
     Args:
-        messages: All that the state holds.
+        messages: All messages of the state.
         chain: Their digests.
-        turn: How many of them come before the current turn.
+        turn: How many messages come before the current turn.
     """
     places = sorted({place for place in (turn - 1, len(messages) - 1) if place >= 0})
     return [(str(messages[place].id), chain[place]) for place in places]

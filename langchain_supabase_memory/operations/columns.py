@@ -1,8 +1,7 @@
-"""The columns of conversations and of their messages, in one table each: who takes a column along, and who shows it.
+"""The columns of conversations and messages, in one table each: which are exported and which are readable.
 
-An export and an import read it, and so do the lists of columns that Supabase's Realtime publishes and that a reader of
-messages may name. A column that the database has and that is not here fails a test, and so does one that is to be
-carried and is lost.
+Exports and imports use the tables, and so do the column lists that Supabase Realtime publishes and that readers of
+messages may request. A test fails if a database column is missing here, or if an export loses a carried column.
 """
 
 from __future__ import annotations
@@ -11,28 +10,29 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Export: TypeAlias = Literal["carried", "derived", "left out"]
-"""What an export does with a column: it has it, and an import puts it back; it is made anew there; or it stays here."""
+"""How an export treats a column: it includes it, the import recomputes it, or it leaves it out."""
 
-_COUNTED: Final = "counted anew as messages are stored"
-_SUMMARIZED: Final = "summaries are made anew; those that a person wrote are put back"
-_INDEXED: Final = "indexed anew"
-_GRAPH: Final = "the checkpoints of a graph are not taken along, so no graph goes on from an import"
-_WORK: Final = "of the workers here"
-_OWNER: Final = "an import says whose it is"
-_ID: Final = "each database draws its own"
+_COUNTED: Final = "recounted as messages are stored"
+_SUMMARIZED: Final = "summaries are regenerated; those that a person wrote are restored"
+_INDEXED: Final = "indexed again"
+_GRAPH: Final = "graph checkpoints are not exported, so no graph can resume from an import"
+_WORK: Final = "state of the workers of this database"
+_OWNER: Final = "the import names the owner"
+_ID: Final = "each database generates its own"
 
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """A column.
+    """A stored column.
 
     Attributes:
-        name: Its name.
-        export: What an export does with it.
-        reason: Why it is not carried; empty if it is.
-        is_listed: Of a conversation, whether a list of conversations has it.
-        is_live: Of a conversation, whether Realtime publishes it: it is of use to a page, and no error or content.
-        is_read: Of a message, whether a reader may ask for it.
+        name: The column's name.
+        export: How an export treats it.
+        reason: Why it is not carried; empty if it is carried.
+        is_listed: For a conversation, whether lists of conversations include it.
+        is_live: For a conversation, whether Realtime publishes it: useful to a page, and neither an error nor
+            content.
+        is_read: For a message, whether a reader may request it.
     """
 
     name: str
@@ -50,7 +50,7 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("thread_id", "carried", is_listed=True, is_live=True),
     StoredColumn("title", "carried", is_listed=True, is_live=True),
     StoredColumn("metadata", "carried", is_listed=True, is_live=True),
-    StoredColumn("metadata_bytes", "derived", "the database weighs what is written"),
+    StoredColumn("metadata_bytes", "derived", "the database measures what is written"),
     StoredColumn("created_at", "carried", is_listed=True, is_live=True),
     StoredColumn("updated_at", "carried", is_listed=True, is_live=True),
     StoredColumn("archived_at", "derived", "archived again while it is idle", is_listed=True, is_live=True),
@@ -60,7 +60,7 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("message_count", "derived", _COUNTED, is_listed=True, is_live=True),
     StoredColumn("total_characters", "derived", _COUNTED),
     StoredColumn("total_tokens", "derived", _COUNTED),
-    StoredColumn("revision", "left out", "counts the edits here, for what is computed meanwhile"),
+    StoredColumn("revision", "left out", "counts edits in this database, for concurrent computations"),
     StoredColumn("expired_through", "left out", "what has expired is not exported"),
     StoredColumn("has_gone", "left out", "what was forgotten is not exported"),
     StoredColumn("branch_token", "left out", _GRAPH),
@@ -86,35 +86,35 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("requested_at", "left out", _WORK, is_live=True),
     StoredColumn("served_at", "left out", _WORK, is_live=True),
 )
-"""Those of `memory.conversations`."""
+"""The columns of `memory.conversations`."""
 
 MESSAGE_COLUMNS: Final = (
     StoredColumn("user_id", "left out", _OWNER),
     StoredColumn("conversation_id", "left out", _ID),
-    StoredColumn("sequence", "derived", "numbered anew, in the same order"),
+    StoredColumn("sequence", "derived", "renumbered, in the same order"),
     StoredColumn("message_id", "carried", is_read=True),
     StoredColumn("role", "carried", is_read=True),
     StoredColumn("text", "carried", is_read=True),
     StoredColumn("characters", "carried", is_read=True),
     StoredColumn("tokens", "carried", is_read=True),
     StoredColumn("created_at", "carried", is_read=True),
-    StoredColumn("updated_at", "left out", "tells that a message took the place of one that is gone", is_read=True),
+    StoredColumn("updated_at", "left out", "marks a message that replaced a deleted one", is_read=True),
     StoredColumn("metadata", "carried", is_read=True),
     StoredColumn("images", "carried", is_read=True),
     StoredColumn("payload", "carried", is_read=True),
-    StoredColumn("bytes", "derived", "the database weighs what is written"),
+    StoredColumn("bytes", "derived", "the database measures what is written"),
     StoredColumn("final", "derived", "follows from the payload"),
-    StoredColumn("unreadable", "derived", "noted again where somebody reads it", is_read=True),
+    StoredColumn("unreadable", "derived", "recorded again when it is read", is_read=True),
     StoredColumn("parent", "left out", _GRAPH),
     StoredColumn("forked", "left out", _GRAPH),
 )
-"""Those of `memory.conversation_messages`."""
+"""The columns of `memory.conversation_messages`."""
 
 CARRIED: Final = tuple(each.name for each in CONVERSATION_COLUMNS if each.export == "carried")
-"""What an export has of a conversation."""
+"""The exported columns of a conversation."""
 
 MESSAGE_CARRIED: Final = tuple(each.name for each in MESSAGE_COLUMNS if each.export == "carried")
-"""What an export has of a message."""
+"""The exported columns of a message."""
 
 LIVE: Final = tuple(each.name for each in CONVERSATION_COLUMNS if each.is_live)
-"""What Realtime publishes of a conversation."""
+"""The conversation columns that Realtime publishes."""

@@ -1,6 +1,6 @@
-"""People in control: what is not to be remembered, how much a chunk matters, summaries that a person edits.
+"""User overrides: opt-outs, ratings of chunks, edited summaries.
 
-Who changes what, and when, is noted with each change. What they change of boards is in `boards.editing`.
+Each change records who made it and when. Changes to boards are in `boards.editing`.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 USEFUL: Final = 0.9
-"""The importance of a chunk that somebody called useful."""
+"""The importance of a chunk rated as useful."""
 
 USELESS: Final = 0.1
-"""The importance of a chunk that somebody called of no use."""
+"""The importance of a chunk rated as not useful."""
 
 UNDO: Final = timedelta(minutes=1)
-"""How long opting in undoes an opt-out; SQL decides by `memory.opt_out_undos.expires_at`."""
+"""How long opting in undoes an opt-out; the database decides by `memory.opt_out_undos.expires_at`."""
 
 LONGEST_TOPIC: Final = 200
-"""The most characters of a topic that is not to be remembered."""
+"""The maximum number of characters of an opted-out topic."""
 
 
 @dataclass(frozen=True)
 class OptOut:
-    """Something that is not to be remembered.
+    """An opt-out.
 
     Attributes:
         topic: The topic; `None` for a whole conversation.
-        thread_id: The conversation; `None` for all of the user's.
+        thread_id: The conversation; `None` for all of the user's conversations.
         agent_id: Its agent.
-        actor: Who said so.
+        actor: Who opted out.
         at: When.
     """
 
@@ -63,8 +63,8 @@ class ControlChange:
     Attributes:
         action: `opt_out`, `opt_in`, `rate`, `edit_summary`, `delete_summary` or `regenerate_summary`.
         subject: The topic, the chunk's id or the summary's number; `None` for a whole conversation.
-        before: What stood there before, as a text; `None` where there was nothing, or where that is gone meanwhile.
-        thread_id: The conversation; `None` for all of the user's.
+        before: The text before the change; `None` if there was none, or if it is gone since.
+        thread_id: The conversation; `None` for all of the user's conversations.
         agent_id: Its agent.
         changed_by: Who did it.
         changed_at: When.
@@ -80,28 +80,29 @@ class ControlChange:
 
 
 def opt_out(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]:
-    """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
+    """Stop remembering a conversation, or a topic in it or in all current and future conversations of the user.
 
-    Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
-    transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-    pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
-    stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
-    conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+    Opting out of a conversation retains its messages, because the chat needs them, and deletes everything derived
+    from it in the same transaction. Nothing new is derived: no chunk, summary or board. Board items that a person
+    or the application wrote, pinned, rated or deleted stay until they delete them; an edited segment of the summary
+    is deleted, because it stands for messages. Facts promoted to long-term memory are deleted by the next
+    `forget_source`. The conversation need not exist yet. For a minute `opt_in` undoes the opt-out; later it derives
+    the rest again.
 
-    What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
-    goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
-    matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
-    is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
-    looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
-    sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+    Text that mentions an opted-out topic is not indexed, written to a board or left in a summary; what already
+    exists is deleted. A topic is one word, or several adjacent words. Matching ignores case, accents and
+    punctuation, and endings in English and in the conversation's language ("divorce" also matches "divorced", but
+    "health" does not match "healthy" or "hospital": name each). In scripts without spaces, and in Korean, the
+    characters are searched for. The messages stay. The summarizer is told to leave the topic out; sentences that
+    mention it anyway are removed, but a paraphrase is left to the summarizer.
 
     Args:
-        scope: What is not to be remembered.
-        topic: The topic, up to 200 characters; `None` for a conversation itself.
-        actor: Who says so; it is noted with the time.
+        scope: The conversations that the opt-out covers.
+        topic: The topic, up to 200 characters; `None` for the conversation itself.
+        actor: Who opts out; recorded with the time.
 
     Returns:
-        Whether that is new.
+        Whether the opt-out is new.
 
     Raises:
         InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
@@ -112,20 +113,20 @@ def opt_out(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]
 
 
 def opt_in(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]:
-    """Remember again what `opt_out` with the same arguments had named.
+    """Undo an `opt_out` that had the same arguments.
 
-    Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
-    chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
-    after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
-    and summaries and boards stay as they are until they are regenerated.
+    Within a minute, summaries, the board, ratings and the title are restored, and chunks are indexed again. What
+    was written in that minute stays. If messages changed or were deleted in that minute, and at any later time, the
+    conversation becomes due again from its beginning. For a topic, unindexed messages are indexed again, and
+    summaries and boards stay as they are until they are regenerated.
 
     Args:
-        scope: Where to look.
-        topic: The topic; `None` for a conversation itself.
-        actor: Who says so; it is noted with the time.
+        scope: The conversations that the opt-out covers.
+        topic: The topic; `None` for the conversation itself.
+        actor: Who opts in; recorded with the time.
 
     Returns:
-        Whether it had not been remembered.
+        Whether there was an opt-out.
     """
     answer = yield from call("memory_opt_in", _parse_opt_out(scope, topic, actor))
     removed: bool = answer["removed"]
@@ -133,10 +134,10 @@ def opt_in(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]:
 
 
 def opt_outs(scope: Scope) -> Flow[list[OptOut]]:
-    """What is not to be remembered, with who said so and when, the oldest first.
+    """List the opt-outs, with who made each and when, oldest first.
 
     Args:
-        scope: Where to look.
+        scope: The conversations to look at.
     """
     rows = yield from call("memory_opt_outs", scope_ids(scope))
     return [
@@ -146,11 +147,11 @@ def opt_outs(scope: Scope) -> Flow[list[OptOut]]:
 
 
 def changes(scope: Scope, *, limit: int = 100) -> Flow[list[ControlChange]]:
-    """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+    """List the changes by opt-outs, ratings and edits of summaries, with who made each and when, newest first.
 
     Args:
-        scope: Where to look.
-        limit: The most, up to 500.
+        scope: The conversations to look at.
+        limit: The maximum number of changes, up to 500.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:
         raise InvalidInputError(f"limit must be a whole number from 1 to {_MOST}.", hint="100 is the default.")
@@ -170,20 +171,20 @@ def rate(
     useful: bool | None = None,
     importance: float | None = None,
 ) -> Flow[float]:
-    """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
+    """Rate how much a chunk matters. Recall and promotion use the rating, and chunks with the same text keep it.
 
     Args:
         owner: The owner; `None` means the access token's subject.
-        chunk: The chunk, as it was recalled, or its id.
-        actor: Who says so; it is noted with the time.
-        useful: Whether it was of use: an importance of 0.9 or 0.1.
-        importance: Or its importance itself, from 0 to 1.
+        chunk: A recalled chunk, or its id.
+        actor: Who rates it; recorded with the time.
+        useful: Whether it was useful: sets an importance of 0.9 or 0.1.
+        importance: Or the importance itself, from 0 to 1.
 
     Returns:
-        Its importance from now on.
+        The new importance.
 
     Raises:
-        InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
+        InvalidInputError: Not exactly one of `useful` and `importance` is given, or the value is not valid.
         NotFoundError: There is no such chunk.
     """
     if isinstance(chunk, Chunk):
@@ -205,7 +206,7 @@ def _edit_segments(
     text: str | None = None,
     include_edited: bool = False,
 ) -> Flow[int]:
-    """What a person does with segments. Returns how many were taken back."""
+    """Edit, delete or regenerate segments for a person. Returns how many segments were deleted."""
     answer = yield from call(
         "memory_edit_summary",
         {
@@ -224,23 +225,23 @@ def _edit_segments(
 def edit_segment(
     key: ConversationKey, number: int, text: str, *, actor: str, redactor: Redactor | None = None
 ) -> Flow[int]:
-    """Write what a segment of the rolling summary says. The next goes on from there.
+    """Replace the text of a segment of the rolling summary. The next segment continues from it.
 
-    What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
-    it is; it goes only with what it was made from, when a message of it or before it is edited or forgotten.
+    Later segments are deleted and written again when they are due. Regeneration does not change an edited segment;
+    it is only deleted when a message that it covers, or an earlier one, is edited or forgotten.
 
     Args:
         key: The conversation.
-        number: The segment, as `summaries` numbers them.
-        text: What it says, up to 10,000 characters.
-        actor: Who writes it.
-        redactor: What takes secrets and personal data out of what is stored.
+        number: The segment's number, as in `summaries`.
+        text: The new text, up to 10,000 characters.
+        actor: Who edits it.
+        redactor: Removes secrets and personal data before storage.
 
     Returns:
-        How many segments were taken back.
+        How many segments were deleted.
 
     Raises:
-        InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
+        InvalidInputError: The text is not a string, is too long, or mentions an opted-out topic.
         NotFoundError: There is no such conversation or segment.
     """
     words = _segment_text(text, redactor)
@@ -248,17 +249,17 @@ def edit_segment(
 
 
 def delete_segment(key: ConversationKey, number: int, *, actor: str) -> Flow[int]:
-    """Take a segment back and all that were built on it; they are written anew when that is due.
+    """Delete a segment and all that were built on it; they are written again when due.
 
-    What was made from messages that have expired cannot be written anew.
+    Segments created from expired messages cannot be written again.
 
     Args:
         key: The conversation.
-        number: The segment, as `summaries` numbers them.
-        actor: Who wants that.
+        number: The segment's number, as in `summaries`.
+        actor: Who deletes it.
 
     Returns:
-        How many segments were taken back.
+        How many segments were deleted.
 
     Raises:
         NotFoundError: There is no such conversation or segment.
@@ -274,18 +275,18 @@ def regenerate_summaries(
     include_edited: bool = False,
     summarizer: str | None = None,
 ) -> Flow[SummaryResult]:
-    """Write the summaries anew from the messages: those after the last that a person wrote.
+    """Regenerate the summaries from the messages after the last segment that a person wrote.
 
     Args:
         key: The conversation.
-        policy: When and how, with every number given.
-        actor: Who wants that.
-        include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
-            expired stays in any case.
-        summarizer: The summarizer's name, which is noted as the author; `None` without one.
+        policy: The summary policy, with every number set.
+        actor: Who requests it.
+        include_edited: Whether to regenerate edited segments as well. Segments created from expired messages always
+            stay.
+        summarizer: The summarizer's name, recorded as the author; `None` without one.
 
     Returns:
-        What was written; nothing, if the memory has no model: then they are written when that is due.
+        The result; empty if the memory has no model: then the summaries are written when they are due.
 
     Raises:
         NotFoundError: There is no such conversation.
@@ -297,13 +298,15 @@ def regenerate_summaries(
 
 
 def _weight(useful: bool | None, importance: float | None) -> float:
-    """How much a chunk matters, from 0 to 1, by what a person says of it.
+    """Return the importance that a rating gives a chunk, from 0 to 1.
 
     Raises:
-        InvalidInputError: Not exactly one of the two is given, or that is none.
+        InvalidInputError: Not exactly one of the two is given, or the value is not valid.
     """
     if (useful is None) == (importance is None):
-        raise InvalidInputError("How much it matters is not said.", hint="Pass useful=True, or importance=0.9.")
+        raise InvalidInputError(
+            "Pass exactly one of useful and importance.", hint="Pass useful=True, or importance=0.9."
+        )
     if useful is not None:
         return USEFUL if useful else USELESS
     if isinstance(importance, bool) or not isinstance(importance, (int, float)) or not 0 <= importance <= 1:
@@ -312,15 +315,15 @@ def _weight(useful: bool | None, importance: float | None) -> float:
 
 
 def _segment_text(text: str, redactor: Redactor | None) -> str:
-    """What a person writes as a segment, as it is stored.
+    """Return the text of an edited segment as it is stored.
 
     Raises:
-        InvalidInputError: It is no text, or is too long.
+        InvalidInputError: It is not a string, or is too long.
     """
     words = str(redact_value(clean(text).strip(), redactor)) if isinstance(text, str) else ""
     if not words or len(words) > LONGEST_SUMMARY:
         raise InvalidInputError(
-            f"A summary is a text of 1 to {LONGEST_SUMMARY:,} characters.", hint="To be rid of it, delete it."
+            f"A summary is a text of 1 to {LONGEST_SUMMARY:,} characters.", hint="To remove the summary, delete it."
         )
     return words
 

@@ -1,4 +1,4 @@
-"""The flows over conversations: append, read, count, forget. Each is one call, but for reading everything."""
+"""The flows over conversations: append, read, count, forget. Each is one call, except reading long ranges."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ Column = Literal[
     "payload",
     "unreadable",
 ]
-"""What can be read of a message; `sequence` always comes."""
+"""The columns of a message that can be read; `sequence` is always included."""
 
 ALL_COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
 
 
 class OtherConversationError(Exception):
-    """The store is not where a graph's state goes on from; nothing was stored.
+    """The stored state is not the one that a graph's state continues from; nothing was stored.
 
     Args:
-        answer: Why: `foreign`, `moved`, `lacking` or `unfamiliar`, as the SQL function says.
+        answer: The reason: `foreign`, `moved`, `lacking` or `unfamiliar`, as the SQL function reports it.
     """
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
@@ -81,22 +81,22 @@ def append(
     branch: BranchUpdate | None = None,
     manifest: Lists | None = None,
 ) -> Flow[AppendResult]:
-    """Store messages: once each, in order, all or none, in one round trip, as `Conversation.append`.
+    """Store messages in order, each once, all or none, in one round trip, as `Conversation.append`.
 
     Args:
-        key: The conversation; it is begun at the first append.
+        key: The conversation; the first append creates it.
         messages: LangChain messages.
-        metadata: What to store beside each of them.
-        created_at: When they were said.
-        replace: Whether a message that is there already with other content is replaced.
-        retention: What is kept.
-        redactor: What takes secrets and personal data out of what is stored. The message objects stay as they are.
-        idempotency_key: What names this call.
-        branch: The graph's state that they come from, which is told the answer.
-        manifest: What stood in the prompt that they answer, within its size.
+        metadata: The metadata to store with each message.
+        created_at: The messages' times.
+        replace: Whether to replace a stored message that has other content.
+        retention: The retention to apply.
+        redactor: Removes secrets and personal data before storage. The message objects do not change.
+        idempotency_key: Identifies this call.
+        branch: The graph state that the messages come from; it receives the answer.
+        manifest: The manifest of the prompt that they answer, within its size limit.
 
     Raises:
-        OtherConversationError: With `branch`, another one is stored than was thought; nothing was stored.
+        OtherConversationError: With `branch`, the stored state is not the expected one; nothing was stored.
     """
     listed = codec.as_messages(messages)
     times = _times(created_at, len(listed))
@@ -141,7 +141,7 @@ def _append_repeated(
     arguments: Mapping[str, Any],
     redactor: Redactor | None,
 ) -> Flow[None]:
-    """Store messages that have another's id under one of their own, and note their numbers."""
+    """Store messages whose id is already taken under a new id, and record their numbers."""
     branch = arguments.get("p_branch")
     asked = next((message.id for message in reversed(messages) if message.type == "human"), None)
     turn = asked or (branch or {}).get("turn") or ""
@@ -158,7 +158,7 @@ def _append_repeated(
 
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
-    """Store rows; what of one is larger than the database takes is left out of it, and named there."""
+    """Store rows; parts that exceed the database's limit are removed, and a note names them in place."""
     texts = {name: documents.dumps(row) for name, row in rows.items()}
     largest = max(map(len, texts.values()), default=0)
     if largest > truncation.MESSAGE_BYTES:
@@ -169,11 +169,12 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
         try:
             answer = yield from call("memory_append", {**arguments, "p_messages": messages})
         except TooLargeError:
-            # Less than is usual is taken here, by the database or by what stands before it. Several are split first.
+            # The limit here, of the database or a proxy in front of it, is lower than usual. Several rows are split
+            # first.
             if len(rows) > 1 or largest <= _SMALLEST:
                 raise
             before, largest = largest, _shrink(rows, texts, largest // 2)
-            if largest * 4 > before * 3:  # what is left cannot be made smaller, so another try would end the same
+            if largest * 4 > before * 3:  # the rest cannot be shrunk, so a retry would fail again
                 raise too_large_ids(rows) from None
         else:
             return answer  # type: ignore[no-any-return]
@@ -181,14 +182,14 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
 
 @dataclasses.dataclass
 class AppendedRows:
-    """What became of rows that were made elsewhere.
+    """The result of storing rows that were created elsewhere.
 
     Attributes:
-        new: How many are new.
-        known: How many were there already, or were forgotten there.
-        different: The ids of those that are there with another payload, which stays.
-        smaller: The ids of those that were made smaller, so that the database takes them.
-        refused: Those that the database takes in no form, by their ids.
+        new: How many rows are new.
+        known: How many were already stored, or were forgotten there.
+        different: The ids of stored messages that have another payload, which is not changed.
+        smaller: The ids of messages that were shrunk to the database's limit.
+        refused: The errors of messages that the database rejects in any form, by id.
         expired: How many messages retention removed.
     """
 
@@ -203,13 +204,13 @@ class AppendedRows:
 def append_rows(
     key: ConversationKey, rows: Mapping[str, dict[str, Any]], *, retention: Retention | None, skip: bool
 ) -> Flow[AppendedRows]:
-    """Store rows that were made elsewhere, and touch none that is there already.
+    """Store rows that were created elsewhere, without changing stored ones.
 
     Args:
         key: The conversation.
-        rows: As `codec.to_row` makes them, by their ids.
-        retention: What is kept.
-        skip: Whether those after one that is refused are stored, too.
+        rows: Rows as `codec.to_row` creates them, by id.
+        retention: The retention to apply.
+        skip: Whether to store the rows after a rejected one.
     """
     result = AppendedRows()
     yield from _append_part(result, conversation_ids(key), rows, retention, skip)
@@ -223,7 +224,7 @@ def _append_part(
     retention: Retention | None,
     skip: bool,
 ) -> Flow[None]:
-    """Store rows, and note what became of them; a part that is refused is halved, until one row is known to be why."""
+    """Store rows and record the result; a rejected batch is halved until the rejected row is found."""
     arguments = {**ids, "p_replace": False, "p_retention": retention_argument(retention)}
     try:
         answer = yield from call("memory_append", {**arguments, "p_messages": [*rows.values()]})
@@ -252,21 +253,21 @@ def _append_part(
 
 
 _SMALLEST: Final = 16_384
-"""A message of fewer bytes is not made smaller."""
+"""Messages of fewer bytes are not shrunk."""
 
 
 def too_large_ids(rows: Mapping[str, Mapping[str, Any]]) -> TooLargeError:
-    """The error that names the largest field of the largest row."""
+    """Return the error that names the largest field of the largest row."""
     row = max(rows.values(), key=truncation.size)
     held, field = max((truncation.size(value), name) for name, value in row.items())
     return TooLargeError(
-        f"The {field} of a message has {readable_size(held)}, more than the database takes, and cannot be cut.",
+        f"The {field} of a message has {readable_size(held)}, exceeds the database's limit, and cannot be cut.",
         hint=f"Store less in {field}, or raise message_bytes in memory_private.limits.",
     )
 
 
 def _shrink(rows: dict[str, dict[str, Any]], texts: dict[str, bytes], max_bytes: int) -> int:
-    """Bring every row, and its JSON, within so many bytes, and return how many the largest has."""
+    """Shrink every row and its JSON to at most `max_bytes`, and return the size of the largest."""
     for name, row in rows.items():
         rows[name] = codec.fit_row(row, max_bytes)
         if rows[name] is not row:
@@ -288,30 +289,31 @@ def read(
     superseded: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[StoredMessage]]:
-    """Read messages in order: all of them, or those within every bound that is given.
+    """Read messages in order: all of them, or those within every given bound.
 
     Args:
         key: The conversation.
-        first: Only the oldest so many.
-        last: Only the newest so many.
-        since: Only those said at or after this time, with a time zone.
-        until: Only those said before this time, with a time zone.
-        from_sequence: Only those with this number or a higher one.
-        to_sequence: Only those with this number or a lower one; -1 is before the first.
-        columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`. By default
-            `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`, `images`,
-            `created_at`, `updated_at` and `metadata`.
-        display: Only what a chat page shows: what the user and the assistant said, with media as references; no
-            tool's call or result, no system message.
-        superseded: The messages that a graph has left, in place of those that stand; see `reinstate`.
-        retention: What is kept; what is beyond it is not shown. The memory's by default.
+        first: Only this many of the oldest messages.
+        last: Only this many of the newest messages.
+        since: Only messages from this time on, with a time zone.
+        until: Only messages before this time, with a time zone.
+        from_sequence: Only messages with this number or a higher one.
+        to_sequence: Only messages with this number or a lower one; -1 is before the first.
+        columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
+            default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
+            `images`, `created_at`, `updated_at` and `metadata`.
+        display: Only what a chat page shows: text of the user and the assistant, with media as references; no tool
+            calls or results, no system messages.
+        superseded: Read the messages that a graph has left instead of the current ones; see `reinstate`.
+        retention: Messages beyond this retention are not returned; by default the memory's retention.
 
     Returns:
-        The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read
-        has an empty message and says why in `unreadable`.
+        The messages, oldest first, however many there are: long ranges are read by pages. An unreadable message is
+        empty, and its `unreadable` gives the reason.
 
     Raises:
-        InvalidInputError: A bound is negative, both ends are asked for, a time is naive, or a column is unknown.
+        InvalidInputError: A bound is negative, both `first` and `last` are given, a time is naive, or a column is
+            unknown.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     rows = yield from read_rows(
@@ -336,17 +338,17 @@ def read(
 
 
 _DISPLAYED: Final[tuple[Column, ...]] = ("message_id", "role", "text", "images", "created_at", "updated_at", "metadata")
-"""What a chat page shows of a message."""
+"""The columns of a message that a chat page shows."""
 
 _NOTHING: Final = ChatMessage(role="none", content="")
 
 
 def read_superseded(key: ConversationKey, *, retention: Retention | None = None) -> Flow[list[StoredMessage]]:
-    """The messages that a graph has left, in order; `reinstate` brings them back.
+    """List the messages that a graph has left, in order; `reinstate` restores them.
 
     Args:
         key: The conversation.
-        retention: What is kept; what is beyond it is not shown.
+        retention: Messages beyond this retention are not returned.
 
     Returns:
         The messages, oldest first.
@@ -371,13 +373,13 @@ def read_rows(
     superseded: bool = False,
     retention: Retention | None = None,
 ) -> Flow[list[Mapping[str, Any]]]:
-    """The rows behind `read`, as the database gives them, for who decodes them more than once."""
+    """Return the rows behind `read` as the database returns them, for callers that decode them more than once."""
     for name, number in (("first", first), ("last", last), ("from_sequence", from_sequence)):
         check_limit(name, number)
-    if to_sequence != -1:  # the end of what is before a first page: nothing
+    if to_sequence != -1:  # before the first page: no messages
         check_limit("to_sequence", to_sequence)
     if first is not None and last is not None:
-        raise InvalidInputError("The first messages, or the last ones.", hint="Pass first or last.")
+        raise InvalidInputError("first and last cannot be combined.", hint="Pass first or last.")
     unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
     if unknown:
         raise InvalidInputError(f"There is no column {unknown[0]}.", hint=f"Columns are {', '.join(ALL_COLUMNS)}.")
@@ -401,7 +403,7 @@ def read_rows(
         answer = yield from call("memory_read", {**arguments, **bounds})
         page: list[Mapping[str, Any]] = answer["messages"]
         found = [*found, *page] if last is None else [*page, *found]
-        # A page ends where it is long or large enough, and says whether there are more.
+        # The database ends a page at a row or byte limit, and reports whether there are more.
         if not answer["more"] or not page or len(found) == most:
             return found
         if last is None:
@@ -411,11 +413,11 @@ def read_rows(
 
 
 def count(key: ConversationKey, *, retention: Retention | None = None) -> Flow[int]:
-    """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history.
+    """Count the conversation's messages; 0 if it does not exist. The cost does not grow with the history.
 
     Args:
         key: The conversation.
-        retention: What is kept; everything by default.
+        retention: The retention to apply; by default all messages are retained.
     """
     ids = conversation_ids(key)
     answer: int = yield from call("memory_count", {**ids, "p_retention": retention_argument(retention)})
@@ -428,7 +430,7 @@ def forget(key: ConversationKey, *, dry_run: bool = False) -> Flow[Receipt]:
 
 
 def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete all of a user, as `SupabaseMemory.forget_user`; without one of the access token's subject."""
+    """Delete all data of a user, as `SupabaseMemory.forget_user`; `None` means the access token's subject."""
     if agent_id is not None:
         check_id("agent_id", agent_id)
     arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_everything": True, "p_dry_run": dry_run}
@@ -436,19 +438,19 @@ def forget_user(user_id: str | None, *, agent_id: str | None = None, dry_run: bo
 
 
 def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int]]:
-    """Bring messages back that a graph has left, because it was forked or they were removed from its state.
+    """Restore messages that a graph has left, because it was forked or they were removed from its state.
 
-    They stand at their own numbers again, and no state of a graph takes them away any more.
+    They return to their own numbers, and no graph state can remove them any more.
 
     Args:
         key: The conversation.
         message_ids: The ids of superseded messages, as `list` gives them.
 
     Returns:
-        The numbers of those that are back. An id that is not superseded is passed over.
+        The numbers of the restored messages. Ids that are not superseded are skipped.
 
     Raises:
-        InvalidInputError: `message_ids` is no list.
+        InvalidInputError: `message_ids` is not a list.
     """
     if isinstance(message_ids, str):
         raise wrong_type("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
@@ -461,7 +463,7 @@ def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int
 
 
 def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
-    """Delete one message, and the summaries that were made from it, as `Conversation.forget_message`."""
+    """Delete one message and the summaries created from it, as `Conversation.forget_message`."""
     arguments = {**conversation_ids(key), "p_message_id": codec.row_id(message_id), "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
 
@@ -475,18 +477,18 @@ def forget_expired(
     dry_run: bool = False,
     report: Callable[[Receipt], None] | None = None,
 ) -> Flow[Receipt]:
-    """Remove what retention does not keep, and chunks that have expired, in every conversation that the caller may see.
+    """Delete messages beyond the retention, and expired chunks, in every conversation that the caller may access.
 
     Args:
-        retention: What is kept; `None` removes chunks that have expired and nothing else.
-        user_id: Only this user's conversations; `None` means everybody's.
-        agent_id: Only those with this agent; `None` means all.
-        thread_id: Only this thread; `None` means all.
-        dry_run: Only say what would go.
-        report: Told after each transaction what has gone so far.
+        retention: The retention; `None` only deletes expired chunks.
+        user_id: Only this user's conversations; `None` means all users.
+        agent_id: Only conversations with this agent; `None` means all agents.
+        thread_id: Only this thread; `None` means all threads.
+        dry_run: Only report what would be deleted.
+        report: Called after each transaction with what has been deleted so far.
 
     Returns:
-        What went: the conversations that lost messages, how many messages, summaries and chunks.
+        What was deleted: the number of conversations that lost messages, and of messages, summaries and chunks.
     """
     gone = Receipt(dry_run=dry_run)
     after: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""The flows over how the database stands: what an operator sees of it, and what a signed-in user does."""
+"""The flows that report the state of the database, for an operator and for a signed-in user."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def worker_report(model: str | None) -> Flow[Mapping[str, Any]]:
-    """What the database tells who has a server's rights: the document of `memory_worker_doctor`.
+    """Return what the database reports to a caller with a server's rights: the document of `memory_worker_doctor`.
 
     Args:
-        model: The embedder's name, for what lacks its vectors.
+        model: The embedder's name, to find what lacks its vectors.
     """
     document: Mapping[str, Any] = yield from call("memory_worker_doctor", {"p_model": model})
     return document
 
 
 def schema_report() -> Flow[Mapping[str, Any]]:
-    """What the database tells everybody who is signed in: what it is set up with."""
+    """Return what the database reports to every signed-in user: how it is set up."""
     document: Mapping[str, Any] = yield from call(SCHEMA, {})
     return document

@@ -1,4 +1,4 @@
-"""Indexing what is due, over many conversations."""
+"""Index due conversations."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 def index_due(
     user_id: str | None, chunking: ChunkPolicy, *, messages: int = 0, embedder: str | None = None
 ) -> Flow[dict[ConversationKey, IndexResult]]:
-    """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
+    """Index every conversation that has too many unindexed messages or an unindexed newest summary.
 
-    Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
-    once: one of them wins each batch, the others change nothing.
+    Call it from a scheduled task if the policy's mode is `background`. Any number of processes may call it at once:
+    one of them wins each batch, and the others change nothing.
 
     Args:
-        user_id: Only this user's conversations; the memory's by default.
+        user_id: Only this user's conversations; by default the memory's user.
         chunking: How messages become chunks.
-        messages: How many messages do not matter yet.
+        messages: How many unindexed messages to tolerate.
         embedder: The embedder's name; `None` without one.
 
     Returns:
-        What was done for each conversation that was due.
+        The result for each conversation that was due.
     """
     done = {}
     for key in (yield from indexing.index_due(user_id=user_id, messages=messages, vectors=embedder is not None)):

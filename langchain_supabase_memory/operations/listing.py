@@ -1,4 +1,4 @@
-"""The flows over lists: a user's conversations by pages, one of them, and what people set of it."""
+"""The flows that list a user's conversations by pages, and read or update one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 LONGEST_TITLE: Final = 200
-"""The most characters of a title."""
+"""The maximum number of characters of a title."""
 
 
 def conversations(
@@ -36,34 +36,36 @@ def conversations(
     after: str | None = None,
     retention: Retention | None = None,
 ) -> Flow[ConversationPage]:
-    """A page of a user's conversations, the most recently changed first, each with a title and its last words.
+    """Return a page of a user's conversations, most recently changed first, each with its title and last message.
 
     Args:
         owner: The owner; `None` means the access token's subject.
-        agent_id: Only this agent's; `None` means all agents'.
-        state: Only `active` or only `archived` ones; `None` means both.
-        since: Only those that changed at or after this time, with a time zone.
-        until: Only those that changed before this time, with a time zone.
-        limit: The most of a page, 1 to 1,000.
-        before: What a page gives as `before`: the page before it, of newer ones.
-        after: What a page gives as `after`: the page after it, of older ones.
-        retention: What is kept; everything by default.
+        agent_id: Only this agent's conversations; `None` means all agents.
+        state: Only `active` or only `archived` conversations; `None` means both.
+        since: Only conversations that changed at or after this time, with a time zone.
+        until: Only conversations that changed before this time, with a time zone.
+        limit: The maximum number of conversations on a page, 1 to 1,000.
+        before: The `before` of a page, to get the page of newer conversations.
+        after: The `after` of a page, to get the page of older conversations.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The page. A conversation that changes meanwhile moves to the front; by `after` none is shown twice.
+        The page. A conversation that changes meanwhile moves to the front; paging with `after` shows none twice.
 
     Raises:
-        InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
+        InvalidInputError: An argument is not one of its choices, a time is naive, or there is no owner.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     if agent_id is not None:
         check_id("agent_id", agent_id)
     if state is not None and state not in get_args(ConversationState):
-        raise InvalidInputError("There is no such state.", hint=f"Pass {' or '.join(get_args(ConversationState))}.")
+        raise InvalidInputError(
+            "state is not one of the choices.", hint=f"Pass {' or '.join(get_args(ConversationState))}."
+        )
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {PAGE:,}.", hint="50 is the default.")
     if before is not None and after is not None:
-        raise InvalidInputError("A page is after a place, or before one.", hint="Pass before or after.")
+        raise InvalidInputError("before and after cannot be combined.", hint="Pass before or after.")
     for name, place in (("before", before), ("after", after)):
         if place is not None and not isinstance(place, str):
             raise InvalidInputError(
@@ -88,11 +90,11 @@ def conversations(
 
 
 def info(key: ConversationKey, *, retention: Retention | None = None) -> Flow[ConversationInfo | None]:
-    """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist.
+    """Return the conversation as it is listed: title, metadata and last message; `None` if it does not exist.
 
     Args:
         key: The conversation.
-        retention: What is kept; everything by default.
+        retention: The retention to apply; by default all messages are retained.
     """
     arguments = {**conversation_ids(key), "p_limit": 1, "p_retention": retention_argument(retention)}
     answer = yield from call("memory_conversations", arguments)
@@ -107,23 +109,22 @@ def update(
     redactor: Redactor | None = None,
     retention: Retention | None = None,
 ) -> Flow[ConversationInfo]:
-    """Set the conversation's title or metadata. Lists keep their order.
+    """Set the conversation's title or metadata. The order of lists does not change.
 
     Args:
         key: The conversation.
-        title: What it is called from now on, in up to 200 characters and one line. A blank one takes that back:
-            then the writer's title is shown, or the first words of the first question.
-        metadata: What the application keeps beside it from now on: a JSON object of up to 16 KiB, in place of what
-            there was.
-        redactor: What takes secrets and personal data out of what is stored.
-        retention: What is kept; everything by default.
+        title: The new title, one line of up to 200 characters. A blank title removes it: then the generated title
+            is shown, or the first words of the first question.
+        metadata: The application's metadata, a JSON object of up to 16 KiB; it replaces the previous metadata.
+        redactor: Removes secrets and personal data before storage.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The conversation as it is listed from now on.
+        The updated conversation, as it is listed.
 
     Raises:
-        InvalidInputError: There is nothing to set, the title is too long or mentions a topic that is not to be
-            remembered, or the metadata is no object.
+        InvalidInputError: There is nothing to set, the title is too long or mentions an opted-out topic, or the
+            metadata is not an object.
         TooLargeError: The metadata is too large.
         NotFoundError: There is no such conversation.
         SupabaseMemoryError: The database refused or could not be reached.
@@ -147,7 +148,7 @@ def _title(title: str, redactor: Redactor | None) -> str:
         raise InvalidInputError(
             f"A title has at most {LONGEST_TITLE} characters; this one has {len(words):,}.", hint="Pass a shorter one."
         )
-    # What stands for a secret may be longer than it.
+    # A placeholder may be longer than the secret that it replaces.
     return words if redactor is None else redactor.redact(words)[:LONGEST_TITLE]
 
 

@@ -1,4 +1,4 @@
-"""Asking a writer: whatever it answers, it is a text that was meant, or nothing is changed."""
+"""Model calls: ask a summarizer until it returns a usable answer; otherwise change nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 _CUT: Final = " […]"
 _NOTHING: Final = frozenset({"", "null", "none", "undefined", "nan", "na"})
 _MARKS: Final = re.compile(r"[\W_]+")
-# What current models say when they decline, at the beginning of a short answer.
+# How current models start a short refusal.
 _REFUSAL: Final = re.compile(
     r"((i['’]m|i am)( very| so)? sorry|sorry|i apologi[sz]e|my apologies|unfortunately)?[,.!\s]*(but )?"
     r"(as an ai( language)?( model| assistant)?, )?"
@@ -45,7 +45,7 @@ _LONGEST_REFUSAL: Final = 300
 
 
 class ModelAnswerError(Exception):
-    """The writer gave none; the text is the reason, in a word."""
+    """The summarizer returned no usable answer; the message is the reason, in one word."""
 
 
 def ask_with_retries(
@@ -58,30 +58,30 @@ def ask_with_retries(
     material: Material | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Flow[T]:
-    """Ask until an answer is one.
+    """Ask until an answer is usable.
 
     Args:
         prompt: The messages to send.
-        read: Makes of a text what is wanted; `None` if it is not that.
+        read: Parses the text of an answer; returns `None` if the text is not usable.
         timeout_seconds: How long to wait for each answer, in seconds.
-        attempts: The most tries.
-        calls: Its only item is counted up with each try.
-        material: The same for a writer that is no language model.
+        attempts: The maximum number of attempts.
+        calls: A list whose only item is incremented with each attempt.
+        material: The same input for a summarizer that is not a language model.
         schema: A JSON schema of the answer.
 
     Raises:
-        ModelAnswerError: None of the answers was one; it says why, in a word.
-        SupabaseMemoryError: There is no writer.
+        ModelAnswerError: No answer was usable; the message is the reason, in one word.
+        SupabaseMemoryError: There is no summarizer.
     """
     reason = ""
     for attempt in range(attempts):
         calls[0] += 1
         try:
-            # A model, or its server, that cannot hold to a schema is asked once more as if it had none.
+            # A model or server that rejects a schema is asked again without one.
             answer = yield from ask(prompt, timeout_seconds, material, schema if attempt == 0 else None)
         except SupabaseMemoryError:
             raise
-        except Exception as error:  # whatever a model, a provider or a network raises
+        except Exception as error:  # a model, a provider or a network may raise anything
             reason = type(error).__name__
             continue
         text = sanitizer.clean(str(answer.text)).strip()
@@ -95,17 +95,17 @@ def ask_with_retries(
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a text is none that was meant: blank, a word for nothing, or a refusal."""
+    """Return whether a text is no real answer: blank, a word for nothing, or a refusal."""
     return _MARKS.sub("", text).lower() in _NOTHING or is_refusal(text.strip())
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a short text declines to answer."""
+    """Return whether a short text declines to answer."""
     return len(text) <= _LONGEST_REFUSAL and _REFUSAL.match(text) is not None
 
 
 def _defect(answer: BaseMessage, text: str) -> str | None:
-    """Why an answer is no summary, in a word; `None` if it is one."""
+    """Return why an answer is not usable, in one word; `None` if it is usable."""
     if answer.additional_kwargs.get("refusal"):
         return "refused"
     if isinstance(answer.content, list) and any(
@@ -114,7 +114,7 @@ def _defect(answer: BaseMessage, text: str) -> str | None:
         return "refused"
     said = answer.response_metadata
     finish = {str(said.get(key)).lower() for key in ("finish_reason", "stop_reason", "stopReason")}
-    if isinstance(details := said.get("incomplete_details"), dict):  # of the Responses API
+    if isinstance(details := said.get("incomplete_details"), dict):  # in the Responses API
         finish.add(str(details.get("reason")).lower())
     if finish & _REFUSED:
         return "refused"
@@ -130,18 +130,18 @@ def _defect(answer: BaseMessage, text: str) -> str | None:
 
 
 def shorten(text: str, characters: int) -> str:
-    """A text cut after the last sentence that fits, with a mark that it was cut."""
+    """Cut a text after the last sentence that fits, and mark the cut."""
     if len(text) <= characters:
         return text
     room = max(characters - len(_CUT), 0)
-    # A sentence end in the first half would throw too much away.
+    # A cut in the first half would discard too much.
     cut = max([*sentence_ends(text, 0, room), text.rfind("\n", 0, room) + 1])
     cut = cut if cut > room // 2 else room
     return (text[:cut].rstrip() + _CUT)[:characters]
 
 
 def shorten_to_tokens(text: str, tokens: int) -> str:
-    """A text cut after a sentence so that it has about so many tokens at most."""
+    """Cut a text after a sentence so that it has at most about this many tokens."""
     while text and (has := count_tokens(text)) > tokens:
         text = shorten(text, min(len(text) - 1, len(text) * tokens // has))
     return text

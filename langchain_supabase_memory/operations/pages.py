@@ -1,4 +1,4 @@
-"""What is done over many conversations: found by pages, and one that cannot be read stops none of the others."""
+"""Paging over many conversations; one unreadable conversation does not stop the others."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE: Final = 1000
-"""The most messages one call returns."""
+"""The maximum number of messages that one call returns."""
 
 _logger = logging.getLogger(__name__)
 
 _reported: Final[set[str]] = set()
-"""The uuids of conversations that were reported, so that each is reported once."""
+"""The uuids of conversations already reported, so that each is reported once."""
 
 _MOST_REPORTED: Final = 1000
-"""After so many, more of them say nothing new."""
+"""After this many reports, further ones are not logged."""
 
 
 def key_of(row: Mapping[str, Any]) -> ConversationKey | None:
-    """The conversation that a row of the database is about.
+    """Return the key of the conversation that a database row describes.
 
     Args:
-        row: With the ids, and the conversation's uuid as `conversation_id` or `id`.
+        row: A row with the ids, and the conversation's uuid as `conversation_id` or `id`.
 
     Returns:
-        Its key; `None` if its ids cannot be used here. That is logged once, by the uuid alone.
+        The key; `None` if the ids are not valid here. That is logged once per conversation, with only the uuid.
     """
     try:
         return ConversationKey(row["thread_id"], row["user_id"], row["agent_id"])
@@ -52,11 +52,11 @@ def key_of(row: Mapping[str, Any]) -> ConversationKey | None:
 
 
 def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationKey]]:
-    """The conversations that a SQL function finds by pages, in the order of their owners and ids.
+    """Return the conversations that a SQL function pages through, ordered by owner and id.
 
     Args:
-        function: Its name.
-        arguments: Its arguments, but for those that name the page.
+        function: The function's name.
+        arguments: The function's arguments, except those that select the page.
     """
     found: list[ConversationKey] = []
     last: Mapping[str, Any] = {}
@@ -70,23 +70,25 @@ def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationK
 
 
 def isolate_failure(key: ConversationKey, flow: Flow[T], fallback: Callable[[str], T]) -> Flow[T]:
-    """Do something for one conversation of many, so that one that cannot be read stops none of the others.
+    """Run a flow for one of many conversations, so that one unreadable conversation does not stop the others.
 
     Args:
         key: The conversation.
-        flow: What to do.
-        fallback: What is returned in its place, from the class of what was raised.
+        flow: The flow to run.
+        fallback: Returns the result to use if the flow fails, from the name of the exception's class.
 
     Raises:
-        SupabaseMemoryError: What concerns all of them: the database is away, refuses, or is set up otherwise.
+        SupabaseMemoryError: The error concerns every conversation: the database is unreachable, refuses access, or
+            is misconfigured.
     """
     try:
         return (yield from flow)
     except (AccessError, SchemaError, ConfigurationError):
         raise
     except Exception as error:
-        # What has no code and does not tell that the database is away is an answer that nobody can read: this owner's.
+        # An error without a code that does not mean "unreachable" is an unreadable answer, which only concerns this
+        # owner.
         if isinstance(error, UnavailableError) and (error.is_away or error.code is not None):
             raise
-        _logger.warning("A conversation was set aside", extra={**log_fields(key), "memory_error": type(error).__name__})
+        _logger.warning("A conversation was skipped", extra={**log_fields(key), "memory_error": type(error).__name__})
         return fallback(type(error).__name__)

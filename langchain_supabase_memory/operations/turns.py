@@ -1,4 +1,4 @@
-"""The flows over turns: the newest ones, one by its number, and turns as text for a prompt."""
+"""The flows over turns: list the newest, read one by its number, and render turns as text for a prompt."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 TEMPLATE: Final = "User: {user_query}\nAssistant: {ai_response}"
-"""How a turn is written by default; `number`, `created_at` and the two texts can stand in a template."""
+"""The default template of a turn; a template may use `number`, `created_at` and the two texts."""
 
 PAGE: Final = 1000
-"""The most turns that one call returns."""
+"""The maximum number of turns that one call returns."""
 
 _NAMES: Final = {"number", "user_query", "ai_response", "created_at"}
 
 
 LONGEST: Final = 1_000_000
-"""The most characters of a query or an answer."""
+"""The maximum number of characters of a query or an answer."""
 
 
 def messages_of(query: str, response: str) -> list[BaseMessage]:
-    """The messages of a complete turn, as `Conversation.add_turn` takes it."""
+    """Return the messages of a complete turn, as `Conversation.add_turn` takes it."""
     for name, text in (("query", query), ("response", response)):
         if not isinstance(text, str):
             raise InvalidInputError(f"{name} must be a text, not {type(text).__name__}.", hint=f"Pass {name}=str(...).")
@@ -59,16 +59,16 @@ def list_turns(
     before: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[Turn]]:
-    """The complete turns, oldest first: what was asked and the final answer, without what tools did in between.
+    """List the complete turns, oldest first: the user's query and the final answer, without tool calls in between.
 
     Args:
         key: The conversation.
-        last: Only the newest so many.
-        since: Only those asked at or after this time, with a time zone.
-        until: Only those asked before this time, with a time zone.
-        before: Only those that begin before the message with this number: the `from_sequence` of the first turn of
-            a page, for the page before it.
-        retention: What is kept; what is beyond it is not shown. The memory's by default.
+        last: Only this many of the newest turns.
+        since: Only turns asked at or after this time, with a time zone.
+        until: Only turns asked before this time, with a time zone.
+        before: Only turns that begin before the message with this number. To get the previous page, pass the
+            `from_sequence` of the page's first turn.
+        retention: Turns beyond this retention are not returned; by default the memory's retention.
 
     Raises:
         InvalidInputError: `last` or `before` is negative, or a time is naive.
@@ -96,21 +96,23 @@ def list_turns(
 
 
 def read_turn(key: ConversationKey, number: int, *, retention: Retention | None = None) -> Flow[Turn | None]:
-    """One complete turn by its number; from the end, if it is negative.
+    """Return one complete turn by its number; a negative number counts from the end.
 
     Args:
         key: The conversation.
-        number: From 1 for the oldest that is kept; -1 is the newest.
-        retention: What is kept; everything by default.
+        number: 1 is the oldest retained turn; -1 is the newest.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The turn; `None` if there is none of this number.
+        The turn; `None` if there is no turn with this number.
 
     Raises:
-        InvalidInputError: The number is 0 or none.
+        InvalidInputError: The number is 0 or not a whole number.
     """
     if isinstance(number, bool) or not isinstance(number, int) or number == 0:
-        raise InvalidInputError("A turn has a number from 1, or from -1 backwards.", hint="Pass 1 for the first.")
+        raise InvalidInputError(
+            "number must be a whole number other than 0.", hint="Pass 1 for the oldest turn, -1 for the newest."
+        )
     place: dict[str, Any] = {"p_number": number} if number > 0 else {"p_last": 1, "p_skip": -number - 1}
     page = yield from call(
         "memory_turns", {**conversation_ids(key), **place, "p_retention": retention_argument(retention)}
@@ -119,36 +121,36 @@ def read_turn(key: ConversationKey, number: int, *, retention: Retention | None 
 
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
-    """The turn that a user's words point at, such as "the second one" or "yung una".
+    """Return the turn that a user's words refer to, such as "the second one" or "yung una".
 
-    Deterministic and without a model. The database is asked only if there are such words.
+    Deterministic, without a model. The database is only called if the text contains a reference.
 
     Args:
         key: The conversation.
-        text: What the user says; it is not part of a turn yet.
-        retention: What is kept; everything by default.
+        text: The user's message; it is not part of a turn yet.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns
-        are counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+        The turn, the words and the rule; `None` if the words refer to no turn, or to one that does not exist. Only
+        retained turns are counted: when the oldest is removed, "the first one" is the one after it.
 
     Raises:
-        InvalidInputError: `text` is none.
+        InvalidInputError: `text` is not a string.
     """
     match = yield from find_references(text)
     return None if match is None else (yield from referenced_turn(key, match, retention=retention))
 
 
 def find_references(text: str) -> Flow[Match | None]:
-    """The words of a user that point at a turn; `None` if none do. It asks nobody."""
-    characters = len(text) if isinstance(text, str) else 0  # `find` refuses what is none
+    """Find the words that refer to a turn; `None` if there are none. Makes no database call."""
+    characters = len(text) if isinstance(text, str) else 0  # `find_reference` rejects other types
     return (yield from offload(partial(references.find_reference, text), characters, warm_caches=references.KEPT))
 
 
 def referenced_turn(
     key: ConversationKey, match: Match, *, retention: Retention | None = None
 ) -> Flow[Reference | None]:
-    """The turn that words point at; `None` if there is no such turn."""
+    """Return the turn that the words refer to; `None` if there is no such turn."""
     number = match.ordinal if match.ordinal is not None else -(match.from_end or 1)
     found = yield from read_turn(key, number, retention=retention)
     return None if found is None else Reference(found, match.span, match.rule)
@@ -164,26 +166,26 @@ def turns_as_text(
     until: datetime | None = None,
     retention: Retention | None = None,
 ) -> Flow[str]:
-    """The complete turns as text for a prompt, query and answer in a template.
+    """Render the complete turns as text for a prompt, with each query and answer in a template.
 
     Args:
         key: The conversation.
-        template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
-        separator: What stands between two.
-        last: Only the newest so many.
-        since: Only those asked at or after this time, with a time zone.
-        until: Only those asked before this time, with a time zone.
-        retention: What is kept; what is beyond it is not shown. The memory's by default.
+        template: The format string of a turn, over `number`, `user_query`, `ai_response` and `created_at`.
+        separator: The text between two turns.
+        last: Only this many of the newest turns.
+        since: Only turns asked at or after this time, with a time zone.
+        until: Only turns asked before this time, with a time zone.
+        retention: Turns beyond this retention are left out; by default the memory's retention.
 
     Raises:
-        InvalidInputError: `last` is negative, a time is naive, or the template names something else.
+        InvalidInputError: `last` is negative, a time is naive, or the template uses an unknown name.
     """
     turns = yield from list_turns(key, last=last, since=since, until=until, retention=retention)
     return turns_text(turns, template, separator)
 
 
 def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
-    """Turns as text for a prompt, as `Conversation.turns_as_text`."""
+    """Render turns as text for a prompt, as `Conversation.turns_as_text`."""
     parsed = _parse_template(template)
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:
@@ -191,7 +193,7 @@ def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str =
             f"A turn has no {unknown[0]!r}.", hint="Templates may use number, user_query, ai_response and created_at."
         )
     if any("{" in (form or "") for _, _, form, _ in parsed):
-        raise _no_template()  # a field within a field's form could reach anything
+        raise _no_template()  # a nested field could reach any attribute
     try:
         return separator.join(template.format(**vars(each)) for each in turns)
     except (LookupError, TypeError, ValueError):
@@ -206,7 +208,7 @@ def _parse_template(template: str) -> list[tuple[str, str | None, str | None, st
 
 
 def _no_template() -> InvalidInputError:
-    return InvalidInputError("The template is no format string.", hint=f"Pass {TEMPLATE!r}, for example.")
+    return InvalidInputError("The template is not a valid format string.", hint=f"Pass {TEMPLATE!r}, for example.")
 
 
 def _turn(row: Mapping[str, Any]) -> Turn:

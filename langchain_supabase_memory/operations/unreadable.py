@@ -1,4 +1,4 @@
-"""Messages that cannot be read: noted, listed, left out of packs."""
+"""Messages that cannot be read: they are recorded, listed, and left out of context packs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _logger = logging.getLogger(__name__)
 
 
 def quarantine(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
-    """Note messages that cannot be read, each once, with a line in the log that says where it is.
+    """Record messages that cannot be read, each once, and log where each one is.
 
     Args:
         key: The conversation.
-        rows: What `codec.strange` found; nothing is asked where that is nothing.
+        rows: The result of `codec.undecodable_rows`; if it is empty, the database is not called.
     """
     if not rows:
         return
@@ -39,24 +39,24 @@ def quarantine(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[
 
 
 def numbered_messages(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[list[tuple[int, BaseMessage]]]:
-    """Rows with a sequence and a payload as messages, each with its number; those that cannot be read are noted."""
+    """Decode rows with a sequence and a payload into numbered messages, and record those that cannot be read."""
     messages = codec.from_payloads([row["payload"] for row in rows])
     yield from quarantine(key, codec.undecodable_rows(rows, messages))
     return [(row["sequence"], message) for row, message in zip(rows, messages, strict=True)]
 
 
 def unreadable(user_id: str | None, *, limit: int | None = None) -> Flow[list[UnreadableMessage]]:
-    """The messages that cannot be read and are set aside: each is left out of packs, and stays.
+    """List the messages that cannot be read. They are left out of context packs but stay stored.
 
-    A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown,
-    summarized and indexed like any other.
+    A message becomes readable again when its payload is rewritten, by `append` with the message's id or by SQL.
+    Then it is shown, summarized and indexed like any other.
 
     Args:
-        user_id: Only this user's; the memory's by default.
-        limit: The most to return; `None` means all.
+        user_id: Only this user's messages; by default the memory's user.
+        limit: The maximum number to return; `None` means all.
 
     Returns:
-        Where they are, in the order of owners and conversations.
+        Where the messages are, ordered by owner and conversation.
 
     Raises:
         InvalidInputError: `limit` is negative.

@@ -1,4 +1,4 @@
-"""The flows over due work: claim it under a lease, keep the lease, give it back; what is due, running and dead."""
+"""The flows over due work: claim it under a lease, extend the lease, release it; list due, running and dead work."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import BoardPolicy, SummaryPolicy
 
 WorkState = Literal["idle", "due", "running", "waiting", "dead"]
-"""How the work on a conversation stands. `waiting`: after a failure; `dead`: given up after too many."""
+"""The state of a conversation's work. `waiting`: after a failure; `dead`: given up after too many failures."""
 
 Outcome = Literal["done", "again", "retry", "dead", "lost", "gone"]
-"""What became of a piece of work. `again`: more was said meanwhile; `lost`: the lease had run out; `gone`: it was
-forgotten."""
+"""The result of a piece of work. `again`: messages were added meanwhile; `lost`: the lease had expired; `gone`: the
+conversation was forgotten."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A conversation that a worker has taken.
+    """A conversation that a worker has claimed.
 
     Attributes:
-        key: Which one.
+        key: The conversation.
         conversation_id: Its uuid, as a string.
-        token: What the lease is known by.
-        attempts: The how-manyth try it is, from 1.
-        waited_seconds: How long it was due before it was taken, in seconds.
-        position: Where the conversation stood when it was taken.
-        requested: Whether somebody asked for it to be summarized now.
-        drafts: Answers of a model that an earlier try left, by the digest of the question.
+        token: The lease's token.
+        attempts: The number of this attempt, from 1.
+        waited_seconds: How long it was due before it was claimed, in seconds.
+        position: The conversation's position when it was claimed.
+        requested: Whether a summary was requested now.
+        drafts: Model answers left by an earlier attempt, by the digest of the prompt.
         left_out: The duties that wait after a failure, or were given up, and are not due now.
     """
 
@@ -48,23 +48,23 @@ class Lease:
     waited_seconds: float
     position: tuple[Any, ...]
     requested: bool = False
-    drafts: Mapping[str, str] = field(default_factory=dict, repr=False)  # repr=False: they are content
+    drafts: Mapping[str, str] = field(default_factory=dict, repr=False)  # repr=False: they hold content
     left_out: tuple[str, ...] = ()
 
     @property
     def ids(self) -> dict[str, Any]:
-        """As the SQL functions know it."""
+        """The lease as the SQL functions identify it."""
         return {"user_id": self.key.user_id, "conversation_id": self.conversation_id, "token": self.token}
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A duty that failed, and waits.
+    """A failed duty that waits.
 
     Attributes:
-        error: Why, in a word.
-        failures: How often in a row.
-        until: When it is tried again; `None` if it was given up.
+        error: The reason, in one word.
+        failures: The number of failures in a row.
+        until: When it is retried; `None` if it was given up.
     """
 
     error: str
@@ -74,26 +74,26 @@ class Pause:
 
 @dataclass(frozen=True)
 class ConversationStatus:
-    """How the work on a conversation stands.
+    """The state of a conversation's work.
 
     Attributes:
-        key: Which conversation.
+        key: The conversation.
         id: Its uuid, as a string.
-        state: What is going on.
+        state: The state of its work.
         messages: How many messages are stored.
-        next_sequence: The number that the next message will have.
+        next_sequence: The number of the next message.
         summarized_through: The last message that a summary covers; -1 if none.
-        indexed_through: The last message that is indexed.
-        board_through: The last message that the board has taken in.
+        indexed_through: The last indexed message.
+        board_through: The last message that the board covers.
         board_version: How often the board was changed.
-        tokens_saved: How many approximate tokens fewer the newest summary has than what it covers.
-        quality: Of the newest summary, from 0 to 1.
-        due_since: Since when there is something to do.
-        attempts: How often that was tried.
-        error: Why the last try failed, in a word.
-        paused: What failed and waits, or was given up, by the name of the duty; `all` if nothing is left to do beside.
-        worker: Which worker is at it.
-        priority: Higher goes first.
+        tokens_saved: How many fewer approximate tokens the newest summary has than the messages it covers.
+        quality: The quality of the newest summary, from 0 to 1.
+        due_since: Since when work is due.
+        attempts: The number of attempts.
+        error: Why the last attempt failed, in one word.
+        paused: The duties that failed and wait, or were given up, by name; `all` if no other duty is left.
+        worker: The worker that holds it.
+        priority: Higher priorities are claimed first.
         archived_at: Since when it is archived.
         updated_at: When it last changed.
     """
@@ -121,20 +121,21 @@ class ConversationStatus:
 
 @dataclass(frozen=True)
 class Queue:
-    """The work of all conversations.
+    """The work queue of all conversations, in numbers.
 
     Attributes:
-        depth: How many conversations there is something to do for, now or later.
-        due: How many of them could be taken now.
-        leases: How many are taken.
+        depth: How many conversations have work, now or later.
+        due: How many of them can be claimed now.
+        leases: How many are claimed.
         waiting: How many wait after a failure.
-        dead: Of how many something was given up.
-        unreadable: How many of them were set aside because their ids cannot be used.
-        unreadable_messages: How many messages are set aside because they cannot be read; see `memory.unreadable()`.
-        paused: Of how many each duty failed, and waits or was given up.
-        lag_seconds: How long the oldest has been due, in seconds.
-        next_seconds: When the next can be taken, in seconds from now; `None` if there is none.
-        vector_bytes: What the vectors and their index take, in bytes.
+        dead: How many have a duty that was given up.
+        unreadable: How many of those were quarantined because their ids are not valid.
+        unreadable_messages: How many messages are quarantined because they cannot be read; see
+            `memory.work.unreadable()`.
+        paused: For each duty, how many conversations it failed in and waits, or was given up.
+        lag_seconds: How long the oldest work has been due, in seconds.
+        next_seconds: When the next work can be claimed, in seconds from now; `None` if there is none.
+        vector_bytes: The size of the vectors and their index, in bytes.
     """
 
     depth: int = 0
@@ -151,10 +152,10 @@ class Queue:
 
 
 UNREADABLE: Final = "unreadable"
-"""Why a conversation was set aside whose ids cannot be used here."""
+"""The error of a conversation that was quarantined because its ids are not valid here."""
 
 _MOST_CLAIMS: Final = 10
-"""So often a claim is repeated at once that found only what cannot be used."""
+"""How often a claim that returned only invalid conversations is repeated at once."""
 
 
 def claim(
@@ -167,18 +168,20 @@ def claim(
     slots: int | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> Flow[list[Lease]]:
-    """Take conversations that are due; nobody else gets them as long as the lease holds.
+    """Claim due conversations; no other worker gets them while the lease holds.
 
-    It goes round by owner, one conversation each; of one owner the most urgent comes first.
+    Owners take turns with one conversation each; an owner's most urgent conversation comes first.
 
     Args:
-        worker: Who takes them, for who looks at the queue.
-        limit: The most.
-        lease_seconds: How long they are held without a heartbeat, in seconds.
-        debounce_seconds: How long a conversation must have been due, in seconds, so that a burst is one piece of work.
-        user_id: Only this user's.
-        slots: How many the worker has at once, of which one owner gets half while others wait; `None` for no bound.
-        limits: How many of them it has now, by owner.
+        worker: The name of the worker, shown in the queue.
+        limit: The maximum number of conversations.
+        lease_seconds: How long the lease lasts without a heartbeat, in seconds.
+        debounce_seconds: How long a conversation must have been due, in seconds, so that a burst becomes one piece
+            of work.
+        user_id: Only this user's conversations.
+        slots: How many conversations the worker handles at once; one owner gets at most half of them while others
+            wait. `None` means no bound.
+        limits: How many conversations it holds now, by owner.
     """
     leases: list[Lease] = []
     for _ in range(_MOST_CLAIMS):
@@ -220,7 +223,7 @@ def _lease(key: ConversationKey, row: Mapping[str, Any]) -> Lease:
 
 
 def _quarantined(row: Mapping[str, Any]) -> Flow[None]:
-    """Give up at once what no worker could name."""
+    """Give up at once on a conversation whose ids are not valid."""
     arguments = {
         "p_user_id": row["user_id"],
         "p_conversation_id": row["conversation_id"],
@@ -233,26 +236,26 @@ def _quarantined(row: Mapping[str, Any]) -> Flow[None]:
 
 
 def heartbeat(leases: Iterable[Lease], *, lease_seconds: float) -> Flow[set[str]]:
-    """Hold leases for longer.
+    """Extend leases.
 
     Returns:
-        The tokens of those that are still held; the others have run out, and somebody else may have them.
+        The tokens of the leases that are still held; the others have expired, and another worker may have them.
     """
     arguments = {"p_leases": [lease.ids for lease in leases], "p_lease_seconds": lease_seconds}
     return set((yield from call("memory_worker_heartbeat", arguments)))
 
 
 def keep_draft(lease: Lease, digest: str, answer: str) -> Flow[bool]:
-    """Keep an answer that nothing is stored from yet, for who goes on if this worker is killed.
+    """Store a model answer that is not used yet, for the next worker if this one is killed.
 
     Args:
-        lease: What it is for.
-        digest: Of the question.
-        answer: What the model said.
+        lease: The lease.
+        digest: The digest of the prompt.
+        answer: The model's answer.
 
     Returns:
-        Whether it is kept: not if the lease has run out, a message has changed or gone since, or it mentions a topic
-        that is not to be remembered.
+        Whether it was stored. It is not stored if the lease has expired, a message has changed or gone since, or
+        the answer mentions an opted-out topic.
     """
     kept = yield from call(
         "memory_worker_keep_draft",
@@ -277,15 +280,15 @@ def finish(
     max_attempts: int = 8,
     retry_seconds: float = 30.0,
 ) -> Flow[Outcome]:
-    """Give a conversation back.
+    """Release a conversation with the result of its work.
 
     Args:
-        lease: What was taken.
-        error: Why it failed, in a word and never with content; `None` if all that was due is done.
-        failed: Which duties failed, and why, in a word each: they wait, and the others go on when there is something to
-            do. `None` with an error means that all did.
-        served: Whether a wish for a summary is fulfilled.
-        max_attempts: After so many failures in a row a duty is given up.
+        lease: The lease.
+        error: The reason of the failure, in one word and without content; `None` if all due work is done.
+        failed: The duties that failed, with the reason in one word each: they wait, and the others run when they
+            are due. `None` with an error means that all failed.
+        served: Whether a requested summary was written.
+        max_attempts: A duty is given up after this many failures in a row.
         retry_seconds: The wait after the first failure, in seconds, with jitter; it doubles up to an hour.
     """
     answer = yield from call(
@@ -308,25 +311,25 @@ def finish(
 
 
 def release(leases: Iterable[Lease]) -> Flow[int]:
-    """Give conversations back unfinished, for another worker; it counts as no try.
+    """Release conversations unfinished, for another worker; this does not count as an attempt.
 
     Returns:
-        How many were still held.
+        How many leases were still held.
     """
     answer = yield from call("memory_worker_release", {"p_leases": [lease.ids for lease in leases]})
     return int(answer["released"])
 
 
 def retry(user_id: str | None, *, agent_id: str | None = None, thread_id: str | None = None) -> Flow[int]:
-    """Try again what workers have given up; it needs a server's rights.
+    """Retry work that workers have given up; requires a server's rights.
 
     Args:
-        user_id: Only this user's; the memory's by default.
-        agent_id: Only this agent's.
-        thread_id: Only those of this thread.
+        user_id: Only this user's conversations; by default the memory's user.
+        agent_id: Only conversations with this agent.
+        thread_id: Only this thread.
 
     Returns:
-        How many conversations.
+        The number of conversations.
     """
     arguments = {"p_user_id": user_id, "p_agent_id": agent_id, "p_thread_id": thread_id}
     answer = yield from call("memory_worker_revive", arguments)
@@ -338,11 +341,11 @@ def request(key: ConversationKey, *, priority: int | None = None) -> Flow[bool]:
 
     Args:
         key: The conversation.
-        priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower
+        priority: The new priority, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower
             it.
 
     Returns:
-        Whether there is such a conversation.
+        Whether the conversation exists.
     """
     answer = yield from call("memory_request", {**conversation_ids(key), "p_priority": priority})
     return answer["requested_at"] is not None
@@ -358,20 +361,19 @@ def status(
     limit: int | None = None,
     after: tuple[str, str] | None = None,
 ) -> Flow[list[ConversationStatus]]:
-    """What is due, running, waiting and dead, and how far each conversation is covered.
+    """List due, running, waiting and dead work, and how far each conversation is covered.
 
     Args:
-        user_id: Only this user's; the memory's by default.
-        agent_id: Only this agent's.
-        thread_id: Only those of this thread.
-        state: Only those in this state.
-        ids: Only the conversations with these ids, as lists give them.
-        limit: The most; `None` means all.
-        after: The owner and the id of a conversation: only those behind it.
+        user_id: Only this user's conversations; by default the memory's user.
+        agent_id: Only conversations with this agent.
+        thread_id: Only this thread.
+        state: Only conversations in this state.
+        ids: Only the conversations with these ids.
+        limit: The maximum number to return; `None` means all.
+        after: The owner and id of a conversation: only conversations after it.
 
     Returns:
-        Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
-        logged.
+        The statuses, ordered by owner and id. A conversation with ids that are not valid is left out and logged.
     """
     check_limit("limit", limit)
     found: list[ConversationStatus] = []
@@ -400,32 +402,32 @@ def status(
 
 
 def queue(*, user_id: str | None = None) -> Flow[Queue]:
-    """The work of all conversations, in numbers; it needs a server's rights.
+    """Return the work queue of all conversations, in numbers; requires a server's rights.
 
     Args:
-        user_id: Only this user's; `None` means everybody's that the caller may see.
+        user_id: Only this user's work; `None` means all users that the caller may access.
     """
     row = yield from call("memory_worker_queue", {} if user_id is None else {"p_user_id": user_id}, "gauge queue")
     return Queue(**row)
 
 
 def status_of(key: ConversationKey) -> Flow[ConversationStatus | None]:
-    """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
+    """Return the state of the conversation's work and how far it is covered; `None` if it does not exist."""
     found = yield from status(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
     return found[0] if found else None
 
 
 def retry_one(key: ConversationKey) -> Flow[int]:
-    """Try again what workers have given up here; it needs a server's rights.
+    """Retry this conversation's work that workers have given up; requires a server's rights.
 
     Returns:
-        How many conversations: 1 or 0.
+        The number of conversations: 1 or 0.
     """
     return (yield from retry(key.user_id, agent_id=key.agent_id, thread_id=key.thread_id))
 
 
 def takes_turn(chore: str, every_seconds: float) -> Flow[bool]:
-    """Whether the caller is who does something that is done from time to time; of several workers one is told so."""
+    """Return whether the caller should run a periodic chore now; only one of several workers is told to."""
     answer = yield from call("memory_worker_chore", {"p_name": chore, "p_every_seconds": every_seconds})
     mine: bool = answer["mine"]
     return mine
@@ -439,17 +441,17 @@ def reconcile(
     vectors: bool = False,
     user_id: str | None = None,
 ) -> Flow[int]:
-    """Mark every conversation that is behind and not marked: written by hand, from a dump, before a new policy.
+    """Mark every unmarked conversation that is behind: edited by hand, restored, or under a new policy.
 
     Args:
-        summary: When summarizing is due, with every number given; `None` if that does not matter.
-        board: When revising the board is due; `None` if that does not matter.
-        index: Whether it matters that something is not indexed.
-        vectors: Whether it matters that chunks lack a vector.
-        user_id: Only this user's.
+        summary: When summarizing is due, with every number set; `None` ignores summaries.
+        board: When revising the board is due; `None` ignores boards.
+        index: Whether unindexed messages count.
+        vectors: Whether chunks without a vector count.
+        user_id: Only this user's conversations.
 
     Returns:
-        How many were marked.
+        How many conversations were marked.
     """
     marked = 0
     after: Mapping[str, Any] = {}
@@ -472,12 +474,12 @@ def reconcile(
 
 
 def idle(seconds: float, user_id: str | None = None) -> Flow[list[ConversationKey]]:
-    """Conversations, or one user's, without a message for so many seconds that are not archived; for servers."""
+    """Return unarchived conversations, optionally of one user, without a message for `seconds`; for servers."""
     return (yield from keys("memory_worker_idle", {"p_seconds": seconds, "p_user_id": user_id}))
 
 
 def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:
-    """Mark a conversation as archived, unless something was said since; for servers."""
+    """Archive a conversation, unless a message was added since; for servers."""
     answer = yield from call("memory_worker_archive", {**conversation_ids(key), "p_next_sequence": next_sequence})
     archived: bool = answer["archived"]
     return archived

@@ -1,4 +1,4 @@
-"""A board as a value: read, and written out for a prompt."""
+"""A board as a value, and the flow that reads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRITTEN_BY: Final[Mapping[AuthorKind, str]] = {
     "rule": "by a rule",
     "import": "from an import",
 }
-"""How a reader is told who wrote something."""
+"""How the author of an item is shown to a reader."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,26 @@ class BoardItem:
 
     Attributes:
         id: Its uuid, as a string.
-        kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
-        text: What it says.
-        state: One of the states of its kind: `current`; or `open`, until something closes it (`done`, `answered`).
-        type: Of an entity `person`, `place`, `organization`, `date` or `other`.
-        quote: The words that say so: a part of the first of its messages. `None` where a person wrote it.
-        message_ids: The messages that it came from, the first first.
+        kind: The item's kind, such as `fact` or `action`; the page on boards lists all kinds.
+        text: The item's text.
+        state: A state of its kind: `current`; or `open`, until something closes it (`done`, `answered`).
+        type: For an entity, `person`, `place`, `organization`, `date` or `other`.
+        quote: The supporting quote from the first of its messages. `None` if a person wrote the item.
+        message_ids: The messages that it comes from, the first one first.
         sequences: Their numbers.
-        importance: How much it matters, from 0 to 1.
-        first_seen_at: When it was first said.
-        last_seen_at: When it was last said.
+        importance: Its importance, from 0 to 1.
+        first_seen_at: When it was first mentioned.
+        last_seen_at: When it was last mentioned.
         version: How often it was changed, from 1.
         superseded_by: The item that contradicts it.
-        superseded_at: When that was said; `None` as long as it holds.
-        pinned: Whether a person holds on to it.
+        superseded_at: When that was mentioned; `None` while the item holds.
+        pinned: Whether a person pinned it.
         author: Who wrote it: a model's name, or a person.
-        edited_by: Who changed it last: a person or the application. No writer changes it since.
-        edited_at: When.
-        author_kind: What `author` is: `person`, `application`, `model`, `rule` (quotes were selected) or `import` (a
-            file that does not say).
-        editor_kind: What `edited_by` is: `person`, `application` or `import`.
+        edited_by: Who changed it last: a person or the application. No summarizer changes it after that.
+        edited_at: When it was changed.
+        author_kind: The kind of `author`: `person`, `application`, `model`, `rule` (quotes were selected) or
+            `import` (a file that does not name its author).
+        editor_kind: The kind of `edited_by`: `person`, `application` or `import`.
     """
 
     id: str
@@ -79,14 +79,14 @@ class BoardItem:
 
     @property
     def written_by(self) -> str | None:
-        """Who stands for its words, as a reader is told: `by a person`; `None` where the messages do that."""
+        """The author of the item's words, as shown to a reader: `by a person`; `None` if messages support them."""
         if self.edited_at is not None:
             return WRITTEN_BY[self.editor_kind or "person"]
         return None if self.sequences else WRITTEN_BY[self.author_kind]
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds, and is neither done nor answered."""
+        """Whether it holds and is neither done nor answered."""
         return self.superseded_at is None and self.state in ("current", "open")
 
 
@@ -95,11 +95,11 @@ class BoardChange:
     """A change of a board.
 
     Attributes:
-        version: The board's version that it made.
+        version: The board's version after the change.
         item_id: The item; `None` for the summary or the whole board.
-        action: What was done.
-        before: What stood there before, where that was replaced.
-        changed_by: Who did it: a model's name, or a person.
+        action: The action.
+        before: The previous text, if it was replaced.
+        changed_by: Who made the change: a model's name, or a person.
         changed_at: When.
     """
 
@@ -113,28 +113,28 @@ class BoardChange:
 
 @dataclass(frozen=True)
 class Board(ItemLists):
-    """What is known of a conversation so far.
+    """What is known about a conversation so far.
 
     Attributes:
         thread_id: The conversation's thread.
-        title: What its writer calls the conversation; `None` if it has not said. A list shows what a person set first.
-        summary: The conversation up to `through_sequence`, as the writer has it.
-        edited_summary: What a person wrote about it; it stands first, and no model changes it.
-        context_notes: How to go on.
-        items: Its items: pinned ones first, then what was said last.
-        through_sequence: The last message that is taken in; -1 if none.
-        next_sequence: The number that the next message will have.
+        title: The generated title; `None` if there is none. Lists prefer a title that a person set.
+        summary: The generated summary of the conversation up to `through_sequence`.
+        edited_summary: A summary that a person wrote; it comes first, and no model changes it.
+        context_notes: Notes on how to continue.
+        items: Its items: pinned ones first, then the most recently mentioned.
+        through_sequence: The last message that it covers; -1 if none.
+        next_sequence: The number of the next message.
         version: How often the board was changed.
         language: The text search configuration of the conversation's language, if known.
-        model: What wrote the summary.
+        model: The model that wrote the summary.
         tokens: The approximate tokens of the summary.
-        quality: How much of what it summarizes it holds, from 0 to 1.
+        quality: How much of the summarized content the summary contains, from 0 to 1.
         edited_by: Who wrote `edited_summary`.
-        editor_kind: What that is: `person`, `application` or `import`.
+        editor_kind: The kind of `edited_by`: `person`, `application` or `import`.
         edited_at: When.
-        updated_at: When the board was changed; `None` if there is none yet.
-        changes: Its history, the newest first, if that was asked for.
-        unlisted: How many items there are beyond those that are listed.
+        updated_at: When the board was changed; `None` if there is no board yet.
+        changes: Its history, newest first, if it was requested.
+        unlisted: How many more items there are than `items` lists.
         revision: How often a message of the conversation was edited or forgotten.
     """
 
@@ -161,11 +161,11 @@ class Board(ItemLists):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is on it."""
+        """Whether the board is empty."""
         return not (self.items or self.summary or self.edited_summary)
 
     def _repr_html_(self) -> str:
-        """The board as a card, in a notebook."""
+        """Return the board as an HTML card for a notebook."""
         from langchain_supabase_memory.operations.boards.html import board_card
 
         return board_card(self)
@@ -174,16 +174,17 @@ class Board(ItemLists):
 def read_board(
     key: ConversationKey, *, history: bool = False, limit: int = 500, retention: Retention | None = None
 ) -> Flow[Board]:
-    """The board: its living summary with facts, entities, topics, action items and questions.
+    """Return the board: its summary with facts, entities, topics, action items and questions.
 
     Args:
         key: The conversation.
-        history: Whether what people changed comes with it.
-        limit: The most items, up to 1,000: pinned ones, then what was said last; of changes the newest 500.
-        retention: What is kept; a board beyond its `max_summary_age` is not shown.
+        history: Whether to include the changes that people made.
+        limit: The maximum number of items, up to 1,000: pinned ones, then the most recently mentioned; at most 500
+            changes, the newest.
+        retention: The retention; a board beyond its `max_summary_age` is not returned.
 
     Returns:
-        The board; an empty one if there is none.
+        The board; an empty one if none exists.
     """
     bounds = {"p_history": history, "p_limit": limit, "p_retention": retention_argument(retention)}
     row = yield from call("memory_board", {**conversation_ids(key), **bounds})
@@ -222,7 +223,7 @@ _PLAIN = (
 
 
 def board_item(row: Mapping[str, Any]) -> BoardItem:
-    """An item as the SQL functions give it."""
+    """Return an item from a row of the SQL functions."""
     fields: dict[str, Any] = {n: _time(value) if n.endswith("_at") else value for n, value in row.items()}
     return BoardItem(**fields)
 

@@ -1,4 +1,4 @@
-"""What a person changes of a board: items added, edited, pinned, deleted; its summary; the board written anew."""
+"""Changes to a board by a person: add, edit, pin and delete items, edit the summary, regenerate the board."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 Action = Literal["add", "edit", "pin", "unpin", "delete", "summary", "regenerate"]
-"""What a person does with a board."""
+"""An action of a person on a board."""
 
 EDITORS: Final[tuple[AuthorKind, ...]] = ("person", "application", "model")
-"""Who may be named as the author of a change."""
+"""The kinds of authors of a change."""
 
 LONGEST_SUMMARY: Final = 10_000
-"""The most characters of a summary that a person writes."""
+"""The maximum number of characters of a summary that a person writes."""
 
 _ALL_STATES: Final = frozenset(state for each in BOARD_KINDS.values() for state in each.states)
 
@@ -44,15 +44,15 @@ def edit_board(
     author_kind: AuthorKind = "person",
     begin: bool = False,
 ) -> Flow[str | None]:
-    """Change a board as a person does; it is noted with who and when.
+    """Change a board for a person; the change records who made it and when.
 
     Returns:
-        The item's id, if it is about one.
+        The item's id, if the action concerns an item.
 
     Raises:
         NotFoundError: There is no such conversation or item.
-        InvalidInputError: Nobody is named, the board has the item already, or a model may not do that.
-        ConfigurationError: `author_kind` is none.
+        InvalidInputError: The actor is empty, the board already has the item, or a model may not do that.
+        ConfigurationError: `author_kind` is not valid.
     """
     choice("author_kind", author_kind, EDITORS)
     answer = yield from call(
@@ -86,35 +86,35 @@ def add_item(
     begin: bool = False,
     redactor: Redactor | None = None,
 ) -> Flow[str]:
-    """Write an item on the board; the same twice is one.
+    """Add an item to the board; adding the same item twice adds it once.
 
     Args:
         key: The conversation.
-        kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
-        text: What it says, up to 500 characters.
-        actor: Who writes it.
-        entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
-        state: One of the states of its kind; the first of them by default.
-        author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is
-            no person's word: a writer may change it.
-        begin: Whether a conversation that has not begun begins with this item.
-        redactor: What takes secrets and personal data out of what is stored.
+        kind: The item's kind, such as `fact` or `action`; the page on boards lists all kinds.
+        text: The item's text, up to 500 characters.
+        actor: Who adds it.
+        entity_type: For an entity, its type: a person, a place, an organization, a date or other.
+        state: A state of its kind; the first one by default.
+        author_kind: The kind of `actor`: `person`, `application` or `model`. Context packs name it. An item by a
+            model does not count as a person's: a summarizer may change it.
+        begin: Whether to create the conversation if it does not exist.
+        redactor: Removes secrets and personal data before storage.
 
     Returns:
         The item's id.
 
     Raises:
-        InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
-        NotFoundError: There is no such conversation, and it is not to begin.
+        InvalidInputError: The kind, the type, the state or the text is not valid, or a model adds a deleted item.
+        NotFoundError: The conversation does not exist, and `begin` is false.
     """
     if kind not in tuple(BOARD_KINDS):
-        raise InvalidInputError("That is no kind of item.", hint=f"Kinds are {', '.join(BOARD_KINDS)}.")
+        raise InvalidInputError("Unknown kind of item.", hint=f"Kinds are {', '.join(BOARD_KINDS)}.")
     types = BOARD_KINDS["entity"].types
     if entity_type is not None and entity_type not in types:
-        raise InvalidInputError("That is no type of entity.", hint=f"Types are {', '.join(types)}.")
+        raise InvalidInputError("Unknown type of entity.", hint=f"Types are {', '.join(types)}.")
     states = BOARD_KINDS[kind].states
     if state is not None and state not in states:
-        raise InvalidInputError(f"That is no state of a {kind}.", hint=f"States are {', '.join(states)}.")
+        raise InvalidInputError(f"Unknown state of a {kind}.", hint=f"States are {', '.join(states)}.")
     words = _item_text(text, redactor)
     state = state or states[0]
     made = edit_board(
@@ -141,39 +141,39 @@ def edit_item(
     author_kind: AuthorKind = "person",
     redactor: Redactor | None = None,
 ) -> Flow[None]:
-    """Change an item's words or state.
+    """Change an item's text or state.
 
     Args:
         key: The conversation.
         item: The item, or its id.
         actor: Who changes it.
-        text: What it says from now on.
-        state: Its state from now on.
-        author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
-            wrote, changed or pinned.
-        redactor: What takes secrets and personal data out of what is stored.
+        text: The new text.
+        state: The new state.
+        author_kind: The kind of `actor`: `person`, `application` or `model`. A model changes only items that nobody
+            else wrote, changed or pinned.
+        redactor: Removes secrets and personal data before storage.
 
     Raises:
-        InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
-            not change this one.
+        InvalidInputError: Nothing changes, the text is not valid, the board already has such an item, or a model
+            may not change this one.
         NotFoundError: There is no such item.
     """
     if text is None and state is None:
-        raise InvalidInputError("Nothing is changed.", hint="Pass text, or state.")
+        raise InvalidInputError("There is nothing to change.", hint="Pass text, or state.")
     if state is not None and state not in _ALL_STATES:
-        raise InvalidInputError("That is no state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
+        raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
     words = None if text is None else _item_text(text, redactor)
     yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
 
 
 def pin_item(key: ConversationKey, item: BoardItem | str, *, actor: str, pinned: bool = True) -> Flow[None]:
-    """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
+    """Pin or unpin an item: pinned items come first, and no model supersedes or closes them.
 
     Args:
         key: The conversation.
         item: The item, or its id.
         actor: Who does it.
-        pinned: Whether it is pinned from now on.
+        pinned: Whether to pin or to unpin it.
 
     Raises:
         NotFoundError: There is no such item.
@@ -182,9 +182,9 @@ def pin_item(key: ConversationKey, item: BoardItem | str, *, actor: str, pinned:
 
 
 def delete_item(key: ConversationKey, item: BoardItem | str, *, actor: str) -> Flow[None]:
-    """Delete an item for good: its words go, and no model writes the same again.
+    """Delete an item permanently: its text is deleted, and no model adds it again.
 
-    What was said stays in the history: to forget that, call `forget_message`.
+    The messages stay in the history: to delete those, call `forget_message`.
 
     Args:
         key: The conversation.
@@ -205,22 +205,22 @@ def edit_summary(
     author_kind: AuthorKind = "person",
     redactor: Redactor | None = None,
 ) -> Flow[None]:
-    """Write what the board's summary is to say first; an empty text takes that back.
+    """Write a summary that comes before the generated one; an empty text removes it.
 
     Args:
         key: The conversation.
-        text: What it says, up to 10,000 characters.
+        text: The summary, up to 10,000 characters.
         actor: Who writes it.
-        author_kind: What that is: `person` or `application`.
-        redactor: What takes secrets and personal data out of what is stored.
+        author_kind: The kind of `actor`: `person` or `application`.
+        redactor: Removes secrets and personal data before storage.
 
     Raises:
-        InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
+        InvalidInputError: It is not a string, is longer than 10,000 characters, or a model writes it.
         NotFoundError: There is no such conversation.
     """
     if not isinstance(text, str) or len(text) > LONGEST_SUMMARY:
         raise InvalidInputError(
-            f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="An empty one takes it back."
+            f"A summary is a text of at most {LONGEST_SUMMARY:,} characters.", hint="Pass an empty text to remove it."
         )
     words = str(redact_value(clean(text).strip(), redactor))
     yield from edit_board(key, "summary", actor=actor, text=words, author_kind=author_kind)

@@ -1,6 +1,6 @@
-"""A board as a card: HTML for a notebook, in which nothing that was said can be markup.
+"""A board as an HTML card for a notebook; all text is escaped.
 
-It takes the colors of the page it stands in, shows all evidence without a pointer, and is as wide as there is room.
+The card uses the colors of its page, shows all evidence without hovering, and is as wide as its container.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CARD: Final = (
     "border:1px solid #8884;border-radius:8px;padding:12px 16px;max-width:min(760px,100%);box-sizing:border-box;"
     "overflow-wrap:anywhere;font-family:system-ui,sans-serif;font-size:14px;line-height:1.45"
 )
-# The page's own color, dimmed: it can be read on white as on black, which no fixed grey of its own can.
+# The page's own color, dimmed, is readable on white and on black; a fixed gray is not.
 _DIM: Final = "opacity:.8;font-size:12px"
 _TITLE: Final = "font-weight:bold;display:inline"
 _HEADING: Final = f"margin:12px 0 4px;letter-spacing:.04em;text-transform:uppercase;{_DIM}"
@@ -33,19 +33,19 @@ _CHIP: Final = (
     "display:inline-block;box-sizing:border-box;max-width:100%;border:1px solid #8886;border-radius:10px;padding:0 8px;"
     "margin:2px 4px 2px 0"
 )
-# Each line has the direction of its own letters.
+# Each line follows the direction of its own script.
 _PARAGRAPH: Final = "margin:8px 0;unicode-bidi:plaintext"
 _MOST_NUMBERS: Final = 8
 
 
 def board_card(board: Board) -> str:
-    """A board as HTML that stands alone: no script, no style sheet, nothing from outside.
+    """Render a board as self-contained HTML: no script, no style sheet, no external resource.
 
     Args:
         board: The board.
 
     Returns:
-        The card; every word of the conversation in it is escaped.
+        The card; all text of the conversation is escaped.
     """
     parts = [f'<section style="{_CARD}" aria-label="Board of {escape(board.thread_id)}">', _head(board)]
     if board.is_empty and not board.unlisted:
@@ -85,23 +85,23 @@ def _head(board: Board) -> str:
 
 def _list(items: list[BoardItem], board: Board, *, is_short: bool) -> str:
     listed = "".join(f'<li style="{_CHIP if is_short else _ENTRY}">{_entry(item, board)}</li>' for item in items)
-    # A list without bullets has to say that it is one: some readers go by the bullets.
+    # Some screen readers detect lists by their bullets, so a list without them needs a role.
     return f'<ul role="list" style="{_CHIPS if is_short else _LIST}">{listed}</ul>'
 
 
 def _entry(item: BoardItem, board: Board) -> str:
-    """An item with its evidence, as a chip beside it and in a list below it."""
+    """Render an item with its evidence: next to it for a chip, below it in a list."""
     gap = " " if BOARD_KINDS[item.kind].is_name else "<br>"
     return f'<span dir="auto">{_item_text(item)}</span>{gap}{_dim(_evidence(item, board))}'
 
 
 def _item_text(item: BoardItem) -> str:
-    """The words of an item, crossed out where it is no longer open."""
+    """Render an item's text, struck through if it is no longer open."""
     return _words(item.text) if item.is_open else f"<s>{_words(item.text)}</s>"
 
 
 def _evidence(item: BoardItem, board: Board) -> Iterator[str]:
-    """What is known of an item beside its words: its state, whose it is, where and when it was said."""
+    """Yield an item's details: its state, its author, and where and when it was mentioned."""
     if item.type and item.type != "other":
         yield escape(item.type)
     if item.pinned:
@@ -125,7 +125,7 @@ def _evidence(item: BoardItem, board: Board) -> Iterator[str]:
 
 
 def _numbers(sequences: Sequence[int]) -> str:
-    """The messages that an item is from."""
+    """List the messages that an item comes from."""
     shown = [str(each) for each in sequences[:_MOST_NUMBERS]]
     left = len(sequences) - len(shown)
     if len(sequences) == 1:
@@ -139,12 +139,12 @@ def _time(time: datetime) -> str:
 
 
 def _dim(parts: Iterable[str]) -> str:
-    """Beside what it belongs to, in smaller letters."""
+    """Render details in small, dimmed letters."""
     return f'<span style="{_DIM}">{" · ".join(parts)}</span>'
 
 
 def _remark(html: str) -> str:
-    """A line of the card's own."""
+    """Render a remark of the card."""
     return f'<div style="margin:4px 0;{_DIM}">{html}</div>'
 
 
@@ -153,12 +153,12 @@ def _paragraph(text: str, style: str = "") -> str:
 
 
 def _name(name: str) -> str:
-    """What somebody or something is called, in the direction of its own letters."""
+    """Render a name in the direction of its own script."""
     return f'<span dir="auto">{escape(name)}</span>'
 
 
 def _writer(name: str, kind: AuthorKind | None) -> str:
-    """Who wrote something, and what that is where it is no person."""
+    """Render an author, with the kind if it is not a person."""
     return _name(name) if kind in (None, "person") else f"{_name(name)} ({kind})"
 
 

@@ -1,8 +1,8 @@
-"""The kinds of items on a board, in one table: all that tells one kind from another.
+"""The kinds of items on a board, in one table that holds everything that differs between kinds.
 
-The schema of a writer's answer, the lists of a board, its card, the prompt, the tools, the command, the inspector and
-the SQL functions read it. A new kind also needs its rules in `language.extractive`, which quotes without a model, and
-its name and states in the checks of `memory.conversation_board_items` in `sql/tables`.
+It is read by the schema of a summarizer's answer, the lists of a board, its card, the prompt, the tools, the command
+line, the inspector and the SQL functions. A new kind also needs rules in `language.extractive`, which selects quotes
+without a model, and its name and states in the checks of `memory.conversation_board_items` in `sql/tables`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.board import BoardItem
 
 BoardItemKind: TypeAlias = Literal["fact", "entity", "topic", "action", "question"]
-"""What an item of a board is."""
+"""The kind of an item."""
 
 ContextType: TypeAlias = Literal["action_items", "questions", "facts", "entities"]
-"""What the tool `recall_context` can be asked for."""
+"""What the tool `recall_context` can return."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,20 +29,20 @@ class BoardKind:
 
     Attributes:
         kind: Its name.
-        plural: The name of its list: in a writer's answer, and of a board.
-        heading: What stands above its items where a person reads them.
-        label: What stands before an item in a prompt.
-        description: What a writer is told about the list.
-        states: The states of an item; the first is that of a new one. Where there are more, an item is open at first,
-            and the others close it.
-        is_new_in_any_state: Whether a writer may also give a new item one of the states that close it.
-        types: What an item may be more exactly; the last if its writer does not say. Empty if it has no type.
-        is_name: Whether it is a name and not a sentence: sentences about other things have it, too. So nothing is cut
-            from the summary when an item is deleted, and a card shows it short.
-        is_replaceable: Whether a new item may take the place of one that no longer holds.
-        is_rated: Whether its words tell how important an item is; the prompt has the important ones first.
-        context_type: By what the tool `recall_context` is asked for them; `None` if it does not have them.
-        tag: The element in which that tool gives an item.
+        plural: The name of its list, in a summarizer's answer and on a board.
+        heading: The heading above its items, for people.
+        label: The label of an item in a prompt.
+        description: How the list is described to the summarizer.
+        states: The states of an item; a new item has the first. If there are more, an item is open at first, and
+            the others close it.
+        is_new_in_any_state: Whether the summarizer may also create an item in a closing state.
+        types: The subtypes of an item; the last if the summarizer names none. Empty if the kind has no subtypes.
+        is_name: Whether an item is a name and not a sentence. Sentences about other things also contain a name, so
+            deleting such an item cuts nothing from the summary; a card shows it as a short chip.
+        is_replaceable: Whether a new item may replace one that no longer holds.
+        is_rated: Whether an item's importance is computed from its words; the prompt lists important items first.
+        context_type: The name by which the tool `recall_context` returns the items; `None` if it does not.
+        tag: The element in which that tool returns an item.
     """
 
     kind: BoardItemKind
@@ -124,30 +124,30 @@ BOARD_KINDS: Final[Mapping[BoardItemKind, BoardKind]] = MappingProxyType(
         )
     }
 )
-"""All kinds, by name, in the order in which a writer is asked for them."""
+"""All kinds by name, in the order of the summarizer's schema."""
 
 SENTENCES_FIRST: Final = tuple(sorted(BOARD_KINDS.values(), key=lambda each: each.is_name))
-"""The kinds in the order in which a person reads a board: names come last."""
+"""The kinds in the order for people: names come last."""
 
 OPEN_FIRST: Final = tuple(sorted(BOARD_KINDS.values(), key=lambda each: not each.can_close))
-"""The kinds in the order in which a prompt has them: what can be open comes first."""
+"""The kinds in the order of a prompt: kinds that can be open come first."""
 
 CLOSING: Final = tuple(dict.fromkeys(state for each in BOARD_KINDS.values() for state in each.states[1:]))
 """The states that close an item."""
 
 
 class ItemLists:
-    """The items of a board by their kinds: a property for each, named as the kind's `plural`.
+    """The items of a board by kind: one property per kind, named by its `plural`.
 
     Attributes:
         items: All items.
     """
 
-    if TYPE_CHECKING:  # the field is the board's, whose module reads this one
+    if TYPE_CHECKING:  # `Board` defines the field; its module imports this one
         items: list[BoardItem]
 
     def of_kind(self, kind: BoardItemKind, *, open_only: bool = True) -> list[BoardItem]:
-        """The items of a kind; without those that are done, answered or superseded unless they are asked for."""
+        """Return the items of a kind; done, answered and superseded items only with `open_only=False`."""
         return [item for item in self.items if item.kind == kind and (item.is_open or not open_only)]
 
     @property
@@ -162,15 +162,15 @@ class ItemLists:
 
     @property
     def topics(self) -> list[BoardItem]:
-        """What it is about."""
+        """The topics of the conversation."""
         return self.of_kind("topic")
 
     @property
     def action_items(self) -> list[BoardItem]:
-        """What is still to be done."""
+        """Open action items."""
         return self.of_kind("action")
 
     @property
     def pending_questions(self) -> list[BoardItem]:
-        """What nobody has answered yet."""
+        """Questions that are not answered yet."""
         return self.of_kind("question")

@@ -1,4 +1,4 @@
-"""A writer's answer as a revision: what has evidence is kept, the rest is refused."""
+"""Parse a summarizer's answer into a revision: items with evidence are accepted, the others are refused."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import TranscriptLine
 
 LONGEST_TEXT: Final = 500
-"""The most characters of an item."""
+"""The maximum number of characters of an item."""
 
 LONGEST_QUOTE: Final = 1000
-"""The most characters of its quote."""
+"""The maximum number of characters of its quote."""
 
 _NUMBER: Final = re.compile(r"-?\d+")
-# The marks that one and the same quotation is written with, and dashes.
+# Different forms of quotation marks and dashes, folded into one.
 _ALIKE: Final = str.maketrans(dict.fromkeys('’‘‚‛“”„‟«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−", "-"))
 _LONGEST_ANSWER: Final = 1_000_000
 _STARTS: Final = 50
 _MOST: Final = 200
-"""The most items of one list."""
+"""The maximum number of items of one list."""
 
 
 @dataclass(frozen=True)
 class NewItem:
-    """An item with its evidence.
+    """A new item with its evidence.
 
     Attributes:
-        kind: What it is.
-        text: What it says.
-        sequence: The message that says so.
-        quote: A part of that message.
+        kind: Its kind.
+        text: Its text.
+        sequence: The message that supports it.
+        quote: The supporting part of that message.
         state: Its state.
-        type: Of an entity, what it is.
+        type: For an entity, its type.
         replaces: The id of the item that it contradicts.
-        id: Its own.
+        id: Its own id.
     """
 
     kind: BoardItemKind
@@ -64,8 +64,8 @@ class ClosedItem:
 
     Attributes:
         id: Its id.
-        state: Its state from now on.
-        sequence: The message that says so.
+        state: Its new state.
+        sequence: The message that supports the change.
     """
 
     id: str
@@ -75,15 +75,15 @@ class ClosedItem:
 
 @dataclass(frozen=True)
 class Revision:
-    """What a writer says is new or has changed.
+    """What a summarizer reports as new or changed.
 
     Attributes:
-        summary: The conversation so far.
-        context_notes: How to go on.
+        summary: The summary of the conversation so far.
+        context_notes: Notes on how to continue.
         items: New items, each with evidence.
-        closed: Items that are done with.
-        refused: How many items had no evidence, or were none.
-        title: What the conversation is about; empty if the writer did not say.
+        closed: Items that were closed.
+        refused: How many items had no evidence or were malformed.
+        title: The topic of the conversation; empty if the summarizer gave none.
     """
 
     summary: str = field(repr=False)
@@ -95,21 +95,21 @@ class Revision:
 
 
 def document(text: str) -> Mapping[str, Any] | None:
-    """The JSON document in a text, whatever stands around it; `None` if there is none that revises a board."""
+    """Find the JSON document in a text, ignoring text around it; `None` if there is none that revises a board."""
     for candidate in _candidates(text):
         try:
             found = json.loads(candidate, strict=False)
         except (ValueError, RecursionError):
             continue
         if isinstance(found, dict) and len(found) == 1 and isinstance(next(iter(found.values())), dict):
-            found = next(iter(found.values()))  # wrapped in its own name
+            found = next(iter(found.values()))  # wrapped in an object with one key
         if isinstance(found, dict) and isinstance(found.get("summary"), str):
             return found
     return None
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """What may be the document: from a brace to the last one, as it stands and without commas before a closing one."""
+    """Yield candidates for the document: from a brace to the last one, as is and without trailing commas."""
     end = text.rfind("}", 0, _LONGEST_ANSWER)
     start = text.find("{")
     for _ in range(_STARTS):
@@ -119,7 +119,7 @@ def _candidates(text: str) -> Iterator[str]:
         yield body
         yield re.sub(r",(\s*[}\]])", r"\1", body)
         try:
-            _, length = _DECODER.raw_decode(body)  # more follows it: a remark, or a second try
+            _, length = _DECODER.raw_decode(body)  # text follows it: a remark, or a second attempt
         except (ValueError, RecursionError):
             length = 1
         else:
@@ -133,15 +133,15 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 def parse_revision(
     answer: Mapping[str, Any], lines: Sequence[TranscriptLine], ids: Mapping[str, tuple[str, BoardItemKind]]
 ) -> Revision:
-    """Check an answer against what was said.
+    """Check an answer against the messages.
 
     Args:
         answer: The document.
-        lines: What the writer was shown. Of what a tool gave no more is believed than of what was said.
-        ids: The short ids of the items that it was shown, with their own ids and kinds.
+        lines: The transcript lines in the prompt. Tool results get no more trust than messages.
+        ids: The short ids of the items in the prompt, with their real ids and kinds.
 
     Returns:
-        What has evidence.
+        The revision; it contains only what has evidence.
     """
     parts: dict[int, str] = {}
     for line in lines:
@@ -178,7 +178,7 @@ def parse_revision(
 
 
 class TextMatcher:
-    """A text that is folded when that is needed, and then once.
+    """A text that is normalized lazily and at most once.
 
     Args:
         text: Any text.
@@ -189,11 +189,11 @@ class TextMatcher:
 
     @cached_property
     def normalize(self) -> tuple[str, list[int]]:
-        """It without what does not matter, and where each character of that stands."""
+        """The normalized text, and the original position of each of its characters."""
         return _normalize(self.text)
 
     def locate(self, quote: TextMatcher) -> str | None:
-        """The part of this text that a quote means: but for spaces, capitals, what is unseen and the form of marks."""
+        """Find the part of this text that matches a quote, ignoring spaces, case, invisible characters and marks."""
         if not quote.text:
             return None
         if quote.text in self.text:
@@ -205,7 +205,7 @@ class TextMatcher:
 
 
 def _normalize(text: str) -> tuple[str, list[int]]:
-    """A text without what does not matter, and where each character of it stands."""
+    """Normalize a text; return it with the original position of each character."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text.translate(_ALIKE)):
@@ -226,10 +226,10 @@ def _item(
     if not text or not isinstance(words, str):
         return None
     number = _number(value.get("source"))
-    quote = TextMatcher(clean(words[: 2 * LONGEST_QUOTE]).strip())  # of a longer one the beginning is evidence enough
+    quote = TextMatcher(clean(words[: 2 * LONGEST_QUOTE]).strip())  # the beginning of a longer one is enough evidence
     found = texts[number].locate(quote) if number is not None and number in texts else None
     if found is None:
-        # A wrong number is forgiven where only one message has the words.
+        # A wrong message number is accepted if exactly one message contains the quote.
         elsewhere = [(at, part) for at, said in texts.items() if (part := said.locate(quote)) is not None]
         if len(elsewhere) != 1 or len(elsewhere[0][1]) < _TELLING:
             return None
@@ -248,11 +248,11 @@ def _item(
     )
 
 
-_TELLING: Final = 12  # characters of a quote that are hardly there by chance
+_TELLING: Final = 12  # a quote of this many characters hardly matches by chance
 
 
 def _title(value: Any) -> str:
-    """A title without the marks that models like to set around one."""
+    """Return a title without the marks that models like to put around it."""
     return _words(value)[:LONGEST_TEXT].strip(" \"'“”„«»*#.")
 
 
@@ -272,7 +272,7 @@ def _one_of(value: Any, choices: Sequence[str]) -> str:
 
 
 def _number(value: Any) -> int | None:
-    """A message's number, also where it is written as a text such as "[12]"."""
+    """Return a message's number, even if it is written as text such as "[12]"."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):

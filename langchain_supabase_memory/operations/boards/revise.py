@@ -1,8 +1,7 @@
-"""Revising a board: the previous board and what was said since, by compare-and-swap.
+"""Revise a board from its previous version and the new messages, by compare-and-swap.
 
-The range is read, the writer is asked with no connection held, its answer is checked against what was said, and it is
-committed only if the board is still where it was computed from. An answer that failed or is malformed leaves the board
-as it was.
+The flow reads the range, asks the summarizer without holding a connection, checks the answer against the messages, and
+commits only if the board has not changed since. A failed or malformed answer leaves the board unchanged.
 """
 
 from __future__ import annotations
@@ -66,14 +65,14 @@ def revise_board(
 
     Args:
         key: The conversation.
-        policy: When and how.
-        summarizer: What is noted as the author.
+        policy: The board policy.
+        summarizer: The name that is recorded as the author.
         if_due: Do nothing unless one of the policy's thresholds is reached.
-        max_revisions: Stop after so many.
-        time_zone: In which the writer reads when something was said; UTC by default.
+        max_revisions: The maximum number of revisions.
+        time_zone: The time zone of the message times in the prompt; UTC by default.
 
     Returns:
-        What was done. A model that failed is no error: nothing is changed.
+        The result. If the model fails, nothing is changed and nothing is raised.
 
     Raises:
         ConfigurationError: There is no model.
@@ -142,7 +141,7 @@ def revise_board(
 def _messages_for_model(
     stored: Sequence[tuple[int, BaseMessage]], hidden: Sequence[Mapping[str, Any]]
 ) -> list[tuple[int, BaseMessage]]:
-    """What a writer reads: what was said, and neither what the memory itself had recalled nor what a person deleted."""
+    """Return what the summarizer reads: messages without recalled text and without what a person deleted."""
     texts: dict[int, list[str]] = {}
     for each in hidden:
         texts.setdefault(each["sequence"], []).append(each["words"])
@@ -161,8 +160,8 @@ def _revision(
     policy: BoardPolicy,
     calls: list[int],
 ) -> Flow[Revision]:
-    """Ask for the revision, piece by piece where the range is longer than the writer's input."""
-    # Short ids: a model copies them without a mistake, and they cost few tokens.
+    """Ask for the revision, in several pieces if the range is longer than the summarizer's input."""
+    # Models copy short ids without mistakes, and they cost few tokens.
     listed = [{**each, "item_id": each["id"]} for each in pending["items"]]
     for number, each in enumerate(listed, 1):
         each["id"] = f"{each['kind'][0]}{number}"
@@ -186,7 +185,7 @@ def _revision(
             schema=SCHEMA,
         )
         found = yield from offload(partial(parse_revision, document_of, piece.lines, dict(ids)), len(piece.text))
-        for item in found.items:  # the next piece may contradict or close what this one says
+        for item in found.items:  # the next piece may contradict or close this item
             listed.append({"id": f"{item.kind[0]}{len(listed) + 1}", "item_id": item.id, "kind": item.kind})
             listed[-1] |= {"text": item.text, "state": item.state, "quote": item.quote}
             ids[listed[-1]["id"]] = (item.id, item.kind)
@@ -203,7 +202,7 @@ def _revision(
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
-    """The document in an answer, if its summary is one."""
+    """Return the document in an answer if its summary is usable."""
     found = document(text)
     return None if found is None or is_nothing(clean(str(found["summary"]))) else found
 
@@ -227,10 +226,10 @@ def _item(item: NewItem) -> dict[str, Any]:
 
 
 def _importance(item: NewItem) -> float:
-    """Of a kind that is rated by what it tells: who somebody is, and what holds for long, before what happened."""
+    """Rate the kinds that are rated: identity and lasting facts are more important than events."""
     if not BOARD_KINDS[item.kind].is_rated:
         return _MIDDLING
-    # Of a quote the label before it says nothing: "User: his name is Teo".
+    # A quote is rated without its label, as in "User: his name is Teo".
     return facts.importance(item.quote if item.text.endswith(item.quote) else item.text)
 
 
@@ -246,14 +245,14 @@ def regenerate_board(
     summarizer: str | None = None,
     time_zone: str | tzinfo | None = None,
 ) -> Flow[BoardResult]:
-    """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
+    """Regenerate the board from the messages; what a person wrote, edited, pinned or deleted is preserved.
 
     Args:
         key: The conversation.
-        policy: When and how, with every number given.
-        actor: Who wants that.
-        summarizer: The summarizer's name, which is noted as the author; `None` without one.
-        time_zone: In which dates are read; UTC by default.
+        policy: The board policy, with every number set.
+        actor: Who requests it.
+        summarizer: The summarizer's name, recorded as the author; `None` without one.
+        time_zone: The time zone of the message times; UTC by default.
 
     Raises:
         ConfigurationError: There is no model.

@@ -1,6 +1,6 @@
-"""What a writer answers when a board is to be revised: its schema, and the reading of it, however it was wrapped.
+"""The schema of a summarizer's answer when it revises a board.
 
-The answer says what is new and what has changed, not the whole board: what a writer forgets to repeat is not lost.
+The answer lists what is new or has changed, not the whole board, so nothing is lost if a model forgets to repeat it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.kinds import BoardKind
 
 AuthorKind: TypeAlias = Literal["person", "application", "model", "rule", "import"]
-"""What somebody or something is that wrote: a rule selects quotes, and an import is a file that does not say."""
+"""The kind of an author: a rule selects quotes, and an import is a file that does not name its author."""
 
 
 def _item(extra: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -39,7 +39,7 @@ _REPLACES: Final = {
 
 
 def _list_of(kind: BoardKind) -> dict[str, Any]:
-    """The list of the new items of a kind."""
+    """Return the schema of the list of new items of a kind."""
     extra: dict[str, Any] = {"type": {"type": "string", "enum": list(kind.types)}} if kind.types else {}
     extra |= {"state": {"type": "string", "enum": list(kind.states)}} if kind.is_new_in_any_state else {}
     return _list(kind.description, _item(extra | (_REPLACES if kind.is_replaceable else {})))

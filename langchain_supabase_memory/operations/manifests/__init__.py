@@ -1,1 +1,1 @@
-"""What stood in earlier prompts: kept with the answers in numbers, listed, and compared. Never a word."""
+"""Manifests of earlier prompts: stored with the answers as numbers, listed and compared. They contain no text."""

@@ -1,4 +1,4 @@
-"""What differs between the packs of two turns. Pure."""
+"""Compare the manifests of two turns. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartDiff:
-    """A part that came, went, or is another.
+    """A part that was added, removed or changed.
 
     Attributes:
-        name: Which one.
-        before: It in the earlier pack; `None` if it came.
-        after: It in the later one; `None` if it went.
+        name: The part's name.
+        before: The part in the earlier pack; `None` if it was added.
+        after: The part in the later pack; `None` if it was removed.
     """
 
     name: str
@@ -30,24 +30,24 @@ class PartDiff:
 
     @property
     def characters(self) -> int:
-        """By how many characters it grew; below 0 if it shrank."""
+        """The growth in characters; below 0 if it shrank."""
         return (self.after.characters if self.after else 0) - (self.before.characters if self.before else 0)
 
     @property
     def tokens(self) -> int:
-        """By about how many tokens it grew."""
+        """The growth in approximate tokens."""
         return (self.after.tokens if self.after else 0) - (self.before.tokens if self.before else 0)
 
     @property
     def change(self) -> str:
-        """In which way it differs, beside its size."""
+        """The difference apart from the size."""
         if self.before is None or self.after is None:
             return "came" if self.before is None else "went"
         pairs = ((name, getattr(self.before, name), getattr(self.after, name)) for name in _COMPARED)
         return "; ".join(f"{name} {before} → {after}" for name, before, after in pairs if before != after)
 
     def __str__(self) -> str:
-        """The change in a line."""
+        """Return the change as one line."""
         if self.before is None or self.after is None:
             return f"{self.name}: {self.change}, {abs(self.characters):,} characters"
         size = f"{self.characters:+,} characters, {self.tokens:+,} tokens"
@@ -59,17 +59,17 @@ _COMPARED: Final = ("reason", "first", "last", "number")
 
 @dataclass(frozen=True)
 class ManifestDiff:
-    """What differs between two packs. What is the same in both is left out.
+    """The differences between two packs; parts that are the same in both are left out.
 
     Attributes:
-        parts: The parts that came, went or are others.
-        items_came: Items of the board that only the later one shows, by the beginnings of their ids.
-        items_went: Those that only the earlier one shows.
-        passages_came: What only the later one recalled.
-        passages_went: What only the earlier one recalled.
-        omitted_came: First, last and reason of what only the later one leaves out.
-        omitted_went: The same of the earlier one.
-        budget: By how much the budget grew, in its unit; `None` if they have not the same unit.
+        parts: The parts that were added, removed or changed.
+        items_came: Board items only in the later pack, by the prefixes of their ids.
+        items_went: Board items only in the earlier pack.
+        passages_came: Passages recalled only by the later pack.
+        passages_went: Passages recalled only by the earlier pack.
+        omitted_came: First, last and reason of each range that only the later pack omits.
+        omitted_went: First, last and reason of each range that only the earlier pack omits.
+        budget: The growth of the budget in its unit; `None` if the units differ.
     """
 
     parts: tuple[PartDiff, ...]
@@ -82,7 +82,7 @@ class ManifestDiff:
     budget: int | None
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
+        """Return whether anything differs."""
         return bool(
             self.budget != 0 or any(getattr(self, name) for name in self.__dataclass_fields__ if name != "budget")
         )
@@ -96,20 +96,20 @@ class ManifestDiff:
         return markup.table("What differs", ("part", "how", "characters", "tokens"), rows, note=note)
 
     def _changes_by_name(self) -> Iterator[tuple[str, str]]:
-        """What came and went beside the parts, by its name."""
+        """Yield what else was added and removed, by name."""
         for name in ("items", "passages", "omitted"):
             came, went = len(getattr(self, f"{name}_came")), len(getattr(self, f"{name}_went"))
             if came or went:
                 yield name, f"{came} came, {went} went"
 
     def __str__(self) -> str:
-        """A line for each part, and one for what came and went beside them."""
+        """Return one line for each part, and one for each other kind of difference."""
         lines = [*map(str, self.parts), *(f"{name}: {said}" for name, said in self._changes_by_name())]
         return "\n".join(lines) or "nothing"
 
 
 def diff(earlier: Manifest, later: Manifest) -> ManifestDiff:
-    """What differs between two manifests."""
+    """Return the differences between two manifests."""
     before, after = ({part.name: part for part in each.parts} for each in (earlier, later))
     names = [*after, *(name for name in before if name not in after)]
     parts = [PartDiff(name, before.get(name), after.get(name)) for name in names]

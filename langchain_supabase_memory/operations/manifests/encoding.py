@@ -1,7 +1,7 @@
-"""How a manifest is written: lists of whole numbers, so that nothing that was said can be in it. Pure.
+"""The encoding of a manifest: lists of whole numbers, so that no text of a message can be in it. Pure.
 
-`memory_manifests` describes the lists. Codes are places in the tuples below and in the tables of `parts`: new ones come
-at their ends.
+`memory_manifests` describes the lists. Codes are positions in the tuples below and in the tables of `parts`, so new
+ones are appended at the end.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Lists: TypeAlias = "list[list[int]]"
 """A manifest as it is stored."""
 
 EntryPoint: TypeAlias = Literal["api", "middleware", "node", "history", "tool"]
-"""Who asked for the pack: `conversation.context()`, or what a graph is composed from."""
+"""What requested the pack: `conversation.context()`, or a component of a graph."""
 
 Failure: TypeAlias = Literal["summary", "recall", "rerank"]
-"""What failed while the pack was made."""
+"""What failed while the pack was created."""
 
 ENTRY_POINTS: Final[tuple[EntryPoint, ...]] = get_args(EntryPoint)
 UNITS: Final = ("characters", "tokens")
@@ -46,25 +46,25 @@ USAGE: Final = 6
 OPTED_OUT: Final = 8
 CUT: Final = 16
 MORE: Final = 32
-"""Bits of the head's flags; below them one for each of `FAILURES`."""
+"""Bits of the head's flags; the lower bits are one for each of `FAILURES`."""
 
 FLAGS: Final = 6
 AGE: Final = 7
-"""Places in the head."""
+"""Positions in the head."""
 
 NONE: Final = -1
 
 LONGEST: Final = 1024
-"""The most bytes of a manifest."""
+"""The maximum number of bytes of a manifest."""
 
 
 def header(identity: str) -> int:
-    """The first eight digits of a uuid as a number: enough to know it again on one board or among one user's chunks."""
+    """Return the first eight digits of a uuid as a number: unique enough on one board or for one user."""
     return int(identity[:8], 16)
 
 
 def hundredths(score_parts: Mapping[str, float]) -> list[int]:
-    """The parts of a score in the order of `SCORES`, up to the last that there is; what is no number counts as 0."""
+    """Return the parts of a score in the order of `SCORES`, up to the last one; non-finite parts count as 0."""
     found: list[int] = []
     for name, part in score_parts.items():
         place = _PLACES.get(name, -1)
@@ -75,10 +75,10 @@ def hundredths(score_parts: Mapping[str, float]) -> list[int]:
 
 
 def fit_manifest(lists: Sequence[list[int]]) -> Lists:
-    """A manifest within its size: what is needed least goes first, and then it says that it is cut.
+    """Fit a manifest into its maximum size by dropping the least needed parts, and flag it as cut.
 
-    Parts of scores go first. Then of what is left out, of passages and of items only as many are kept, in this order,
-    as there is room for.
+    Parts of scores are dropped first. Then as many omitted ranges, passages and items are kept, in this order, as
+    fit.
     """
     if _bytes(lists) <= LONGEST:
         return [*lists]
@@ -97,7 +97,7 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
 
 
 def _optional_parts(lists: Sequence[list[int]]) -> Iterator[list[int]]:
-    """What may be left out, the most needed first, without the parts of scores."""
+    """Yield the optional parts, the most needed first, without parts of scores."""
     for kind, length in ((OMITTED, None), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None)):
         yield from (each[:length] for each in lists if each[0] == kind)
 
@@ -107,5 +107,5 @@ def _bytes(lists: Sequence[Any]) -> int:
 
 
 def name_of(names: Sequence[Any], code: int) -> Any:
-    """What a code stands for; `other` if it is of a later release."""
+    """Return the name of a code; `other` if it comes from a later release."""
     return names[code] if 0 <= code < len(names) else "other"

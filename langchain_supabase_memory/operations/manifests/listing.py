@@ -1,4 +1,4 @@
-"""The flow over the manifests of a conversation: a page, the newest first, in one round trip."""
+"""The flow that lists a conversation's manifests by pages, newest first, in one round trip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 _MOST: Final = 200
-"""The most manifests of a page."""
+"""The maximum number of manifests on a page."""
 
 
 def manifests(
@@ -26,22 +26,22 @@ def manifests(
     to_sequence: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[ManifestPage]:
-    """What stood in the prompts of earlier answers, and why, in numbers: a page, the newest first.
+    """Return a page of manifests, newest first: what was in the prompts of earlier answers, and why, in numbers.
 
-    Middleware, nodes and histories keep it with each answer, `append` where its `pack` is given; of how many and
-    for how long, the memory's `manifests` says. `Manifest.since` says what differs between two. Where words that
-    one names have changed or gone since, it says so.
+    Middleware, nodes and histories store a manifest with each answer, and so does `append` if `pack` is given. The
+    memory's `manifests` policy decides for how many answers and for how long. `Manifest.since` compares two
+    manifests. A manifest says if messages that it names have changed or gone since.
 
     Args:
         key: The conversation.
-        limit: The most of a page, 1 to 200.
-        after: What a page gives as `after`: the page after it, of older ones.
-        from_sequence: Only of answers from this number on; both bounds may be one answer's.
-        to_sequence: Only of answers up to this number.
-        retention: What is kept; everything by default.
+        limit: The maximum number on a page, 1 to 200.
+        after: The `after` of a page, to get the page of older manifests.
+        from_sequence: Only manifests of answers from this number on; both bounds may be one answer's number.
+        to_sequence: Only manifests of answers up to this number.
+        retention: The retention to apply; by default all messages are retained.
 
     Raises:
-        InvalidInputError: An argument is none of its choices.
+        InvalidInputError: An argument is not one of its choices.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:

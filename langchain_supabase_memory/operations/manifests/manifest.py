@@ -1,4 +1,4 @@
-"""What stood in a prompt, and why, as a value."""
+"""The manifest of a prompt as a value: what was in the prompt, and why."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the model says that it read and wrote, in tokens; `None` where it does not say.
+    """The token usage that the model reports; `None` for a count that it does not report.
 
     Attributes:
-        input_tokens: Read.
-        output_tokens: Written.
-        total_tokens: Together.
-        cached_tokens: Of those read, from the provider's cache.
+        input_tokens: Tokens read.
+        output_tokens: Tokens written.
+        total_tokens: Tokens read and written.
+        cached_tokens: Tokens read from the provider's cache.
     """
 
     input_tokens: int | None
@@ -37,36 +37,36 @@ class Usage:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stood in a prompt, and why: numbers and the beginnings of ids, never a word.
+    """What was in a prompt, and why: numbers and the prefixes of ids, never text.
 
     Attributes:
-        entry_point: Who asked for the pack: see `encoding.EntryPoint`.
-        unit: In what the budget is: `characters` or `tokens`.
-        budget: The most that the pack could hold.
-        used: What it weighed, in the same unit.
-        turn: The sequence of the message that was asked; `None` if nobody said.
+        entry_point: What requested the pack: see `encoding.EntryPoint`.
+        unit: The unit of the budget: `characters` or `tokens`.
+        budget: The maximum size of the pack.
+        used: Its size in the same unit.
+        turn: The sequence of the user's message; `None` if unknown.
         parts: The parts of the prompt.
-        items: The board's items that were shown, each by the first eight digits of its id.
-        items_left_out: How many items were read and had no room.
+        items: The board items in the prompt, each by the first eight digits of its id.
+        items_left_out: How many items were read but did not fit.
         has_more_items: Whether the board had more than were read.
-        passages: What was recalled, the best first.
-        omitted: First, last and reason of each range that was neither shown whole nor covered.
+        passages: The recalled passages, the best first.
+        omitted: First, last and reason of each range that was neither shown in full nor covered.
         full_messages: How many messages the whole history had.
-        full_characters: Its characters: what sending all of it would have cost.
+        full_characters: The characters of the whole history, which is what sending all of it would have cost.
         full_tokens: Its approximate tokens.
-        usage: What the model says it used; `None` if the answer did not bring it.
-        failed: What failed while the pack was made: `summary`, `recall`, `rerank`.
-        opted_out: Whether nothing of the conversation was to be remembered.
-        cut: Whether there was no room for all of it: parts of scores, then items and passages are missing.
-        id: Its uuid; `None` of a pack that is not stored.
-        from_sequence: The first message that was stored with it.
-        to_sequence: The last one, mostly the answer.
+        usage: The usage that the model reports; `None` if the answer has none.
+        failed: What failed while the pack was created: `summary`, `recall`, `rerank`.
+        opted_out: Whether the conversation was opted out.
+        cut: Whether it did not fit in full: parts of scores, then items and passages are missing.
+        id: Its uuid; `None` if the pack is not stored.
+        from_sequence: The first message stored with it.
+        to_sequence: The last message stored with it, usually the answer.
         made_at: When it was stored.
-        expires_at: When it goes by itself; `None`: with its messages.
-        gone: First and last of each range of messages that it names and that are not there any more.
-        changed: The same of those that were edited since.
-        changed_items: Those of its `items` that were edited or deleted since, or are gone.
-        resummarized: Whether the summary that it names was written anew since, or is gone.
+        expires_at: When it is deleted automatically; `None`: with its messages.
+        gone: First and last of each range of its messages that no longer exist.
+        changed: First and last of each range of its messages that were edited since.
+        changed_items: Those of its `items` that were edited or deleted since.
+        resummarized: Whether its summary was regenerated since, or is gone.
     """
 
     entry_point: str
@@ -99,34 +99,34 @@ class Manifest:
 
     @property
     def characters(self) -> int:
-        """Characters of what was sent."""
+        """The characters that were sent."""
         return sum(part.characters for part in self.parts)
 
     @property
     def tokens(self) -> int:
-        """Its approximate tokens."""
+        """The approximate tokens that were sent."""
         return sum(part.tokens for part in self.parts)
 
     @property
     def saved_characters(self) -> int:
-        """What the whole history has more; below 0 if a short one cost more."""
+        """The characters saved compared to the whole history; below 0 if a short history got longer."""
         return self.full_characters - self.characters
 
     @property
     def saved_tokens(self) -> int:
-        """The same in approximate tokens."""
+        """The approximate tokens saved compared to the whole history."""
         return self.full_tokens - self.tokens
 
     def since(self, earlier: Manifest) -> ManifestDiff:
-        """What differs from an earlier one: what came, what went, and which parts grew or are there for another reason.
+        """Compare with an earlier manifest: which parts were added, removed, grew or have another reason.
 
         Args:
-            earlier: Mostly that of the turn before.
+            earlier: Usually the manifest of the previous turn.
         """
         return diff(earlier, self)
 
     def to_dict(self) -> dict[str, Any]:
-        """It as JSON-like values, for a page or a log."""
+        """Return the manifest as JSON-like values, for a page or a log."""
         times = {
             name: time and time.isoformat()
             for name, time in (("made_at", self.made_at), ("expires_at", self.expires_at))
@@ -151,7 +151,7 @@ class Manifest:
         return f"{self.used:,} of {self.budget:,} {self.unit}, by {self.entry_point}"
 
     def __str__(self) -> str:
-        """A line for each part, and for each range that was left out."""
+        """Return one line for each part, and for each omitted range."""
         lines = [self._head]
         for part in self.parts:
             size = f"{part.characters:,} characters, {part.tokens:,} tokens"
@@ -164,8 +164,8 @@ class ManifestPage:
     """A page of manifests.
 
     Attributes:
-        manifests: The newest first.
-        after: Where the next page goes on; `None` if there is none.
+        manifests: The manifests, newest first.
+        after: The cursor of the next page; `None` if there is none.
     """
 
     manifests: list[Manifest]
@@ -190,11 +190,11 @@ class ManifestPage:
 
 
 def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
-    """The value of a manifest as it is stored. What is short, or of a later release, is taken as far as it goes.
+    """Decode a stored manifest. A short one, or one from a later release, is decoded as far as possible.
 
     Args:
         lists: The lists of numbers.
-        stored: What `memory_manifests` says beside them; `None` if it is not stored.
+        stored: The columns that `memory_manifests` returns with it; `None` if it is not stored.
     """
     head = next(_rows(lists, encoding.HEAD, 12))
     usage = next(_rows(lists, encoding.USAGE, 5), None)
@@ -235,7 +235,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
 
 
 def _rows(lists: Lists, kind: int, length: int) -> Iterator[list[int]]:
-    """The lists of a kind, each as long as it has to be; of the head there always is one."""
+    """Yield the lists of a kind, padded to a minimum length; there is always a head."""
     found = [row for row in lists if row[0] == kind]
     for row in found or ([[kind]] if kind == encoding.HEAD else []):
         yield [*row, *[encoding.NONE] * (length - len(row))]

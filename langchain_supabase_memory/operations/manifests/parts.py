@@ -1,7 +1,7 @@
-"""What a manifest is made of: the parts of a prompt, and the passages that were recalled.
+"""The parts of a prompt in a manifest, and the recalled passages.
 
-Which parts there are, and for which reasons, is said here: what is stored names them by their places in the tables, so
-new ones come at the ends. The comment of `memory_manifests` and the inspector read the tables.
+The tables define all parts and reasons. Stored manifests refer to them by position, so new ones are appended at the
+end. The comment of `memory_manifests` and the inspector read the tables.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ Reason: TypeAlias = Literal[
     "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
     "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
 ]  # fmt: skip
-"""Why a part stands in a prompt, or why messages do not.
+"""Why a part is in a prompt, or why messages are not.
 
-A summary: it covers what is `older` than what fits. A note: something is `omitted`, or the assistant spoke first
+A summary covers messages that are `older` than what fits. A note: something is `omitted`, or the assistant spoke first
 (`opening`). Recent messages: `all` that no summary covers, the `newest` that fit the budget, or as many `messages` as
-`max_messages` allows. The board: it `holds`. What was recalled: by `meaning`, by `words` alone, or as a model
-`reranked` it. A turn that the user `pointed_at`, and what was `asked`. Left out: beyond the `budget` or beyond
-`max_messages` (`messages`), `cut` to fit, a summary for which there was `no_room`, on another `branch` of the graph,
-`unreadable`, a result without its call (`orphan`), a summary of `quotes` where recall finds them,
+`max_messages` allows. The board: its items hold (`holds`). Recalled passages: found by `meaning`, by `words` only, or
+as a model `reranked` them. A turn that the user `pointed_at`, and the user's message (`asked`). Left out: beyond the
+`budget` or `max_messages` (`messages`), `cut` to fit, `no_room` for a summary, on another `branch` of the graph,
+`unreadable`, a result without its call (`orphan`), a summary of `quotes` that recall finds in place, more `media` than
+the budget allows.
 more `media` than the budget allows.
 """
 
 
 @dataclass(frozen=True)
 class PromptPart:
-    """A kind of part that a prompt may have.
+    """A kind of prompt part.
 
     Attributes:
-        name: What it is called.
-        title: What stands above it where a person reads it.
-        state: What has happened to the messages that it is made of; the inspector has a color for each state.
+        name: Its name.
+        title: Its heading for people.
+        state: The state of its messages; the inspector has a color for each state.
     """
 
     name: PartName
@@ -54,7 +55,7 @@ PROMPT_PARTS: Final = (
     PromptPart("reference", "Reference", "recalled"),
     PromptPart("current", "Question", "asked"),
 )
-"""All of them, in the order of their codes."""
+"""All kinds of parts, in the order of their codes."""
 
 PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
     {
@@ -81,7 +82,7 @@ PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
         "media": "Its words are shown; its images and files are more than the budget allows.",
     }
 )
-"""Why a part is there, or messages are not, in a sentence; in the order of the codes."""
+"""Each reason as a sentence, in the order of the codes."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +90,14 @@ class ManifestPart:
     """A part of a prompt.
 
     Attributes:
-        name: Which one: see `PartName`.
-        reason: Why it stands there: see `Reason`.
-        messages: How many messages.
+        name: The part's name: see `PartName`.
+        reason: The reason: see `Reason`.
+        messages: The number of messages.
         characters: Its characters.
         tokens: Its approximate tokens.
-        first: The first message that it shows or covers; `None` if that cannot be said.
-        last: The last one.
-        number: Of a summary its segment's number, of a reference the turn's; else `None`.
+        first: The first message that it shows or covers; `None` if unknown.
+        last: The last message.
+        number: The number of a summary's segment or of a reference's turn; otherwise `None`.
     """
 
     name: str
@@ -111,14 +112,14 @@ class ManifestPart:
 
 @dataclass(frozen=True)
 class ManifestPassage:
-    """A passage that was recalled.
+    """A recalled passage.
 
     Attributes:
-        first: The first message that it is made of; `None` if it is of another conversation.
-        last: The last one.
-        part: Which part of them, from 1.
-        id: The first eight digits of the chunk's id, where it is of another conversation; else `None`.
-        score_parts: What each part added to its score, in hundredths as fractions; empty where there was no room.
+        first: The first message of the passage; `None` if it is from another conversation.
+        last: The last message.
+        part: The part of those messages, from 1.
+        id: The first eight digits of the chunk's id if it is from another conversation; otherwise `None`.
+        score_parts: The parts of its score, rounded to hundredths; empty if they did not fit.
     """
 
     first: int | None

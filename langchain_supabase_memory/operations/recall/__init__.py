@@ -1,8 +1,12 @@
-"""What was said and fits a question.
+"""Recall: find the passages of conversations that fit a question.
 
-- `ranges`: the times that a question is about.
-- `question`: what is asked, as the SQL function takes it.
-- `search`: the flows.
-- `lines`: what was found, as text for a prompt.
-- `timeline`: what was found, as a picture.
+- `ranges`: the time range of a question.
+- `query`: the question as the SQL function takes it.
+- `search`: the recall flows.
+- `exact_search`: messages that contain given texts exactly.
+- `summaries`: vectors of summaries, and recall over them.
+- `indexing`: create, list and re-embed chunks.
+- `ranking`: merge, rerank and fit rankings.
+- `render`: recalled chunks as text for a prompt.
+- `chunk_timeline`: recalled chunks as a picture.
 """

@@ -1,4 +1,4 @@
-"""What was recalled, on the time line of what was said: a picture for a notebook, a line for a terminal."""
+"""Recalled chunks on a timeline of the conversation: a picture for a notebook, a line for a terminal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk
 
 MOST: Final = 100
-"""The most recalled chunks that are drawn, the best ones; of the others there is one mark for each point of width."""
+"""The maximum number of recalled chunks that are drawn, the best first; others get one mark per point of width."""
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BASE = 960, 236, 44, 20, 36, 176
 _ACROSS: Final = _WIDTH - _LEFT - _RIGHT
-# Two colors of Okabe and Ito, which every kind of sight tells apart; marks differ in shape and size too.
+# Two colors of the Okabe-Ito palette, safe for color blindness; marks also differ in shape and size.
 _BLUE: Final = "#0072B2"
 _VERMILION: Final = "#D55E00"
 _MARKS: Final = 8
@@ -36,12 +36,12 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class ChunkTimeline:
-    """What was recalled, on the time line of what was said. A notebook shows it as a picture, `str` as a line.
+    """Recalled chunks on a timeline of the conversation. A notebook shows it as a picture, `str` as a line.
 
     Attributes:
-        chunks: What there was to choose from.
-        recalled: What was recalled.
-        conversation: The time zone of the reader.
+        chunks: All chunks that could be recalled.
+        recalled: The recalled chunks.
+        conversation: The reader's time zone.
     """
 
     chunks: Sequence[Chunk] = field(repr=False)
@@ -50,14 +50,14 @@ class ChunkTimeline:
 
     @property
     def svg(self) -> str:
-        """The picture alone, as an SVG document: a mark for what was said, a stem as high as the score for a find."""
+        """The picture as an SVG document: a mark for each chunk, a stem as high as the score for each recalled one."""
         return "".join(self._drawn())
 
     def _repr_html_(self) -> str:
         return f'<figure style="margin:0;max-width:{_WIDTH}px">{self.svg}</figure>'
 
     def __str__(self) -> str:
-        """For a terminal: a dot where something was said, a bar as high as its score where something was recalled."""
+        """Return a line for a terminal: a dot for each chunk, a bar as high as its score for each recalled one."""
         if not self._all:
             return self._caption()
         columns = [" "] * 54
@@ -80,12 +80,12 @@ class ChunkTimeline:
         return min(times).astimezone(self.conversation), max(times).astimezone(self.conversation)
 
     def _share(self, chunk: Chunk) -> float:
-        """How far along the time line something was said, from 0 to 1."""
+        """Return a chunk's position on the timeline, from 0 to 1."""
         first, last = self._span
         return (chunk.said_at - first) / (last - first) if last > first else 0.5
 
     def _best(self) -> list[tuple[Chunk, float]]:
-        """The best of what was recalled, the best first, with their scores in relation to the best."""
+        """Return the best recalled chunks, the best first, with their scores relative to the best."""
         scored = sorted(((each, _score(each)) for each in self.recalled), key=lambda each: -each[1])[:MOST]
         top = max((score for _, score in scored), default=0.0)
         return [(chunk, score / top if top else 0.5) for chunk, score in scored]
@@ -111,7 +111,7 @@ class ChunkTimeline:
             most = max(marks.values())
             ticks = "".join(f"M{x} {_BASE + 4}v{4 + 12 * (n / most) ** 0.5:.0f}" for x, n in sorted(marks.items()))
             yield f'<path d="{ticks}" stroke="currentColor" stroke-width="1.5" stroke-opacity="0.45"/>'
-        # The worst first, so that the best lie on top.
+        # Draw the worst first, so that the best are on top.
         for number, (chunk, height) in reversed(list(enumerate(best, 1))):
             yield from self._stem(chunk, height, number)
         yield "</svg>"
@@ -132,7 +132,7 @@ class ChunkTimeline:
             )
 
     def _dates(self) -> Iterator[tuple[float, str]]:
-        """Where which date or time is written."""
+        """Yield the positions and labels of the dates and times."""
         if not self._all:
             return
         first, last = self._span
@@ -167,15 +167,15 @@ class ChunkTimeline:
 def chunk_timeline(
     chunks: Sequence[Chunk], recalled: Sequence[Chunk] = (), *, time_zone: str | tzinfo | None = None
 ) -> ChunkTimeline:
-    """Draw what was recalled on the time line of what was said.
+    """Draw recalled chunks on a timeline of the conversation.
 
     Args:
-        chunks: What there was to choose from: a conversation's `chunks()`.
-        recalled: What was recalled: `memory.recall(...).chunks`, or a pack's `recalled`.
-        time_zone: That of the reader; UTC by default.
+        chunks: All chunks that could be recalled: a conversation's `chunks.list()`.
+        recalled: The recalled chunks: `memory.recall(...).chunks`, or a pack's `recalled`.
+        time_zone: The reader's time zone; UTC by default.
 
     Returns:
-        The picture. Nothing that was said can be anything but text in it.
+        The picture. All text of messages in it is escaped.
 
     Raises:
         InvalidInputError: There is no such time zone.
@@ -184,7 +184,7 @@ def chunk_timeline(
 
 
 def _marks(first: datetime, last: datetime) -> Iterator[tuple[datetime, str, str]]:
-    """Round times on a time line: each with its day and time, or with its day, or with its year and month."""
+    """Yield round times on the timeline, each with its day and time, or its day, or its year and month."""
     step = next((each for each in _STEPS if (last - first) / each <= _MARKS), None)
     if step is None:
         whole = (last.year - first.year) * 12 + last.month - first.month
@@ -195,7 +195,7 @@ def _marks(first: datetime, last: datetime) -> Iterator[tuple[datetime, str, str
                 when = datetime(year, month % 12 + 1, 1, tzinfo=first.tzinfo)
                 yield when, f"{year}" if every >= 12 else f"{when:%b} {year}", ""
         return
-    # From midnight, or a Monday's; wall clocks decide, so that no change to summer time moves the days.
+    # Steps start at midnight, or on a Monday, in wall-clock time, so a change to daylight saving time moves no day.
     start = first.replace(hour=0, minute=0, second=0, microsecond=0)
     if step >= timedelta(days=7) and start.toordinal() > 7:
         start -= timedelta(days=start.weekday())
@@ -213,6 +213,6 @@ def _score(chunk: Chunk) -> float:
 
 
 def _plain(text: str, max_characters: int = 120) -> str:
-    """The beginning of a text on one line, without what no picture can hold."""
+    """Return the beginning of a text on one line, without unprintable characters."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text[: max_characters * 4]).split())
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"

@@ -1,4 +1,4 @@
-"""The flows of exact search: messages that hold some texts letter by letter, a page with each call."""
+"""The flows of exact search: find messages that contain given texts exactly, one page per call."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Scope, StoredMessage
 
 Order: TypeAlias = Literal["newest", "oldest"]
-"""From which end of time one looks."""
+"""The order of results: from the newest or the oldest message on."""
 
 READ: Final = 2_000
-"""The most messages that one call looks at, where each conversation counts as ten."""
+"""The maximum number of messages that one call scans; each conversation counts as ten."""
 
 TEXTS: Final = 10
-"""The most texts of one search."""
+"""The maximum number of texts of one search."""
 
 LONGEST: Final = 1_000
-"""The most characters of one text."""
+"""The maximum number of characters of one text."""
 
 LIMIT: Final = 20
 MOST: Final = 100
-"""The most messages that one call finds."""
+"""The maximum number of messages that one call returns."""
 
 AROUND: Final = 10
-"""The most messages that come with one, before it and after it each."""
+"""The maximum number of messages returned before and after each match."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExactQuery:
-    """What is looked for, letter by letter.
+    """An exact search.
 
     Attributes:
-        texts: A text, or several that a message holds all of; 1 to 10 of 1 to 1,000 characters.
+        texts: One text, or several that a message must all contain; 1 to 10 texts of 1 to 1,000 characters.
         order: From the `newest` or the `oldest` message on.
-        match_case: Whether capitals matter.
-        since: Only messages of this time or later, with a time zone.
+        match_case: Whether the search is case-sensitive.
+        since: Only messages from this time on, with a time zone.
         until: Only messages before this time, with a time zone.
-        around: So many messages before and after each come with it, 0 to 10.
-        limit: The most messages that one call finds, 1 to 100.
+        around: How many messages before and after each match to return, 0 to 10.
+        limit: The maximum number of messages that one call returns, 1 to 100.
 
     Raises:
-        InvalidInputError: Something is none of its choices.
+        InvalidInputError: An attribute is not one of its choices.
     """
 
     texts: str | Sequence[str] = dataclasses.field(repr=False)
@@ -70,7 +70,7 @@ class ExactQuery:
     def __post_init__(self) -> None:
         _check_texts(self.texts)
         if self.order not in get_args(Order):
-            raise InvalidInputError("There is no such order.", hint='Pass "newest" or "oldest".')
+            raise InvalidInputError("order is not one of the choices.", hint='Pass "newest" or "oldest".')
         for name, least, most in (("around", 0, AROUND), ("limit", 1, MOST)):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
@@ -81,7 +81,7 @@ class ExactQuery:
         moment("until", self.until)
 
     def arguments(self) -> dict[str, Any]:
-        """It as the SQL function takes it."""
+        """Return the search as the arguments of the SQL function."""
         return {
             "p_texts": [clean(text) for text in _as_list(self.texts)],
             "p_order": self.order,
@@ -106,31 +106,31 @@ def find(
     after: str | None = None,
     retention: Retention | None = None,
 ) -> Flow[FoundPage]:
-    """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+    """Find the messages that contain a phrase, a number, a file name or an id exactly, in one round trip.
 
-    It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-    itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten.
-    Several come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be
-    indexed.
+    It searches the text of messages, and the names and arguments of their tool calls, but not what the memory
+    itself returned to a tool. One call scans at most 2,000 messages; in a search over several conversations, each
+    conversation counts as ten. Conversations are searched in the order of their creation, from the newest or the
+    oldest on. Nothing needs to be indexed.
 
     Args:
-        scope: Where to look.
-        texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+        scope: The conversations to search.
+        texts: The text to find, 1 to 1,000 characters; or up to ten texts that a message must all contain.
         order: From the `newest` message on, or from the `oldest`.
-        match_case: Whether capitals matter. If not, ß is ss, and İ is i.
-        since: Only messages of this time or later, with a time zone.
+        match_case: Whether the search is case-sensitive. If not, ß equals ss, and İ equals i.
+        since: Only messages from this time on, with a time zone.
         until: Only messages before this time, with a time zone.
-        around: So many messages before and after each come with it, up to 10.
-        limit: The most messages that this call finds, 1 to 100.
-        after: `after` of the page before, for what follows.
-        retention: What is kept; everything by default.
+        around: How many messages before and after each match to return, up to 10.
+        limit: The maximum number of messages that this call returns, 1 to 100.
+        after: The `after` of a page, to get the next page.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
-        looked at.
+        The messages in the requested order, and where to continue: `page.after` is `None` once everything was
+        searched.
 
     Raises:
-        InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+        InvalidInputError: A text is blank or too long, a time is naive, or an argument is not one of its choices.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     query = ExactQuery(
@@ -142,16 +142,16 @@ def find(
 def find_page(
     scope: Scope, query: ExactQuery, *, after: str | None = None, retention: Retention | None = None
 ) -> Flow[FoundPage]:
-    """The messages that hold what is wanted, in one round trip that looks at 2,000 of them at most.
+    """Find the messages that match, in one round trip that scans at most 2,000 messages.
 
     Args:
-        scope: Where to look.
-        query: What for.
-        after: `after` of the page before; `None` begins.
-        retention: What is kept; what is beyond it is left out.
+        scope: The conversations to search.
+        query: The search.
+        after: The `after` of a page; `None` starts at the beginning.
+        retention: Messages beyond this retention are left out.
 
     Raises:
-        InvalidInputError: `after` is none.
+        InvalidInputError: `after` is not a string.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     if after is not None and not isinstance(after, str):
@@ -173,16 +173,16 @@ def find_all(
     retention: Retention | None = None,
     keep: Callable[[FoundMessage], object] = bool,
 ) -> Flow[FoundPage]:
-    """The same, call after call until enough are found or everything was looked at.
+    """Call `find_page` until enough messages are found or everything was searched.
 
     Args:
-        scope: Where to look.
-        query: What for; its limit is not looked at.
-        limit: The most messages.
-        calls: The most calls, after which `after` says where to go on; `None` for as many as it takes.
-        after: Where to begin.
-        retention: What is kept.
-        keep: Says of each whether it counts; the others are left out.
+        scope: The conversations to search.
+        query: The search; its limit is ignored.
+        limit: The maximum number of messages.
+        calls: The maximum number of calls, after which `after` says where to continue; `None` means no bound.
+        after: Where to start.
+        retention: The retention to apply.
+        keep: Decides whether a message counts; the others are left out.
     """
     page = FoundPage([], after=after)
     for number in count(1):
@@ -198,11 +198,11 @@ def _check_texts(texts: object) -> None:
     listed = _as_list(texts)
     hint = 'Pass "E-47", or ["kiln", "E-47"] for messages that hold both.'
     if not isinstance(listed, (list, tuple)) or not all(isinstance(each, str) for each in listed):
-        raise InvalidInputError("What is looked for must be a text, or a list of texts.", hint=hint)
+        raise InvalidInputError("texts must be a string or a list of strings.", hint=hint)
     if not 1 <= len(listed) <= TEXTS:
         raise InvalidInputError(f"There must be 1 to {TEXTS} texts to look for, not {len(listed)}.", hint=hint)
     if any(not each.strip(" \t\r\n") for each in listed):
-        raise InvalidInputError("There is nothing to look for in a blank text.", hint=hint)
+        raise InvalidInputError("A text to search for must not be blank.", hint=hint)
     longest = max(map(len, listed))
     if longest > LONGEST:
         raise InvalidInputError(
@@ -232,11 +232,11 @@ def _stored(row: Mapping[str, Any]) -> StoredMessage:
 
 
 def place(text: str, texts: str | Sequence[str]) -> int:
-    """About where a text holds one of several first: the place of a character; 0 if that cannot be seen.
+    """Return about where a text first contains one of several: the position of a character; 0 if unknown.
 
     Args:
-        text: The text that holds them.
-        texts: What was looked for.
+        text: The text that contains them.
+        texts: The texts that were searched for.
     """
     forms = (re.escape(form) for each in _as_list(texts) for form in {each, unicodedata.normalize("NFC", each)})
     found = re.search("|".join(forms), text, re.IGNORECASE)

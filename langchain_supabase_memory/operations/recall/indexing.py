@@ -1,6 +1,6 @@
-"""The flows over chunks: index what is new or has changed, list them, move them to another embedding model.
+"""The flows over chunks: index new or changed messages, list chunks, move them to another embedding model.
 
-No connection and no lock is held while the embedder works; what it was computed from is compared at the commit.
+No connection or lock is held while the embedder works; the commit checks that its input has not changed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 _IDS: Final = uuid.UUID("5b7c4d0e-6d0a-4c39-9a3e-1f6c0a9d2b11")
 _PASSES: Final = 10
-"""How often a re-embedding begins again because others index with another embedder."""
+"""How often a re-embedding restarts because others index with another embedder."""
 
 _REEMBEDDED: Final = 100
-"""How many chunks are embedded anew in one transaction."""
+"""How many chunks are embedded again in one transaction."""
 _BEGINNING: Final = (-1, 0)
-"""Before the first place and part."""
+"""The position before the first place and part."""
 _PATIENCE: Final = 5
-"""After so many failures in a row, texts are embedded one by one."""
+"""After this many failures in a row, texts are embedded one at a time."""
 _FEW: Final = 8
-"""How many are tried one by one in one transaction."""
+"""How many texts are tried one at a time in one transaction."""
 
 
 def index_messages(
@@ -52,29 +52,30 @@ def index_messages(
     max_batches: int | None = None,
     seconds: float | None = None,
 ) -> Flow[IndexResult]:
-    """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
+    """Index unindexed messages batch by batch; the same messages never create a second chunk.
 
-    What was said is found by its words at once. Vectors are for an embedder to give: what it does not give,
-    because there is none or because it fails, whoever indexes next with an embedder fills in.
+    Keyword search finds the messages at once. Vectors may come later: if there is no embedder or it fails, the next
+    indexing that has an embedder adds them.
 
     Args:
-        key: The conversation; one that does not exist has nothing to index.
-        chunking: How; the memory's by default.
+        key: The conversation; if it does not exist, there is nothing to index.
+        chunking: The chunk policy; the memory's by default.
         embedder: The embedder's name; `None` without one.
-        respect_backoff: Whether an embedder that failed is asked again only when its time has come.
-        max_batches: The most batches of messages, and of missing vectors, that are done now; `None` means all.
-        seconds: How long somebody waits for the vectors of one batch, in seconds; `None` if nobody does.
+        respect_backoff: Whether to wait for the end of the backoff before a failed embedder is called again.
+        max_batches: The maximum number of batches of messages, and of missing vectors, to process now; `None` means
+            all.
+        seconds: The timeout for the vectors of one batch, in seconds; `None` means no timeout.
 
     Returns:
-        What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
+        The result. If the embedder fails, nothing is raised: the vectors are missing, and it is called again later.
 
     Raises:
-        MigrationConflictError: What is stored was embedded by another model.
+        MigrationConflictError: The stored vectors come from another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     made = batches = 0
     failed: str | None = None
-    asked = embedder  # until it fails, or while it is not to be asked
+    asked = embedder  # `None` once it fails, or during its backoff
     while True:
         pending = yield from call(
             "memory_pending_chunks", {**conversation_ids(key), "p_model": embedder, "p_messages": chunking.batch}
@@ -103,7 +104,7 @@ def index_messages(
             make, sum(content.characters(each.message) for each in said), warm_caches=query_hints.KEPT
         )
         if not taken and not stale:
-            break  # nothing, or calls that wait for their results
+            break  # nothing, or tool calls without their results
         anew = [(_again(row, chunking), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
         try:
@@ -152,18 +153,18 @@ def index_messages(
 
 
 def index_due(*, user_id: str | None = None, messages: int = 0, vectors: bool = False) -> Flow[list[ConversationKey]]:
-    """The conversations of which more than so many messages are not indexed yet, or an edited one is.
+    """Return the conversations with more than `messages` unindexed messages, or with an edited message.
 
     Args:
-        user_id: Only this user's; `None` means everybody's that the caller may see.
-        messages: How many do not matter.
-        vectors: Whether those are due, too, of which chunks lack a vector.
+        user_id: Only this user's conversations; `None` means all users that the caller may access.
+        messages: How many unindexed messages to tolerate.
+        vectors: Whether conversations with chunks that lack a vector are due, too.
     """
     return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id, "p_vectors": vectors}))
 
 
 def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
-    """The chunks that are not expired, in order.
+    """List the chunks that have not expired, in order.
 
     Args:
         key: The conversation.
@@ -177,20 +178,20 @@ def chunks(key: ConversationKey) -> Flow[list[Chunk]]:
 
 
 def reembed(key: ConversationKey, *, embedder: str, drop: bool = False) -> Flow[int]:
-    """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
+    """Embed every chunk with the memory's embedder. The vectors of other models stay in use meanwhile.
 
     Args:
         key: The conversation.
         embedder: The embedder's name; `None` without one.
-        drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+        drop: Whether to delete the vectors of other models, once every chunk has one of this model.
 
     Returns:
         How many chunks were embedded.
 
     Raises:
         ConfigurationError: There is no embedder.
-        EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
-        MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
+        EmbeddingError: The embedder failed; finished work stays, and the next call continues.
+        MigrationConflictError: With `drop`, others kept indexing with another embedder; nothing was deleted.
     """
     made = 0
     after = _BEGINNING
@@ -217,10 +218,10 @@ def reembed(key: ConversationKey, *, embedder: str, drop: bool = False) -> Flow[
 def _embed_missing(
     key: ConversationKey, model: str, place: int, failures: int, most_pages: int | None, seconds: float | None
 ) -> Flow[tuple[int, str | None]]:
-    """Embed the chunks from a place on that lack a vector: how many got one, and why it stopped before its end.
+    """Embed the chunks from a place on that lack a vector; return how many got one, and why it stopped early.
 
-    An embedder that has failed often in a row may be refusing one text only: then they are tried one by one, and what
-    alone is refused is passed by.
+    An embedder that failed often in a row may reject only one text: then texts are tried one at a time, and those
+    that are rejected are skipped.
     """
     made = pages = 0
     after = (place, 0)
@@ -245,10 +246,10 @@ def _embed_missing(
 
 
 def _accepted(page: Sequence[Chunk], seconds: float | None) -> Flow[list[tuple[Chunk, list[float]]]]:
-    """The chunks that an embedder takes, each with its vector.
+    """Return the chunks that the embedder accepts, each with its vector.
 
     Raises:
-        EmbeddingError: It takes none of them.
+        EmbeddingError: It accepts none of them.
     """
     taken: list[tuple[Chunk, list[float]]] = []
     refusal = None
@@ -272,7 +273,7 @@ def _stored(
     *,
     drop: bool = False,
 ) -> Flow[tuple[int, bool]]:
-    """Store vectors, and that up to a place and part none is lacking: how many, and whether all of the model are."""
+    """Store vectors and how far they are complete; return how many were stored, and whether none is missing."""
     rows = [{"id": each.id, "place": each.place, "part": each.part, "embedding": vector} for each, vector in embedded]
     place = {"p_place": after[0], "p_part": after[1]}
     answer = yield from call(
@@ -282,7 +283,7 @@ def _stored(
 
 
 def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
-    """A chunk as the SQL functions show it, as a value."""
+    """Return a chunk of the SQL functions as a value."""
     times = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("said_at", "expires_at")}
     fields = {name: row[name] for name in Chunk.__dataclass_fields__ if name in row}
     return Chunk(**{**fields, **times, "episode": row["stretch"], **extra})
@@ -291,19 +292,19 @@ def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
 def _page(
     key: ConversationKey, after: tuple[int, int], limit: int, model: str | None
 ) -> Flow[tuple[list[Chunk], bool]]:
-    """The next chunks after a place and part, and whether there are more."""
+    """Return the next chunks after a place and part, and whether there are more."""
     place = {"p_place": after[0], "p_part": after[1]}
     page = yield from call("memory_chunks", {**conversation_ids(key), **place, "p_limit": limit, "p_lacking": model})
     return [chunk(row) for row in page["chunks"]], page["more"]
 
 
 def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
-    """What is indexed already; of what has several parts, the first says what it is about."""
+    """Return the previous units; of a unit with several parts, the first one determines its topic."""
     if row is None:
         return None
     near = row["near"]
     if len(near) > 1 and near[-1]["place"] - near[-2]["place"] >= APART:
-        near = near[-1:]  # a pause lies between
+        near = near[-1:]  # separated by a pause
     count, tokens = row["same"]
     return PreviousUnits(
         place=row["place"],
@@ -318,15 +319,15 @@ def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
 
 
 def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
-    """What is left at a place whose messages were edited or forgotten."""
+    """Return the units that are left at a place whose messages were edited or forgotten."""
     said = [StoredText.from_row(each) for each in row["messages"] or []]
     found, _ = units(said, most_tokens=policy.max_tokens, more=True, importance=policy.importance)
     return found
 
 
 def _vectors(units: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
-    """The vectors of each unit's parts, by the number of its first message."""
-    # What is not to be remembered is shown to no embedder; at the commit it is left out.
+    """Return the vectors of each unit's parts, by the number of its first message."""
+    # Opted-out text is not sent to the embedder; the commit leaves it out.
     shown = [unit for unit in units if not unit.hidden]
     said = texts(shown)
     found: dict[int, list[list[float]]] = {unit.messages[0].sequence: [] for unit in units}
@@ -339,13 +340,14 @@ def _vectors(units: Sequence[Unit], model: str | None, seconds: float | None) ->
 def _rows(
     units: Sequence[Unit], place: PlacedUnit, conversation_id: str, vectors: Mapping[int, Sequence[Sequence[float]]]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of what stands at one place."""
+    """Yield the rows of the units at one place."""
     numbers = count(1)
     for unit in units:
         embedded = vectors[unit.messages[0].sequence]
         ids = [each.message_id for each in unit.messages]
         first, last = unit.messages[0].sequence, unit.messages[-1].sequence
-        # Of a place and its last edit, never of words: an id tells nothing, and outlives an indexing anew.
+        # The id depends on the place and its last edit, not on the text: it reveals nothing and survives
+        # re-indexing.
         edited = max((each.edited_at for each in unit.messages if each.edited_at), default="")
         for at, (part, number) in enumerate(zip(unit.parts, numbers, strict=False)):
             yield {
@@ -376,4 +378,4 @@ def _failed(key: ConversationKey, reason: str) -> Flow[None]:
     try:
         yield from call("memory_fail_index", {**conversation_ids(key), "p_error": reason})
     except SupabaseMemoryError:
-        return  # the note is for patience and for `status`; that it failed is said to the caller
+        return  # the record drives the backoff and `status`; the caller gets the failure anyway

@@ -1,4 +1,4 @@
-"""What is asked, as the SQL function takes it."""
+"""A recall query, as the SQL function takes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.chunks.kinds import Kind
 
 Fusion = Literal["score", "rrf"]
-"""How the rankings by words and by meaning become one: by their scores, or by reciprocal ranks."""
+"""How keyword and vector rankings are fused: by score, or by reciprocal rank fusion."""
 
 LIMIT: Final = 10
 MOST: Final = 1000
@@ -31,25 +31,26 @@ LONGEST: Final = 10_000
 
 @dataclass(frozen=True)
 class Filters:
-    """What narrows a question down, and how what fits is ranked.
+    """The filters and ranking options of a question.
 
     Attributes:
-        limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
-        characters: The most characters of what is returned.
-        time_range: Only what was said then.
-        time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
+        limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
+            1,000.
+        characters: The maximum number of characters returned.
+        time_range: Only chunks of messages in this range.
+        time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default, else UTC.
         types: Only chunks of these types.
-        min_importance: Only chunks that matter at least so much, 0 to 1.
-        min_similarity: Only chunks whose cosine with the question is at least so much; where there are no vectors,
-            whose words fit so much in relation to the best.
-        neighbors: How many units before and after each chunk come with it.
-        episode: Whether the whole episode of talk of each chunk comes with it.
-        fusion: How words and meaning become one ranking.
-        weights: What each part of the score counts.
-        exact_below: Scopes of more chunks than this are not compared one by one.
+        min_importance: Only chunks with at least this importance, 0 to 1.
+        min_similarity: Only chunks with at least this cosine similarity to the question; without vectors, with at
+            least this keyword score relative to the best one.
+        neighbors: How many units before and after each chunk to return with it.
+        episode: Whether to return the whole episode of each chunk.
+        fusion: How keyword and vector rankings are fused.
+        weights: The weight of each part of the score.
+        exact_below: In scopes with more chunks than this, not every chunk is compared.
 
     Raises:
-        InvalidInputError: Something is none of its choices.
+        InvalidInputError: An attribute is not one of its choices.
     """
 
     limit: int | None = None
@@ -78,31 +79,31 @@ class Filters:
             if number is not None and (not isinstance(number, (int, float)) or not least <= number <= 1):
                 raise InvalidInputError(f"{each} must be a number from {least} to 1.", hint=f"Pass {each}=0.5.")
         if self.types is not None and (isinstance(self.types, str) or not set(self.types) <= set(KINDS)):
-            raise InvalidInputError("types has something that is no type.", hint=f"Types are {', '.join(KINDS)}.")
+            raise InvalidInputError("types contains an unknown type.", hint=f"Types are {', '.join(KINDS)}.")
         if self.fusion not in ("score", "rrf"):
-            raise InvalidInputError("fusion is none of the choices.", hint='Pass "score" or "rrf".')
+            raise InvalidInputError("fusion is not one of the choices.", hint='Pass "score" or "rrf".')
         bounds(self.time_range, datetime.now(zone(self.time_zone)))
 
     def in_zone(self, time_zone: str | tzinfo | None) -> Filters:
-        """They in a time zone, unless they name one."""
+        """Return the filters in a time zone, unless they already have one."""
         return self if time_zone is None or self.time_zone is not None else replace(self, time_zone=time_zone)
 
 
 NO_FILTERS: Final = Filters()
 
 MOST_QUESTIONS: Final = 8
-"""The most questions of one recall."""
+"""The maximum number of questions of one recall."""
 
 
 def check_questions(query: str | Sequence[str], filters: Filters = NO_FILTERS) -> list[RecallQuery]:
-    """The questions of one recall: one text, or several of which each is served.
+    """Check the questions of one recall: one text, or several that all get results.
 
     Args:
-        query: The question, or up to 8; of several, blank ones and repeats count for nothing.
-        filters: What narrows each down.
+        query: The question, or up to 8; of several, blank ones and duplicates are ignored.
+        filters: The filters of each question.
 
     Raises:
-        InvalidInputError: Something is no text, there is none, or there are too many.
+        InvalidInputError: A question is not a string, there is none, or there are too many.
     """
     if isinstance(query, str) or not isinstance(query, (list, tuple)):
         return [RecallQuery(query, filters)]  # type: ignore[arg-type]
@@ -118,14 +119,14 @@ def check_questions(query: str | Sequence[str], filters: Filters = NO_FILTERS) -
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """A question to what was said.
+    """A question about conversations.
 
     Attributes:
-        text: The question, in anybody's words; blank lists what the filters leave.
-        filters: What narrows it down.
+        text: The question; a blank one lists what passes the filters.
+        filters: The filters.
 
     Raises:
-        InvalidInputError: It is no text.
+        InvalidInputError: The question is not a string.
     """
 
     text: str = field(repr=False)
@@ -139,18 +140,18 @@ class RecallQuery:
 
     @property
     def text_sent(self) -> str:
-        """The question as it can be sent; what is longer than any question is cut."""
+        """The question as it is sent; an overlong one is truncated."""
         return clean(self.text[:LONGEST])
 
     def find_hints(self) -> query_hints.QueryHints:
-        """What the question names, by rules."""
+        """Find the names, dates and other hints in the question by rules."""
         return query_hints.find_hints(self.text_sent, datetime.now(zone(self.filters.time_zone)))
 
     def variants(self, hints: query_hints.QueryHints) -> list[tuple[Sequence[str], str]]:
-        """The question as it is, and without words that may be the names of those who speak.
+        """Return the question as is, and without words that may be speakers' names.
 
-        Their names say little about what is meant, and much about who is spoken to. Which of them speak is known to the
-        database alone, so it is given a vector of each.
+        Speakers' names say little about the topic, but much about who is addressed. Only the database knows which
+        of them are speakers, so it gets a vector of each variant.
         """
         made: dict[str, Sequence[str]] = {self.text_sent: ()}
         for names in (*([name] for name in hints.names), hints.names):
@@ -160,11 +161,11 @@ class RecallQuery:
     def document(
         self, hints: query_hints.QueryHints, vectors: Sequence[tuple[Sequence[str], Sequence[float]]], model: str | None
     ) -> dict[str, Any]:
-        """What `memory_private.recall` takes.
+        """Return the argument of `memory_private.recall`.
 
         Args:
-            hints: The question's cues.
-            vectors: The names that were left out, and the vector; empty without an embedder.
+            hints: The question's hints.
+            vectors: The names that were removed, and the vector; empty without an embedder.
             model: The embedder's name.
         """
         here = zone(self.filters.time_zone)

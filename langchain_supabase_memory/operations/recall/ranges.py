@@ -1,4 +1,4 @@
-"""The times that a question is about, in the time zone of the person who asks."""
+"""Time ranges of a question, in the time zone of the person who asks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 
 
 def zone(name: str | tzinfo | None) -> tzinfo:
-    """A time zone.
+    """Return a time zone.
 
     Args:
-        name: Its name, such as `Asia/Manila`, or itself; `None` means UTC.
+        name: Its name, such as `Asia/Manila`, or a `tzinfo`; `None` means UTC.
 
     Raises:
-        InvalidInputError: There is none of this name.
+        InvalidInputError: There is no time zone with this name.
     """
     if name is None:
         return UTC
@@ -34,46 +34,46 @@ def zone(name: str | tzinfo | None) -> tzinfo:
 
 
 def known_zone(name: str | tzinfo | None) -> None:
-    """Check a time zone that is part of a set-up.
+    """Check the time zone of a setting.
 
     Raises:
-        ConfigurationError: There is none of this name.
+        ConfigurationError: There is no time zone with this name.
     """
     try:
         zone(name)
     except InvalidInputError as error:
-        raise ConfigurationError("time_zone is no time zone.", hint=error.hint) from None
+        raise ConfigurationError("time_zone is not a time zone.", hint=error.hint) from None
 
 
 def parse_time(time: str, time_zone: tzinfo) -> str:
-    """A time in ISO 8601, as it is in a time zone."""
+    """Convert a time in ISO 8601 to a time zone."""
     return datetime.fromisoformat(time).astimezone(time_zone).isoformat()
 
 
 def zone_name(now: datetime) -> str:
-    """A time zone as Postgres knows it: by its name, or by its distance from UTC where it has none.
+    """Return a time zone for Postgres: by its name, or by its UTC offset if it has none.
 
     Args:
-        now: The present in it.
+        now: The current time in that time zone.
     """
     key = getattr(now.tzinfo, "key", None)
     if isinstance(key, str):
         return key
     minutes = round((now.utcoffset() or timedelta()).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
-    # POSIX counts what lies to the west of Greenwich.
+    # POSIX offsets count west of Greenwich as positive.
     return f"<zone>{'-' if minutes >= 0 else '+'}{hours:02}:{rest:02}"
 
 
 def bounds(range_: TimeRange, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Since when and before when.
+    """Return the start and the end of a range.
 
     Args:
         range_: The range.
-        now: The present, in the time zone of the person who asks.
+        now: The current time, in the time zone of the person who asks.
 
     Raises:
-        InvalidInputError: It is no range, or one of its times is naive.
+        InvalidInputError: It is not a range, or one of its times is naive.
     """
     if range_ == "all":
         return None, None
@@ -85,6 +85,6 @@ def bounds(range_: TimeRange, now: datetime) -> tuple[datetime | None, datetime 
         if all(each is None or (isinstance(each, datetime) and each.tzinfo) for each in (since, until)):
             return since, until
     raise InvalidInputError(
-        "time_range is none of the choices.",
+        "time_range is not one of the choices.",
         hint="Pass 'today', 'week', 'month', 'all', or two datetimes with a time zone.",
     )

@@ -1,4 +1,4 @@
-"""What is done with rankings on this side: several become one, a reranker sees one, and what has room in it stays."""
+"""Rankings on the client: merge several, apply a reranker, and keep what fits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def interleave(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> list[Chunk]:
-    """One ranking that serves each of several: the best of each first, then the second best, and so on.
+    """Merge several rankings into one: the best of each first, then the second best, and so on.
 
     Args:
-        rankings: Each the best first.
-        steps: How many places one step in each ranking is: of one with 2, every other place.
+        rankings: The rankings, each the best first.
+        steps: How many positions one step in each ranking counts: with 2, it gets every other position.
 
     Returns:
-        Each chunk once, where it stands best; of exact repeats the best one.
+        Each chunk once, at its best position; of exact duplicates only the best one.
     """
     places: dict[str, tuple[int, int, Chunk]] = {}
     for number, (ranking, step) in enumerate(zip(rankings, steps, strict=True)):
@@ -38,15 +38,15 @@ def interleave(rankings: Sequence[Sequence[Chunk]], steps: Sequence[int]) -> lis
 
 
 def fit_chunks(chunks: Sequence[Chunk], limit: int | None, characters: int | None) -> list[Chunk]:
-    """The best for which there is room, as `memory_private.recall_one` chooses them.
+    """Select the best chunks that fit, as `memory_private.recall_one` does.
 
-    What no longer fits is passed over. Each chunk comes once: what was found by itself stands there, what comes with
-    several stands with the best of them.
+    Chunks that no longer fit are skipped. Each chunk is returned once: a chunk that was found itself is listed
+    itself, and a neighbor of several chunks is listed with the best of them.
 
     Args:
-        chunks: The best first, each with all that comes with it.
-        limit: The most of them.
-        characters: The most characters of all that is returned.
+        chunks: The chunks, the best first, each with its neighbors.
+        limit: The maximum number of chunks.
+        characters: The maximum number of characters returned.
     """
     left = inf if characters is None else characters
     kept: list[tuple[Chunk, set[str]]] = []
@@ -72,7 +72,7 @@ def fit_chunks(chunks: Sequence[Chunk], limit: int | None, characters: int | Non
 
 
 def documents(chunks: Sequence[Chunk]) -> list[Document]:
-    """Chunks as a reranker sees them: with the day and who speaks before the words, as the questions name them."""
+    """Return chunks as documents for a reranker: with day and speaker before the text, as questions name them."""
     from langchain_core.documents import Document
 
     return [
@@ -98,7 +98,7 @@ def documents(chunks: Sequence[Chunk]) -> list[Document]:
 
 
 def reorder(chunks: Sequence[Chunk], order: Sequence[RankingFunction]) -> list[Chunk]:
-    """Chunks in a reranker's order, and behind them, as they were, those that it does not place."""
+    """Return chunks in a reranker's order, followed by those that it did not rank, in their previous order."""
     first = [
         replace(chunks[place], score_parts={**chunks[place].score_parts, "rerank": 1 / rank if fit is None else fit})
         for rank, (place, fit) in enumerate(order, 1)

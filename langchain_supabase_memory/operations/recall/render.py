@@ -1,4 +1,4 @@
-"""What was found, as text for a prompt: in the order it was said, dated, each line with the number of its message."""
+"""Recalled chunks as text for a prompt: in chronological order, dated, each line with its message number."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk, ConversationKey
 
 MESSAGE_ID: Final = "lc_supabase_memory_recalled"
-"""The id of the message that carries what was recalled."""
+"""The id of the message that carries the recalled chunks."""
 
 
 FRAME: Final = fence.fenced([fence.element("recalled", "")])
-"""What stands around the lines in a message."""
+"""The frame around the lines in a message."""
 
 TITLE: Final = "Recalled:"
-"""What stands above the lines in a text."""
+"""The heading of the lines in a text."""
 
 
 def lines(
     chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None, conversation: ConversationKey | None = None
 ) -> list[str]:
-    """Chunks as lines: a date, and under it who said what.
+    """Render chunks as lines: a date, and below it who said what.
 
     Args:
-        chunks: In any order.
-        time_zone: That of the reader, for the dates; UTC by default.
-        conversation: The reader's conversation: a line from another one names it, for its numbers are others.
+        chunks: The chunks, in any order.
+        time_zone: The reader's time zone, for the dates; UTC by default.
+        conversation: The reader's conversation: a line from another one names it, because its numbers differ.
 
     Returns:
-        The lines, in the order in which it was said. Only the first line of a chunk begins at the margin.
+        The lines in chronological order. Only the first line of a chunk is not indented.
     """
     there = zone(time_zone)
     ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
@@ -51,12 +51,12 @@ def lines(
 
 
 def day(chunk: Chunk, time_zone: tzinfo) -> str:
-    """The line above the chunks of a day, such as `2026-08-14:`."""
+    """Return the line above the chunks of a day, such as `2026-08-14:`."""
     return f"{chunk.said_at.astimezone(time_zone).date().isoformat()}:"
 
 
 def line(chunk: Chunk, conversation: ConversationKey | None = None) -> str:
-    """A chunk as a line, such as `User (Maya) [12]: I am allergic to peanuts`, or `User [12 of "studio"]: …`.
+    """Render a chunk as a line, such as `User (Maya) [12]: I am allergic to nuts`, or `User [12 of "studio"]: …`.
 
     Args:
         chunk: The chunk.
@@ -74,7 +74,7 @@ def line(chunk: Chunk, conversation: ConversationKey | None = None) -> str:
 def message(
     chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None, conversation: ConversationKey | None = None
 ) -> BaseMessage | None:
-    """Chunks as a fenced message, to stand before the user's; `None` if there are none."""
+    """Return chunks as a fenced message that goes before the user's; `None` if there are none."""
     if not chunks:
         return None
     said = fence.element("recalled", "\n".join(lines(chunks, time_zone, conversation)))

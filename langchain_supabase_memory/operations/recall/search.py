@@ -1,4 +1,4 @@
-"""The flows of recall: embed the questions, one call, and the second stage if there is one."""
+"""The recall flows: embed the questions, call the database once, and rerank if there is a reranker."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 
 _OF_A_QUESTION: Final = ("query", "vectors", "names", "dates", "wants")
-"""What of a document is about one question alone."""
+"""The fields of a document that are about one question."""
 
 
 @dataclass(frozen=True)
 class RecallCapabilities:
-    """What a recall has beside the database.
+    """The models that a recall can use.
 
     Attributes:
         model: The embedder's name; `None` without one.
-        candidates: How many of the best the second stage puts in order; 0 without one.
-        expands: Whether further questions are made of one.
+        candidates: How many of the best chunks the reranker orders; 0 without a reranker.
+        expands: Whether a query expander adds further questions.
     """
 
     model: str | None = None
@@ -47,19 +47,19 @@ NO_CAPABILITIES: Final = RecallCapabilities()
 def recall_chunks(
     scope: Scope, questions: Sequence[RecallQuery], capabilities: RecallCapabilities = NO_CAPABILITIES
 ) -> Flow[Recall]:
-    """What was said and fits some questions, the best first, in one round trip beside the models.
+    """Recall the chunks that fit some questions, the best first, in one round trip besides the model calls.
 
     Args:
-        scope: Where to look.
-        questions: What is asked; their filters are the same.
-        capabilities: What there is beside the database.
+        scope: The conversations to search.
+        questions: The questions; they have the same filters.
+        capabilities: The models that can be used.
 
     Returns:
-        What was found. If the embedder fails, it was found by words alone; if the reranker does, the first stage's
-        order stands; and the result says so.
+        The chunks. If the embedder fails, only keyword search was used; if the reranker fails, the first-stage
+        order stays. The result says so.
 
     Raises:
-        MigrationConflictError: What is stored was embedded by another model.
+        MigrationConflictError: The stored vectors come from another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     asked = yield from prepare_recall(questions, capabilities)
@@ -68,11 +68,11 @@ def recall_chunks(
 
 
 def prepare_recall(questions: Sequence[RecallQuery], capabilities: RecallCapabilities) -> Flow[PreparedRecall]:
-    """Questions as the SQL functions take them, with those that are made of them.
+    """Prepare questions for the SQL functions, including those that the query expander adds.
 
     Args:
-        questions: What is asked.
-        capabilities: What there is beside the database.
+        questions: The questions.
+        capabilities: The models that can be used.
     """
     further = (yield from _further(questions)) if capabilities.expands else []
     everything = [*questions, *further]
@@ -92,7 +92,7 @@ def prepare_recall(questions: Sequence[RecallQuery], capabilities: RecallCapabil
     given = iter(vectors)
     documents = []
     for question, found, each in zip(everything, named, variants, strict=True):
-        # Without vectors the iterator is empty at once.
+        # Without vectors the iterator is empty.
         pairs = [(names, vector) for (names, _), vector in zip(each, given, strict=False)]
         documents.append(question.document(found, pairs, capabilities.model))
     return PreparedRecall(questions, further, capabilities, _merge_documents(documents, capabilities), failed)
@@ -100,14 +100,14 @@ def prepare_recall(questions: Sequence[RecallQuery], capabilities: RecallCapabil
 
 @dataclass(frozen=True)
 class PreparedRecall:
-    """Questions on their way to the database.
+    """Questions that are prepared for the database.
 
     Attributes:
-        questions: What is asked.
-        further: What was made of it.
-        means: What there is beside the database.
-        document: What the SQL functions take.
-        failed: Why there are no vectors though there is an embedder.
+        questions: The questions.
+        further: The questions that the query expander added.
+        means: The models that can be used.
+        document: The argument of the SQL functions.
+        failed: Why there are no vectors although there is an embedder.
     """
 
     questions: Sequence[RecallQuery]
@@ -117,10 +117,10 @@ class PreparedRecall:
     failed: str | None
 
     def by_words(self, failed: str) -> PreparedRecall:
-        """The same without vectors.
+        """Return the same questions without vectors.
 
         Args:
-            failed: Why.
+            failed: The reason.
         """
         document = {**self.document, "vectors": []}
         if "more" in document:
@@ -128,12 +128,12 @@ class PreparedRecall:
         return replace(self, document=document, failed=failed)
 
     def read_answer(self, answer: Mapping[str, Any]) -> Flow[Recall]:
-        """The SQL functions' answer as a value, after the second stage if there is one."""
+        """Return the SQL functions' answer as a value, reranked if there is a reranker."""
         answers = [answer, *(answer.get("more") or ())]
         rankings = [[_chunk(row) for row in each["chunks"]] for each in answers]
         failed = None
         if "pool" in self.document:
-            # What a model made of a question gets every other place.
+            # Questions from the query expander get every other position.
             chunks = ranking.interleave(rankings, [1] * len(self.questions) + [2] * len(self.further))
             chunks, failed = yield from self._reranked(chunks)
             filters = self.questions[0].filters
@@ -151,7 +151,7 @@ class PreparedRecall:
         )
 
     def _reranked(self, chunks: list[Chunk]) -> Flow[tuple[list[Chunk], str | None]]:
-        """The candidates in the second stage's order, the rest behind them; and why not, if that failed."""
+        """Return the reranked candidates followed by the rest, and the reason if reranking failed."""
         pool, rest = chunks[: self.means.candidates], chunks[self.means.candidates :]
         queries = [each.text_sent for each in self.questions if each.text_sent.strip()]
         if len(pool) < 2 or not queries:
@@ -166,7 +166,7 @@ class PreparedRecall:
 
 
 def _further(questions: Sequence[RecallQuery]) -> Flow[list[RecallQuery]]:
-    """What is made of questions, each once."""
+    """Expand the questions; return each new question once."""
     known = {each.text_sent.strip().casefold() for each in questions}
     made: list[RecallQuery] = []
     for question in questions:
@@ -175,7 +175,7 @@ def _further(questions: Sequence[RecallQuery]) -> Flow[list[RecallQuery]]:
         try:
             texts = yield from expand(question.text_sent)
         except ExpansionError:
-            break  # it is noted where it failed, and would fail again
+            break  # the failure is recorded already, and would repeat
         for text in texts:
             if text.strip().casefold() not in known and len(made) < _MOST_FURTHER:
                 known.add(text.strip().casefold())
@@ -187,13 +187,13 @@ _MOST_FURTHER: Final = 7
 
 
 def _merge_documents(documents: Sequence[Mapping[str, Any]], means: RecallCapabilities) -> dict[str, Any]:
-    """One document of several questions."""
+    """Merge the documents of several questions into one."""
     first, *others = documents
     asked = dict(first)
     if others:
         asked["more"] = [{name: each[name] for name in _OF_A_QUESTION} for each in others]
     if others or (means.candidates and first["query"].strip()):
-        # With all that comes with each chunk, since it is not known yet which will be the best.
+        # All chunks come with their neighbors, because the best are not known yet.
         asked["pool"] = max(means.candidates, 1)
     return asked
 
@@ -218,22 +218,22 @@ def recall(
     zone: str | tzinfo | None = None,
     capabilities: RecallCapabilities = NO_CAPABILITIES,
 ) -> Flow[Recall]:
-    """What was said and fits a question, by meaning and by words, in one round trip beside the models.
+    """Recall the chunks that fit a question, by vector and keyword search, in one round trip plus model calls.
 
     Args:
-        scope: Where to look.
-        query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
-            leave. Or up to 8 of them: the ranking serves each, its best first.
-        filters: What narrows it down.
-        zone: The time zone where the filters name none; UTC by default.
-        capabilities: What there is beside the database.
+        scope: The conversations to search.
+        query: The question, in the user's words, of which 10,000 characters count; a blank one lists what passes
+            the filters. Or up to 8 questions: the ranking serves each, the best of each first.
+        filters: The filters.
+        zone: The time zone if the filters name none; UTC by default.
+        capabilities: The models that can be used.
 
     Returns:
         The chunks, the best first, and how they were found.
 
     Raises:
-        InvalidInputError: An argument is none of its choices.
-        MigrationConflictError: What is stored was embedded by another model.
+        InvalidInputError: An argument is not one of its choices.
+        MigrationConflictError: The stored vectors come from another model.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     return (yield from recall_chunks(scope, check_questions(query, filters.in_zone(zone)), capabilities))

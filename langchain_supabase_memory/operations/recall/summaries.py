@@ -1,8 +1,8 @@
-"""The flows over what summaries mean: give the newest of each conversation a vector, and find conversations by them.
+"""The flows over summary vectors: embed the newest summary of each conversation, and find conversations by it.
 
-A rolling summary covers everything before it, so the newest segment of a conversation stands for the whole of it. As
-with chunks, nothing is locked while the embedder works, and a vector is stored only if what it was computed from is
-still there. Without a vector a summary is found by its words.
+A rolling summary covers everything before it, so a conversation's newest segment represents the whole conversation.
+As with chunks, no lock is held while the embedder works, and a vector is stored only if its source still exists.
+Keyword search finds a summary that has no vector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Scope
 
 PAGE: Final = 50
-"""How many summaries are embedded between two calls of the database."""
+"""How many summaries are embedded between two database calls."""
 
 _logger = logging.getLogger(__name__)
 
@@ -47,27 +47,27 @@ def recall_summaries(
     embedder: str | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[RecalledSummary]]:
-    """The user's conversations that a question is about, by their newest summaries, in one round trip.
+    """Find the user's conversations that a question is about, by their newest summaries, in one round trip.
 
     Args:
-        scope: Where to look.
-        query: The question, in the user's words; blank lists the newest.
-        limit: The most conversations.
-        time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
+        scope: The conversations to search.
+        query: The question, in the user's words; a blank one lists the newest summaries.
+        limit: The maximum number of conversations.
+        time_range: Only summaries stored in this range. Summaries older than the retention's `max_summary_age`, 90
             days by default, are never found.
-        time_zone: That of the person who asks, by its name or itself; the memory's by default.
-        min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
-            vectors, whose words fit so much in relation to the best.
-        zone: The time zone where the filters name none; UTC by default.
+        time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default.
+        min_similarity: Only summaries with at least this cosine similarity to the question; without vectors, with
+            at least this keyword score relative to the best one.
+        zone: The time zone if the filters name none; UTC by default.
         embedder: The embedder's name; `None` without one.
-        retention: What is kept; everything by default.
+        retention: The retention to apply; by default all messages are retained.
 
     Returns:
-        The summaries, the best first. One without a vector (`index_summaries` makes it) is found by its words.
+        The summaries, the best first. Keyword search finds those without a vector (`index_summaries` creates it).
 
     Raises:
-        InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
-        MigrationConflictError: The embedder has another width than it had.
+        InvalidInputError: There is no owner, or an argument is not one of its choices.
+        MigrationConflictError: The embedder's dimensions have changed.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     filters = Filters(limit=limit, time_range=time_range, time_zone=time_zone, min_similarity=min_similarity)
@@ -78,7 +78,7 @@ def recall_summaries(
             (vector,) = yield from embed([question.text_sent], is_query=True)
         except EmbeddingError as error:
             fields = {"memory_error": type(error).__name__}
-            _logger.error("Summaries were searched by words alone. %s", error, extra=fields)
+            _logger.error("Summaries were searched by keywords only. %s", error, extra=fields)
     since, until = bounds(question.filters.time_range, datetime.now(ranges.zone(question.filters.time_zone)))
     age = (retention or Retention()).max_summary_age
     found = yield from call(
@@ -101,17 +101,17 @@ def recall_summaries(
 
 
 def index_summaries(scope: Scope, *, embedder: str) -> Flow[int]:
-    """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
+    """Embed the newest summary of each conversation in a scope that has no vector of the model.
 
     Args:
-        scope: Which conversations; no user means everybody's that the caller may see.
+        scope: The conversations; no user means all users that the caller may access.
         embedder: The embedder's name.
 
     Returns:
         How many summaries were embedded.
 
     Raises:
-        EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+        EmbeddingError: The embedder failed; finished work stays, and the next call continues.
     """
     made = 0
     after: Mapping[str, Any] | None = None
@@ -126,16 +126,16 @@ def index_summaries(scope: Scope, *, embedder: str) -> Flow[int]:
 def index_summaries_due(
     done: Mapping[ConversationKey, IndexResult], scope: Scope, *, embedder: str | None
 ) -> Flow[dict[ConversationKey, IndexResult]]:
-    """What `index` does, added to what was done for each conversation's chunks.
+    """Run `index_summaries`, and add its results to the results of each conversation's chunks.
 
     Args:
-        done: What was done before, by conversation.
-        scope: Which conversations.
+        done: The results so far, by conversation.
+        scope: The conversations.
         embedder: The embedder's name; without one there is nothing to do.
 
     Returns:
-        What was done, those conversations included of which only the summary was due. An embedder that failed is no
-        error: it is said at the conversations that it failed for, and the next call goes on.
+        The results, including conversations in which only the summary was due. If the embedder fails, nothing is
+        raised: the result of each affected conversation says so, and the next call continues.
     """
     results = dict(done)
     after: Mapping[str, Any] | None = None
@@ -183,7 +183,7 @@ def _page(scope: Scope, model: str, after: Mapping[str, Any] | None) -> Flow[lis
 
 
 def _embedded(rows: Sequence[Mapping[str, Any]], model: str) -> Flow[Counter[tuple[str, str]]]:
-    """Embed a page of summaries; how many were stored, by user and conversation."""
+    """Embed a page of summaries; return how many were stored, by user and conversation."""
     if not rows:
         return Counter()
     vectors = yield from embed([row["content"] for row in rows])

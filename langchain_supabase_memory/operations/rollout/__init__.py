@@ -1,1 +1,1 @@
-"""Introducing the memory step by step: stages, who is at which, and what the old and the new context come to."""
+"""Rolling out the memory in stages: the stages, which users are in which, and comparisons of old and new context."""

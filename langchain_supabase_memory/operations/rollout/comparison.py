@@ -1,4 +1,4 @@
-"""The old context beside the new one, in numbers: for one call of the model, and over many."""
+"""Comparisons of the old context with the new one, in numbers: for one model call, and over many."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the old context, the last messages, and the new one, the pack, came to for one call of the model.
+    """The old context (the last messages) and the new one (the pack) for one model call, in numbers.
 
-    Both with the turn under way, and without the developer's own system message. Of a pack that failed there are no
-    numbers.
+    Both include the current turn and exclude the developer's own system message. A failed pack has no numbers.
 
     Attributes:
         thread_id: The conversation's thread.
         user_id: The owner; `None` means the subject of the caller's token.
         agent_id: The agent.
-        stage: The stage at which it was made.
+        stage: The stage of the call.
         old_messages: Messages of the old context.
         new_messages: Messages of the new context.
         old_tokens: Approximate tokens of the old context.
         new_tokens: Approximate tokens of the new context.
         old_characters: Characters of the old context.
         new_characters: Characters of the new context.
-        old_ms: How long the old context took, in milliseconds.
-        new_ms: How long the new context took, in milliseconds, a summary made for it included; also if it failed.
-        shared: How many messages stand in both.
-        only_old: How many stand in the old one alone.
-        only_new: How many stand in the new one alone.
-        covered_by_summary: How many of `only_old` the summary in the new one covers; `None` if it was not recorded.
-        omitted: How many messages of the whole history the new one neither shows nor covers, and says so.
-        error: Why there is no new context, in a word; `None` if there is.
-        compared_at: When it was recorded; `None` if it was not.
+        old_ms: The time to create the old context, in milliseconds.
+        new_ms: The time to create the new context, in milliseconds, including a summary written for it; also if it
+            failed.
+        shared: How many messages are in both.
+        only_old: How many messages are only in the old one.
+        only_new: How many messages are only in the new one.
+        covered_by_summary: How many of `only_old` the summary in the new one covers; `None` if not recorded.
+        omitted: How many messages of the history the new one omits and reports: neither shown nor covered.
+        error: Why there is no new context, in one word; `None` if there is one.
+        compared_at: When it was recorded; `None` if it was not recorded.
     """
 
     thread_id: str
@@ -68,11 +68,11 @@ class Comparison:
 
     @property
     def saved_tokens(self) -> int | None:
-        """Approximate tokens that the new context spares; below 0 if it costs more."""
+        """The approximate tokens that the new context saves; below 0 if it costs more."""
         return None if self.new_tokens is None else self.old_tokens - self.new_tokens
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON-like values, for a stream event or a log."""
+        """Return the comparison as JSON-like values, for a stream event or a log."""
         return {**asdict(self), "compared_at": None if self.compared_at is None else self.compared_at.isoformat()}
 
 
@@ -82,18 +82,18 @@ class StageReport:
 
     Attributes:
         stage: The stage.
-        comparisons: How many.
+        comparisons: The number of comparisons.
         failures: How many of them have no new context.
         old_tokens: Approximate tokens of the old context.
-        new_tokens: Approximate tokens of the new one; `None` if there is none.
-        old_ms: Milliseconds of the old context.
-        new_ms: Milliseconds of the new one.
-        saved_percent: The share of tokens that the new ones spare, in per cent; below 0 if they cost more.
-        shared: Messages that stand in both, over all comparisons.
-        only_old: Messages that stand in the old one alone.
-        only_new: Messages that stand in the new one alone.
+        new_tokens: Approximate tokens of the new context; `None` if there is none.
+        old_ms: Milliseconds to create the old context.
+        new_ms: Milliseconds to create the new context.
+        saved_percent: The percentage of tokens that the new contexts save; below 0 if they cost more.
+        shared: Messages in both, over all comparisons.
+        only_old: Messages only in the old context.
+        only_new: Messages only in the new context.
         covered_by_summary: How many of `only_old` the summary covers.
-        omitted: Messages that the new ones neither show nor cover.
+        omitted: Messages that the new contexts neither show nor cover.
     """
 
     stage: str
@@ -113,16 +113,16 @@ class StageReport:
 
 @dataclass(frozen=True)
 class RolloutReport:
-    """What the comparisons come to, stage by stage.
+    """The comparisons, aggregated by stage.
 
     Attributes:
-        stages: One for each stage that has comparisons, in the order of the stages.
+        stages: One report for each stage that has comparisons, in the order of the stages.
     """
 
     stages: tuple[StageReport, ...] = ()
 
     def __str__(self) -> str:
-        """A table in plain text."""
+        """Return a table in plain text."""
         if not self.stages:
             return "No comparisons yet."
         rows = [_HEADINGS, *self._rows()]
@@ -165,13 +165,13 @@ _NUMBERS: Final = (
 def record_comparison(
     key: ConversationKey, comparison: Comparison, only_old: Sequence[str], through: int
 ) -> Flow[Mapping[str, Any]]:
-    """Store a comparison, in numbers, and find out what of the old context the summary covers.
+    """Store a comparison in numbers, and compute how much of the old context the summary covers.
 
     Args:
-        key: The conversation; of one that does not exist nothing is stored.
+        key: The conversation; if it does not exist, nothing is stored.
         comparison: The comparison.
-        only_old: The ids of the messages that the old context alone has; they are not stored.
-        through: The last message that the summary in the new context covers; -1 without one.
+        only_old: The ids of the messages that are only in the old context; they are not stored.
+        through: The last message that the summary in the new context covers; -1 without a summary.
     """
     numbers = {name: getattr(comparison, name) for name in _NUMBERS}
     arguments = {"p_comparison": numbers, "p_only_old": list(only_old), "p_through": through}
@@ -180,11 +180,11 @@ def record_comparison(
 
 
 def comparisons(key: ConversationKey, *, last: int = 100) -> Flow[list[Comparison]]:
-    """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
+    """List the newest comparisons of a rollout in a conversation, in order. They are retained for 30 days.
 
     Args:
         key: The conversation.
-        last: How many.
+        last: The maximum number to return.
     """
     rows = yield from call(
         "memory_comparisons", {**conversation_ids(key), "p_limit": check_limit("last", last, optional=False)}
@@ -195,12 +195,12 @@ def comparisons(key: ConversationKey, *, last: int = 100) -> Flow[list[Compariso
 def report(
     *, user_id: str | None = None, agent_id: str | None = None, since: datetime | None = None
 ) -> Flow[RolloutReport]:
-    """What the comparisons come to, by stage.
+    """Aggregate the comparisons by stage.
 
     Args:
-        user_id: Only this user's; `None` means everybody's that the caller may see.
-        agent_id: Only this agent's; `None` means all agents'.
-        since: Only those made since, with a time zone.
+        user_id: Only this user's comparisons; `None` means all users that the caller may access.
+        agent_id: Only this agent's comparisons; `None` means all agents.
+        since: Only comparisons from this time on, with a time zone.
 
     Raises:
         InvalidInputError: The time is naive.

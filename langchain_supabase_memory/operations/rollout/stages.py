@@ -1,4 +1,4 @@
-"""The stages between a history cut at its last messages and the memory's context, and what says which one holds."""
+"""The stages from a truncated history to the memory's context, and the decision which stage applies."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Stage: TypeAlias = Literal["off", "parallel", 25, 15, 10, 5, "on"]
 """What an agent receives.
 
-`"off"`: the last messages. `"parallel"`: the same, with the pack computed beside them. 25, 15, 10, 5: the pack with at
-most so many recent messages. `"on"`: the pack, within its whole budget.
+`"off"`: the last messages. `"parallel"`: the last messages, while the pack is computed for comparison. 25, 15, 10, 5:
+the pack with at most this many recent messages. `"on"`: the pack, within its whole budget.
 """
 
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
-"""All stages, from none of the memory's context to all of it."""
+"""All stages, from no memory context to all of it."""
 
 if TYPE_CHECKING:
     Flag: TypeAlias = Callable[[ConversationKey], Stage | str | Awaitable[Stage | str]]
-    """A function, sync or async, that says the stage of a conversation: your own feature flags."""
+    """A sync or async function that returns the stage of a conversation: your own feature flags."""
 
     OnComparison: TypeAlias = Callable[[Comparison], Any]
-    """A function that is handed each comparison."""
+    """A function that receives each comparison."""
 else:
     Flag = OnComparison = Annotated[Any, Named]
 
@@ -46,23 +46,23 @@ _BITS: Final = 48
 class Rollout:
     """How an agent moves from its last messages to the memory's context, and back at once.
 
-    The stage is asked for anew at every call of the model, so a change, and a rollback above all, holds from the next
-    call on, without a deployment. If the flag or the database fails, or gives what is no stage, the last stage known of
-    this user holds, or `"off"` where none is; that is logged.
+    The stage is read again at every model call, so a change, and above all a rollback, applies from the next call
+    on, without a deployment. If the flag or the database fails, or returns an unknown stage, the user's last known
+    stage applies, or `"off"` if none is known; this is logged.
 
     Attributes:
-        stage: What holds where there is no flag and the database says nothing of the agent.
-        flag: Says the stage, from a service of yours; then the database is not asked. It is waited for at most two
-            seconds. Beside a sync agent an async one runs in a loop of its own.
-        last_messages: How many of the last messages the old context has, the turn under way among them. A tool's
-            results stay with their calls and the turn under way stays whole, so it may be fewer or more.
-        on_comparison: Is handed each comparison: numbers and ids, no content. It must be quick.
-        record: Whether comparisons are stored, for `memory.rollout.report()`.
-        cache_seconds: How long what the database said holds in this process, in seconds: the longest that a rollback
-            by `memory.rollout.set` takes. 0 asks at every call of the model.
+        stage: The stage if there is no flag and the database has none for the agent.
+        flag: Returns the stage, from your own service; then the database is not called. It may take at most two
+            seconds. With a sync agent, an async flag runs in its own event loop.
+        last_messages: How many of the last messages the old context has, including the current turn. Tool results
+            stay with their calls and the current turn stays whole, so there may be fewer or more.
+        on_comparison: Receives each comparison: numbers and ids, no content. It must be fast.
+        record: Whether to store comparisons, for `memory.rollout.report()`.
+        cache_seconds: How long the database's answer is cached in this process, in seconds: the maximum delay of a
+            rollback by `memory.rollout.set`. With 0, every model call reads it.
 
     Raises:
-        ConfigurationError: An argument is none of its choices.
+        ConfigurationError: An argument is not one of its choices.
 
     Example:
         ```python
@@ -83,7 +83,7 @@ class Rollout:
 
     def __post_init__(self) -> None:
         if stage_of(self.stage) != self.stage:
-            raise ConfigurationError("stage is none of the stages.", hint=_HINT)
+            raise ConfigurationError("stage is not one of the stages.", hint=_HINT)
         function("flag", self.flag, "a function of the conversation's key")
         number("last_messages", self.last_messages, integer=True, optional=False, example=50)
         function("on_comparison", self.on_comparison, "a function of a Comparison")
@@ -93,14 +93,14 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Decision:
-    """That somebody set the stage of an agent.
+    """A decision on the stage of an agent.
 
     Attributes:
         agent_id: The agent.
-        version: The number of the decision, from 1; the highest of an agent holds.
-        stage: What the share of the users receives.
+        version: The number of the decision, from 1; an agent's highest one applies.
+        stage: The stage of the users in the share.
         share: The share of the users, from 0 to 1.
-        rest: What the others receive.
+        rest: The stage of the other users.
         set_by: Who decided.
         set_at: When.
     """
@@ -115,14 +115,14 @@ class Decision:
 
 
 def stage_of(value: object) -> Stage | None:
-    """The stage that a value means, such as `25` or `"25"`; `None` if it means none."""
+    """Parse a stage, such as `25` or `"25"`; `None` if it is not one."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     return _BY_NAME.get(str(value).strip().lower())
 
 
 def is_in_share(user_id: str, share: float) -> bool:
-    """Whether a user is among the share: always the same answer, and never out again while the share grows.
+    """Return whether a user is in the share. The answer is stable, and stays true while the share grows.
 
     Args:
         user_id: The user.
@@ -133,7 +133,7 @@ def is_in_share(user_id: str, share: float) -> bool:
 
 
 def read_decision(agent_id: str, user_id: str | None) -> Flow[Mapping[str, Any] | None]:
-    """What the database says of an agent; `None` if nobody has decided.
+    """Read the decision for an agent from the database; `None` if there is none.
 
     Args:
         agent_id: The agent.
@@ -144,11 +144,11 @@ def read_decision(agent_id: str, user_id: str | None) -> Flow[Mapping[str, Any] 
 
 
 def stage_from_state(document: Mapping[str, Any], user_id: str | None) -> Stage | None:
-    """A user's stage by what the database said of the agent, perhaps to another user.
+    """Return a user's stage from the database's answer for the agent, which may have been read for another user.
 
     Args:
-        document: What it said.
-        user_id: The user; `None` means whom it was said to.
+        document: The database's answer.
+        user_id: The user; `None` means the user that it was read for.
     """
     if user_id is None:
         return stage_of(document["stage"] if document["mine"] is None else document["mine"])
@@ -156,26 +156,26 @@ def stage_from_state(document: Mapping[str, Any], user_id: str | None) -> Stage 
 
 
 def set_stage(agent_id: str, stage: Stage, *, actor: str, share: float = 1.0, rest: Stage = "off") -> Flow[Decision]:
-    """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
+    """Set the stage of an agent on all servers: at once, or within the `cache_seconds` of their `Rollout`.
 
     Args:
         agent_id: The agent; the memory's by default.
         stage: The stage.
-        actor: Who decides; it is noted, with the time.
-        share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
-            that a user stays on their side, and stays inside while the share grows.
-        rest: What the others receive.
+        actor: Who decides; recorded with the time.
+        share: The share of the users, from 0 to 1, that receive it. A hash of the user id decides, so a user's side
+            is stable, and users stay in the share while it grows.
+        rest: The stage of the other users.
 
     Returns:
-        The decision, as it was noted.
+        The recorded decision.
 
     Raises:
-        InvalidInputError: The stage or the share is none, or nobody is named.
+        InvalidInputError: The stage or the share is not valid, or the actor is empty.
         PermissionDeniedError: Only servers may.
     """
     chosen, others = stage_of(stage), stage_of(rest)
     if chosen is None or others is None:
-        raise InvalidInputError("That is no stage.", hint=_HINT)
+        raise InvalidInputError("Unknown stage.", hint=_HINT)
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise InvalidInputError("share must be a number from 0 to 1.", hint="Pass share=0.1 for a tenth of the users.")
     named = {"p_agent_id": agent_id, "p_stage": str(chosen), "p_share": float(share), "p_rest": str(others)}
@@ -184,25 +184,26 @@ def set_stage(agent_id: str, stage: Stage, *, actor: str, share: float = 1.0, re
 
 
 def stage(agent_id: str, user_id: str | None) -> Flow[Stage | None]:
-    """What the database says of an agent now, uncached.
+    """Read the stage of an agent from the database, uncached.
 
     Args:
         agent_id: The agent; the memory's by default.
-        user_id: Whose stage; by default the memory's user, or the token's, or the stage of the share.
+        user_id: The user whose stage to return; by default the memory's user, or the token's, or the stage of the
+            share.
 
     Returns:
-        The stage; `None` if nobody has decided.
+        The stage; `None` if there is no decision.
     """
     document = yield from read_decision(agent_id, user_id)
     return None if document is None else stage_from_state(document, user_id)
 
 
 def history(agent_id: str, *, last: int = 100) -> Flow[list[Decision]]:
-    """Who set the stage of an agent to what, and when: the newest decisions, in order.
+    """List the newest decisions on an agent's stage, in order, with who made each and when.
 
     Args:
         agent_id: The agent; the memory's by default.
-        last: How many.
+        last: The maximum number to return.
 
     Raises:
         PermissionDeniedError: Only servers may.

@@ -1,4 +1,4 @@
-"""Summaries: the rolling one that goes on from segment to segment, and the complete one, made level by level."""
+"""Summaries: the rolling one, a chain of segments, and the complete one, created level by level."""
 
 from __future__ import annotations
 

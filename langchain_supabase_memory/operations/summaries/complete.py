@@ -1,4 +1,4 @@
-"""The complete summary with what else is known of the conversation: its topics and key facts, and its vector."""
+"""The complete summary of a conversation, with its topics, key facts and vector."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class CompleteSummary:
     """The summary of a whole conversation.
 
     Attributes:
-        summary: It, with the range that it covers, its topics and key facts; `None` if there is none.
-        levels: How many levels it was made in; 1 where one answer was enough.
-        embedded: Whether it has a vector of the present embedder.
-        model_calls: How often the model was asked.
-        failed: Why it stopped before its end, in a word; what was made stays.
-        conflict: Whether somebody else was faster, or a message was edited or forgotten meanwhile.
+        summary: The summary, with the range that it covers, its topics and key facts; `None` if there is none.
+        levels: How many levels it has; 1 if one answer was enough.
+        embedded: Whether it has a vector of the current embedder.
+        model_calls: How often the model was called.
+        failed: Why it stopped early, in one word; finished parts stay.
+        conflict: Whether another process was faster, or a message was edited or forgotten meanwhile.
         tokens: The approximate tokens of each summary that was written.
     """
 
@@ -49,13 +49,13 @@ def complete_summary(
 ) -> Flow[CompleteSummary]:
     """Bring the complete summary of a conversation up to its newest message.
 
-    Its topics and key facts are those of the board, each fact with its quote; revise the board first.
+    Its topics and key facts are those of the board, each fact with its quote, so revise the board first.
 
     Args:
         key: The conversation.
-        policy: With every number given.
-        summarizer: What is noted as the author.
-        embedder: The embedder's name; without one it gets no vector, and is found by its words.
+        policy: The summary policy, with every number set.
+        summarizer: The name that is recorded as the author.
+        embedder: The embedder's name; without one the summary gets no vector, and keyword search finds it.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
@@ -91,7 +91,7 @@ def complete_summary(
 
 
 def _items_of_summary(items: Sequence[BoardItem], top: Segment) -> list[BoardItem]:
-    """Those that come from what the summary covers: they go with it when that is forgotten."""
+    """Return the items that come from messages that the summary covers, so that they are forgotten with it."""
     return [each for each in items if not each.sequences or each.sequences[0] <= top.to_sequence]
 
 

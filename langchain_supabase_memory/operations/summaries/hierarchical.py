@@ -1,7 +1,7 @@
-"""The complete summary of a conversation of any length: of ranges of messages, then of those summaries, up to one.
+"""The complete summary of any conversation: summarize ranges of messages, then those summaries, up to one.
 
-Each level covers every message of the one below, in order and once. What was made stays: when a conversation goes on,
-only its last branch is written anew.
+Each level covers every message of the level below, in order and once. Finished summaries are reused: when a
+conversation continues, only its last branch is written again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _END: Final = 2**62
 _FEWEST: Final = 2
 _MOST: Final = 8
-"""How many summaries are made into one."""
+"""How many summaries are merged into one."""
 
 
 def summarize_levels(key: ConversationKey, policy: SummaryPolicy, *, model: str | None = None) -> Flow[SummaryResult]:
@@ -41,12 +41,12 @@ def summarize_levels(key: ConversationKey, policy: SummaryPolicy, *, model: str 
 
     Args:
         key: The conversation.
-        policy: With every number given; its thresholds and what it keeps do not matter here.
-        model: What is noted as the writer.
+        policy: The summary policy, with every number set; its thresholds and what it keeps are ignored here.
+        model: The name that is recorded as the author.
 
     Returns:
-        What was done; `segments` are those of the first level that are new. A model that failed is no error: what was
-        made stays, and the next call goes on from there.
+        The result; `segments` are the new ones of the first level. If the model fails, nothing is raised: finished
+        parts stay, and the next call continues from there.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
@@ -100,7 +100,7 @@ def summarize_levels(key: ConversationKey, policy: SummaryPolicy, *, model: str 
 
 
 def newest(key: ConversationKey) -> Flow[Segment | None]:
-    """The complete summary as it stands; `None` if there is none."""
+    """Return the current complete summary; `None` if there is none."""
     top = yield from list_segments(key, last=1, level=None)
     return top[0] if top else None
 
@@ -115,7 +115,7 @@ def _level(
     tokens: list[int],
     model: str | None,
 ) -> Flow[bool]:
-    """Bring one level up to the one below; false if somebody else changed that meanwhile."""
+    """Bring one level up to the one below; return false if another process changed it meanwhile."""
     longest = policy.max_characters or LONGEST
     size = min(max(policy.input_characters // longest, _FEWEST), _MOST)
     groups = [parts[start : start + size] for start in range(0, len(parts), size)]

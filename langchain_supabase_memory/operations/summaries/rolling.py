@@ -1,8 +1,8 @@
-"""The rolling summary: a chain of segments, each the summary of the one before it and of the messages since.
+"""The rolling summary: a chain of segments, each a summary of the previous segment and the messages since.
 
-Its range is read, the model is asked with no connection held, and it is committed only if the conversation is still
-where it was computed from; so a failed, late or overtaken answer changes nothing, and nothing is marked as covered that
-the model was not shown.
+The flow reads a range, asks the model without holding a connection, and commits only if the conversation has not
+changed since. So a failed, late or conflicting answer changes nothing, and only messages that the model has read
+count as covered.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import Retention, SummaryPolicy
 
 PAGE: Final = 100
-"""The most conversations or segments that one call returns."""
+"""The maximum number of conversations or segments that one call returns."""
 
 _SHORTEST: Final = 200
-"""The characters that a summary may always have: fewer say nothing."""
+"""The characters that a summary may always have; shorter ones carry no information."""
 
 LONGEST: Final = 2000
-"""The most characters of a summary where the policy says nothing."""
+"""The maximum number of characters of a summary if the policy sets none."""
 
 
 def summarize(
@@ -50,20 +50,20 @@ def summarize(
     respect_backoff: bool = True,
     if_due: bool = False,
 ) -> Flow[SummaryResult]:
-    """Summarize what is beyond what the policy keeps, in as many segments and model calls as it needs.
+    """Summarize the messages beyond those that the policy keeps, in as many segments and model calls as needed.
 
     Args:
         key: The conversation.
-        policy: With every number given, as `SummaryPolicy.for_budget` makes it.
-        summarizer: What is noted as the author.
+        policy: The summary policy, with every number set, as `SummaryPolicy.for_budget` returns it.
+        summarizer: The name that is recorded as the author.
         until: Summarize everything up to this sequence instead, whatever the policy keeps.
-        at_least_through: Summarize up to this sequence at least, whatever the policy keeps.
-        max_segments: Stop after so many.
-        respect_backoff: Do nothing while an earlier failure asks to wait.
+        at_least_through: Summarize at least up to this sequence, whatever the policy keeps.
+        max_segments: The maximum number of segments.
+        respect_backoff: Do nothing during the backoff after a failure.
         if_due: Do nothing unless one of the policy's thresholds is exceeded.
 
     Returns:
-        What was done. A model that failed is no error: nothing is changed, and the next try comes later.
+        The result. If the model fails, nothing is changed and nothing is raised; the next attempt comes later.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
@@ -92,7 +92,7 @@ def summarize(
         if pending is None:
             return SummaryResult(-1, made, calls[0])
         through = pending["through_sequence"]
-        characters = pending["characters"]  # fewer than asked for after a failure, and then to the end
+        characters = pending["characters"]  # fewer than requested after a failure, for the rest of this flow
         rows = pending["messages"]
         if not rows:
             return SummaryResult(
@@ -122,14 +122,14 @@ def summarize(
 
 
 def is_summary_due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow[list[ConversationKey]]:
-    """The conversations of which more is not yet summarized than the policy allows.
+    """Return the conversations with more unsummarized messages than the policy allows.
 
     Args:
-        policy: With every number given.
-        user_id: Only this user's; `None` means everybody's that the caller may see.
+        policy: The summary policy, with every number set.
+        user_id: Only this user's conversations; `None` means all users that the caller may access.
 
     Returns:
-        Their keys; those that wait after a failure are not among them.
+        Their keys; conversations in backoff after a failure are left out.
     """
     beyond = {f"p_{name}": threshold for name, threshold in _thresholds(policy).items()}
     return (yield from keys("memory_due", {**beyond, "p_user_id": user_id}))
@@ -138,14 +138,14 @@ def is_summary_due(policy: SummaryPolicy, *, user_id: str | None = None) -> Flow
 def list_segments(
     key: ConversationKey, *, last: int | None = None, level: int | None = 0, retention: Retention | None = None
 ) -> Flow[list[Segment]]:
-    """The segments of the rolling summary, in order.
+    """List the segments of the rolling summary, in order.
 
     Args:
         key: The conversation.
-        last: Only the newest so many; `None` means all.
+        last: Only this many of the newest segments; `None` means all.
         level: 0 for the segments of the rolling summary; from 1 on, that level of the complete one; `None` for its
             highest, which is the complete summary itself.
-        retention: What is kept; summaries beyond its `max_summary_age` are not shown.
+        retention: The retention; summaries beyond its `max_summary_age` are not returned.
     """
     found: list[Segment] = []
     while last is None or len(found) < last:
@@ -161,7 +161,7 @@ def list_segments(
 
 
 def read_segment(row: Mapping[str, Any]) -> Segment:
-    """A row of the summaries as a value."""
+    """Return a row of the summaries as a value."""
     fields = {name: row[name] for name in Segment.__dataclass_fields__ if name in row}
     times = {name: fields.get(name) and datetime.fromisoformat(fields[name]) for name in ("created_at", "edited_at")}
     return Segment(**{**fields, **times})
@@ -175,18 +175,18 @@ def write_summary(
     calls: list[int],
     topics: Sequence[str] = (),
 ) -> Flow[tuple[str, bool]]:
-    """Ask for the summary, piece by piece where the range is longer than the model's input.
+    """Ask for the summary, in several pieces if the range is longer than the model's input.
 
     Returns:
-        The summary, and whether it had to be cut.
+        The summary, and whether it had to be truncated.
 
     Raises:
-        ModelAnswerError: There is none.
+        ModelAnswerError: No answer was usable.
     """
     prompt = policy.prompt or prompts.summary_prompt
     covers = 0 if previous is None else previous["covers"]
     covers += sum(content.characters(message) for _, message in messages)
-    # What is not clearly shorter than what it stands for is no summary.
+    # A text that is not clearly shorter than what it replaces is no summary.
     longest = min(policy.max_characters or LONGEST, max(covers // 2, _SHORTEST))
     summary = None if previous is None else str(previous["content"])
     clipped = False
@@ -201,10 +201,10 @@ def write_summary(
 def lines_that_fit(
     prompt: Sequence[BaseMessage], material: Material, policy: SummaryPolicy, calls: list[int]
 ) -> Flow[tuple[str, bool]]:
-    """Ask for a text that is no longer than it may be: once more for a shorter one, and then it is cut.
+    """Ask for a text within a maximum length: if it is too long, ask once for a shorter one, then truncate it.
 
     Returns:
-        The text, and whether it had to be cut.
+        The text, and whether it had to be truncated.
     """
     longest = material.characters
     text = yield from _ask(prompt, material, policy, calls)
@@ -236,7 +236,7 @@ def commit_summary(
     model: str | None,
     level: int = 0,
 ) -> dict[str, Any]:
-    """The arguments that commit a summary of the messages that were pending."""
+    """Return the arguments that commit a summary of the pending messages."""
     rows = pending["messages"]
     return {
         **conversation_ids(key),
@@ -262,4 +262,4 @@ def _failed(key: ConversationKey, reason: str) -> Flow[None]:
     try:
         yield from call("memory_fail_summary", {**conversation_ids(key), "p_error": reason})
     except SupabaseMemoryError:
-        return  # the note is only for patience; that the summary failed is said to the caller
+        return  # the record only drives the backoff; the caller gets the failure anyway
