@@ -1,1 +1,1 @@
-"""What writes files of this repository from others, and says where they differ."""
+"""Generators that write files of this repository from others, and check that they are current."""

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install Debian's Chromium where this user may, and else say what to install.
+# Install Debian's Chromium if this user may, else print what to install.
 set -eu
 if [ -n "${CHROMIUM:-}" ]; then
   command -v "$CHROMIUM" >/dev/null && exit 0

@@ -1,7 +1,7 @@
-"""Write the pages on the SQL functions from their comments; `--check` only says which are not as they would be written.
+"""Write the pages on the SQL functions from their comments; `--check` only lists the stale ones.
 
 The comment of each function `public.memory_*` in `sql/functions` is its contract: what it does, each argument, each key
-of the document that it returns, each SQLSTATE that it raises. A line of two spaces goes on with the line before it:
+of the returned document, each SQLSTATE that it raises. A line indented by two spaces continues the line before:
 
 ```
 langchain-supabase-memory: What it does, in a sentence or a few.
@@ -16,9 +16,9 @@ Errors:
 - PT400: when that is raised.
 ```
 
-A type is one of `TYPES`; `(integer or null)[]` is a list with holes, `object[] as memory_board.items` has the keys that
-are described there, and what is described without keys is not looked into. `tests/sql/test_contract.py` compares all of
-it with what the database answers. It reads files alone and needs no server.
+A type is one of `TYPES`; `(integer or null)[]` is a list with nulls, `object[] as memory_board.items` has the keys that
+are described there, and an object without described keys is opaque. `tests/sql/test_contract.py` compares all this with
+the database's answers. This script only reads files and needs no server.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PREFIX = "langchain-supabase-memory: "
 TYPES = ("text", "uuid", "timestamp", "integer", "number", "boolean", "object", "json")
 INDEX = "sql-functions.md"
 LIST = "## All functions\n"
-"""After this heading the index is written."""
+"""The index follows this heading."""
 
 PAGES = {
     "messages": (
@@ -127,7 +127,7 @@ PAGES = {
     ),
     "database": ("The database", "What is installed, and what one call may bring.", "schema limits"),
 }
-"""Of each page below `docs/sql`: its title, what it is for, and its functions without `memory_`."""
+"""The pages below `docs/sql`: title, purpose, and functions without the prefix `memory_`."""
 
 _TYPE = (
     rf"(?:{'|'.join(TYPES)}|\((?:{'|'.join(TYPES)}) or null\))(?:\[\])*(?: as memory_\w+(?:\.[\w.\[\]]*\w(?:\[\])*)?)?"
@@ -144,9 +144,9 @@ class Field:
     """A key of a document.
 
     Attributes:
-        path: Where it is, such as `messages[].sequence`.
+        path: Its path, such as `messages[].sequence`.
         type: Its type.
-        meaning: What it is.
+        meaning: Its description.
     """
 
     path: str
@@ -160,8 +160,8 @@ class Argument:
 
     Attributes:
         name: Its name.
-        meaning: What it is.
-        fields: The keys of the document that it is, if they are described.
+        meaning: Its description.
+        fields: The keys of the document that it takes, if they are described.
     """
 
     name: str
@@ -171,16 +171,16 @@ class Argument:
 
 @dataclass
 class Contract:
-    """What a function's comment says.
+    """The contents of a function's comment.
 
     Attributes:
         name: The function.
         summary: What it does.
         arguments: Its arguments, in their order.
         returns: The type of its document.
-        returned: What the document is, beside its type and keys.
+        returned: The description of the document, in addition to its type and keys.
         keys: The keys of the document.
-        errors: When each SQLSTATE is raised.
+        errors: The condition of each SQLSTATE.
     """
 
     name: str
@@ -203,7 +203,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function as its SQL file defines it."""
+    """A function with its signature and contract, from its SQL file."""
 
     parameters: list[Parameter]
     returns: str
@@ -211,11 +211,11 @@ class Function:
 
 
 class FormError(ValueError):
-    """A comment has not the form.
+    """A comment is malformed.
 
     Args:
         name: The function.
-        line: What cannot be read.
+        line: The line that cannot be parsed.
     """
 
     def __init__(self, name: str, line: str) -> None:
@@ -223,14 +223,14 @@ class FormError(ValueError):
 
 
 def parse(name: str, comment: str) -> Contract:
-    """A function's contract.
+    """Parse a function's comment into its contract.
 
     Args:
         name: The function.
         comment: Its comment.
 
     Raises:
-        FormError: A line is not in the form, or a part is missing.
+        FormError: A line is malformed, or a part is missing.
     """
     head, _, rest = comment.replace("\n  ", " ").partition("\n\n")
     if not re.fullmatch(rf"{PREFIX}[A-Z][^\n]*\.", head):
@@ -262,13 +262,13 @@ def parse(name: str, comment: str) -> Contract:
 
 
 def functions(source: str) -> dict[str, Function]:
-    """The public functions of an SQL file.
+    """Return the public functions of an SQL file.
 
     Args:
-        source: What the file says.
+        source: The text of the file.
 
     Raises:
-        FormError: A comment is missing, or not in the form.
+        FormError: A comment is missing or malformed.
     """
     made = {}
     for found in re.finditer(r"create function public\.(memory_\w+)\((.*?)\)\s*returns (\w+)", source, re.DOTALL):
@@ -281,7 +281,7 @@ def functions(source: str) -> dict[str, Function]:
 
 
 def _parameters(inside: str) -> Iterator[Parameter]:
-    """The parameters between the parentheses of a function's head."""
+    """Yield the parameters between the parentheses of a function's signature."""
     for each in re.split(r",(?=\s*p_)", re.sub(r"--[^\n]*", "", inside)):
         if each.strip():
             name, kind, *default = re.split(r"\s+", each.strip(), maxsplit=2)
@@ -289,7 +289,7 @@ def _parameters(inside: str) -> Iterator[Parameter]:
 
 
 def every() -> dict[str, Function]:
-    """All public functions, by name."""
+    """Return all public functions, by name."""
     files = sorted((ROOT / "sql" / "functions").glob("*.sql"))
     return {
         name: each for file in files for name, each in functions(with_lists(file.read_text(encoding="utf-8"))).items()
@@ -297,11 +297,11 @@ def every() -> dict[str, Function]:
 
 
 def pages(found: dict[str, Function], index: str) -> dict[str, str]:
-    """What each page is to say, by its path below `docs`.
+    """Return the text of each page, by its path below `docs`.
 
     Args:
         found: The functions.
-        index: What the page with the list of all says now: the part before the list is kept.
+        index: The current index page: the part before the list is kept.
     """
     placed = {f"memory_{name}": page for page, (_, _, names) in PAGES.items() for name in names.split()}
     if strays := sorted(placed.keys() ^ found.keys()):
@@ -320,7 +320,7 @@ def pages(found: dict[str, Function], index: str) -> dict[str, str]:
 
 
 def _section(function: Function) -> str:
-    """What a page says of a function."""
+    """Return a function's section of a page."""
     said = function.contract
     shown = [
         f"{each.name} {each.type}" + (f" = {each.default}" if each.default else "") for each in function.parameters
@@ -329,7 +329,7 @@ def _section(function: Function) -> str:
     head += (
         [f"{each}," for each in shown[1:-1]] + [f"{each})" for each in shown[1:][-1:]] + [f"returns {function.returns}"]
     )
-    # Broken between parameters, and not within one.
+    # Break the line between parameters only.
     signature = [
         line.replace("~", " ") for line in _wrapped(" ".join(each.replace(" ", "~") for each in head), "", "  ")
     ]
@@ -360,13 +360,13 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 
 def _marked(text: str) -> str:
-    """Prose with what is code in it marked as such."""
+    """Return prose with code in backticks."""
     code = r"\{(?:[^{}]|\{[^{}]*\})*\}|\bp_\w+|\bmemory_[\w.\[\]]*\w(?:\[\])*|\$\w+|(?<= )\*(?= )"
     return re.sub(code, lambda found: f"`{found[0]}`", text)
 
 
 def main() -> int:
-    """Write the pages, or say which are not as they would be written."""
+    """Write the pages, or list the stale ones."""
     docs = ROOT / "docs"
     made = pages(every(), (docs / INDEX).read_text(encoding="utf-8"))
     strays = {path.relative_to(docs).as_posix() for path in (docs / "sql").glob("*.md")} - made.keys()

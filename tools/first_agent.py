@@ -1,8 +1,8 @@
-"""Follow the tutorial `docs/first-agent.md` to the letter in an empty home, and compare what it prints.
+"""Run the tutorial `docs/first-agent.md` exactly as written in an empty home, and compare its output.
 
 python tools/first_agent.py [REPOSITORY]
 
-It clones what is committed; by default of this repository. Packages come from the index, so that the network is in it.
+It clones the committed state, by default of this repository. Packages come from the index, so it includes network time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PAGE = ROOT / "docs" / "first-agent.md"
 
 
 def script(page: str) -> str:
-    """The commands of the page up to its last answer, one block after another, with its files written in between.
+    """Return the page's commands up to its last answer, block by block, with its files written in between.
 
     Args:
-        page: What it says.
+        page: The text of the page.
     """
     talk, _, _ = page.partition("\n## Give it a model")
     parts = ["set -e"]
@@ -36,23 +36,23 @@ def script(page: str) -> str:
 
 
 def answers(page: str) -> list[str]:
-    """What the page says that its commands print.
+    """Return the output that the page promises for its commands.
 
     Args:
-        page: What it says.
+        page: The text of the page.
     """
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [line.removeprefix("# > ") for text in blocks for line in text.splitlines() if line.startswith("# > ")]
 
 
 def main(repository: str) -> int:
-    """Follow it.
+    """Run the tutorial.
 
     Args:
-        repository: Where the package is cloned from.
+        repository: Where to clone the package from.
 
     Returns:
-        0 if the answers are those of the page.
+        0 if the answers match the page.
     """
     page = PAGE.read_text(encoding="utf-8")
     kept = re.compile(r"PATH|LANG|TMPDIR|PIP_.*|SSL_CERT_.*|.*CA_BUNDLE|.*_proxy", re.IGNORECASE)

@@ -1,18 +1,17 @@
-"""Write what people hold, from the functions that do it: `python tools/handles.py`; with `--check` only compare.
+"""Write the public classes from the functions behind them: `python tools/handles.py`; `--check` only compares.
 
-A verb is written once, as a function that returns a flow, with its docstring. This script writes the classes that
-people hold: for each verb a sync method that drives the flow, and an async one with LangChain's prefix `a`.
+A verb is written once, as a function that returns a flow, with its docstring. This script writes the public classes:
+for each verb a sync method that drives the flow, and an async one with LangChain's prefix `a`.
 
-- What a handle knows, the caller does not pass: `INJECTED` says by the parameter's name where it comes from, and
-  `SCOPES` which ids of the caller a memory makes it from.
-- What is named in `Verb.public` a caller may pass in place of the memory's own.
-- What is named in `Verb.fixed` is passed as it stands there; what is named in `Verb.hidden` is not passed.
+- The caller does not pass what a handle knows: `INJECTED` gives the source of a parameter by its name, and `SCOPES`
+  gives the ids of the caller from which a memory derives it.
+- A caller may override the memory's value of parameters in `Verb.public`.
+- `Verb.fixed` gives the code that is passed for a parameter; parameters in `Verb.hidden` are not passed.
 - A parameter that is a dataclass of keywords (`settings: Settings`, `filters: Filters`) becomes one keyword for each of
   its fields.
 
-Beside them it writes, in place, each async twin elsewhere whose docstring is "The async twin of `name`.": the text of
-the sync function, with `await` and the prefix before the calls of `AWAITED`. A twin that differs says how, and is left
-alone.
+It also rewrites, in place, every async twin elsewhere whose docstring is "The async twin of `name`.": the text of the
+sync function, with `await` and the prefix before the calls of `AWAITED`. A twin with another docstring is not changed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 PACKAGE = "langchain_supabase_memory"
 ROOT = Path(__file__).parents[1]
 KEYWORDS = {"Settings", "Filters"}
-"""The dataclasses whose fields are written out as keywords."""
+"""The dataclasses whose fields become keywords."""
 
 INJECTED = {
     "services": "{memory}",
@@ -48,10 +47,10 @@ INJECTED = {
     "embedder": "{memory}.embedder_name",
     "embedder: str": "{memory}.require_embedder()",
 }
-"""Where a parameter comes from: by its name, or by its name and its type."""
+"""The source of a parameter: by its name, or by its name and type."""
 
 PUBLIC = {"retention": "{name} or {memory}.settings.retention", "chunking": "{memory}.chunking({name})"}
-"""What is passed where a caller may choose: the caller's, or the memory's."""
+"""The code for parameters that a caller may override: the caller's value, or the memory's."""
 
 SCOPES = {
     "key": "{memory}.key(thread_id, None, agent_id)",
@@ -60,7 +59,7 @@ SCOPES = {
     "user_id": "{memory}.scope_text()",
     "agent_id": "{memory}.agent(agent_id)",
 }
-"""What a memory makes of the caller's ids, for a function's first, positional parameters."""
+"""What a memory derives from the caller's ids, for a function's first, positional parameters."""
 
 IDS = {
     "key": {
@@ -74,22 +73,22 @@ IDS = {
     "user_id": {},
     "agent_id": {"agent_id": "The agent; the memory's by default."},
 }
-"""Which ids they are, and what the docstring of a memory's verb says of each."""
+"""These ids, with their descriptions in the docstring of a memory's verb."""
 
 
 AWAITED = {"run", "_run", "perform", "batch", "remember", "forget", "answer", "embed_documents"}
-"""The functions that a twin awaits, under their names with the prefix; what is passed to them stays as it is."""
+"""The functions that a twin awaits, under their names with the prefix; their arguments do not change."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb stands.
+    """The function of a verb.
 
     Attributes:
         function: The function, by its dotted name below the package.
-        public: Parameters that the memory knows, and a caller may pass in their place.
-        fixed: What is passed for a parameter that is no caller's.
-        hidden: Parameters that are no caller's, and are left at their default.
+        public: Parameters that the memory supplies and a caller may override.
+        fixed: The code to pass for a parameter that callers do not see.
+        hidden: Parameters that callers do not see, left at their default.
     """
 
     function: str
@@ -100,7 +99,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Handle:
-    """A class that is written.
+    """A generated class.
 
     Attributes:
         module: Its module, below `memory`.
@@ -109,8 +108,8 @@ class Handle:
         summary: The module's docstring.
         doc: Its docstring.
         verbs: Its verbs by their names.
-        base: What it derives from, and the module of that.
-        parts: The handles that it gives, by the names of its properties.
+        base: Its base class, and the module of that.
+        parts: The handles that it returns, by the names of its properties.
     """
 
     module: str
@@ -131,11 +130,11 @@ HANDLES = (
         "conversation",
         "Conversation",
         "conversation",
-        "What is done with one conversation.",
-        """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
+        "Operations on one conversation.",
+        """One conversation of a memory: `memory.conversation("studio")`. It only holds ids, so creating one is free.
 
-Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
-the name of the person who does it: it is noted with the change and its time.
+Each method has an async twin with LangChain's prefix `a`: `append` and `aappend`. `actor` is the name of the person
+who makes a change; it is recorded with the change and its time.
 """,
         {
             "append": Verb("memory.messages.append", public=("retention",)),
@@ -176,11 +175,11 @@ the name of the person who does it: it is noted with the change and its time.
         "conversation_board",
         "ConversationBoard",
         "conversation",
-        "What is done with a conversation's board.",
+        "Operations on a conversation's board.",
         """A conversation's board: facts, entities, topics, action items and questions, with a summary.
 
-What a person adds, edits, pins or deletes survives every regeneration: no model changes what a person wrote,
-supersedes what is pinned, or brings back what was deleted.
+Changes by a person survive every regeneration: no model changes items that a person wrote, supersedes pinned
+items, or restores deleted ones.
 """,
         {
             "read": Verb("operations.boards.board.read_board", hidden=("limit",)),
@@ -198,7 +197,7 @@ supersedes what is pinned, or brings back what was deleted.
         "conversation_summaries",
         "ConversationSummaries",
         "conversation",
-        "What is done with a conversation's summaries.",
+        "Operations on a conversation's summaries.",
         """A conversation's summaries: the segments of the rolling one, and the complete one.
 """,
         {
@@ -217,8 +216,8 @@ supersedes what is pinned, or brings back what was deleted.
         "conversation_turns",
         "ConversationTurns",
         "conversation",
-        "What is done with a conversation's turns.",
-        """A conversation's complete turns: what the user said and the final answer.
+        "Operations on a conversation's turns.",
+        """A conversation's complete turns: the user's message and the final answer.
 """,
         {
             "list": Verb("operations.turns.list_turns", public=("retention",)),
@@ -231,8 +230,8 @@ supersedes what is pinned, or brings back what was deleted.
         "conversation_chunks",
         "ConversationChunks",
         "conversation",
-        "What is done with a conversation's chunks.",
-        """The slices of a conversation that recall finds.
+        "Operations on a conversation's chunks.",
+        """A conversation's chunks, which recall searches.
 """,
         {
             "list": Verb("operations.recall.indexing.chunks"),
@@ -244,7 +243,7 @@ supersedes what is pinned, or brings back what was deleted.
         "superseded_messages",
         "SupersededMessages",
         "conversation",
-        "What is done with messages that a graph has left.",
+        "Operations on messages that a graph has left.",
         """The messages that a graph has left, because it was forked or they were removed from its state.
 """,
         {
@@ -257,8 +256,8 @@ supersedes what is pinned, or brings back what was deleted.
         "conversation_privacy",
         "ConversationPrivacy",
         "conversation",
-        "What people decided about a conversation.",
-        """What people decided about a conversation: opt-outs, ratings and edits.
+        "A person's overrides for one conversation.",
+        """A person's overrides for one conversation: opt-outs, ratings and edits.
 """,
         {
             "opt_outs": Verb("operations.controls.opt_outs"),
@@ -270,8 +269,8 @@ supersedes what is pinned, or brings back what was deleted.
         "conversation_work",
         "ConversationWork",
         "conversation",
-        "What workers have to do for a conversation.",
-        """What workers have to do for a conversation.
+        "Background work on one conversation.",
+        """Background work on one conversation.
 """,
         {
             "status": Verb("operations.work.status_of"),
@@ -283,8 +282,8 @@ supersedes what is pinned, or brings back what was deleted.
         "privacy",
         "Privacy",
         "memory",
-        "What people decide about all that is remembered of them.",
-        """What people decide about all of a user's conversations, and what that changed: `memory.privacy`.
+        "A person's overrides for all of a user's conversations.",
+        """A person's overrides for all of a user's conversations, and their history: `memory.privacy`.
 """,
         {
             "opt_out": Verb("operations.controls.opt_out"),
@@ -299,10 +298,10 @@ supersedes what is pinned, or brings back what was deleted.
         "work",
         "Work",
         "memory",
-        "What is done with due work, over all conversations that a memory may see.",
-        """What is due, running, waiting and dead: `memory.work`.
+        "Operations on due work, over all conversations that a memory may access.",
+        """Due, running, waiting and dead work: `memory.work`.
 
-A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
+The methods cover the memory's user; without one, all users that the memory may access.
 """,
         {
             "status": Verb("operations.work.status"),
@@ -318,8 +317,8 @@ A verb is about the memory's user; where the memory has none, about everybody's 
         "rollouts",
         "Rollouts",
         "memory",
-        "What is done with a rollout.",
-        """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
+        "Operations on a rollout.",
+        """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`.
 
 See `Rollout` for the stages.
 """,
@@ -336,12 +335,13 @@ See `Rollout` for the stages.
         "memory",
         "SupabaseMemory",
         "memory",
-        "What is done with all conversations of a user, and with the memory itself.",
-        """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
+        "Operations on all conversations of a user, and on the memory itself.",
+        """A memory on Supabase, or on any Postgres. It opens connections at the first call, not when it is created.
 
-Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
-it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
-conversations is here. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+Create one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and
+close it at the end. Methods for one conversation are on its handle, `memory.conversation("studio")`; methods for
+all of a user's conversations are here. Each method has an async twin with LangChain's prefix `a`: `recall` and
+`arecall`.
 """,
         {
             "conversations": Verb("operations.listing.conversations"),
@@ -360,7 +360,7 @@ conversations is here. Each verb has an async twin with LangChain's prefix `a`: 
 
 
 class Module:
-    """A module of the package, as far as names go.
+    """The names in a module of the package.
 
     Args:
         name: Its dotted name below the package.
@@ -380,15 +380,15 @@ class Module:
                 self.imports[name] = f"from {self.name} import {name}"
 
     def cls(self, name: str) -> ast.ClassDef:
-        """A class of it."""
+        """Return a class of the module."""
         return next(node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
 
     def function(self, name: str) -> ast.FunctionDef:
-        """A function of it."""
+        """Return a function of the module."""
         return next(node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
 
     def home(self, name: str) -> Module:
-        """The module that defines a name which this one imports."""
+        """Return the module that defines an imported name."""
         words = self.imports[name].split()
         return self if words[1] == self.name else Module(words[1].removeprefix(f"{PACKAGE}."))
 
@@ -405,16 +405,16 @@ class Writer:
     """Writes one class.
 
     Args:
-        handle: Which.
+        handle: The class.
     """
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
         self.memory = "self._services"
-        self.names: dict[str, str] = {}  # of names in what is written: the import that gives them
+        self.names: dict[str, str] = {}  # the import for each name in the generated code
 
     def text(self) -> str:
-        """The whole module."""
+        """Return the whole module."""
         handle = self.handle
         methods = self._constructors() if handle.base[0] == "Constructors" else []
         for name, verb in handle.verbs.items():
@@ -425,13 +425,13 @@ class Writer:
         base = f"from {PACKAGE}.{handle.base[1]} import {handle.base[0]}"
         head = f'"""{handle.summary}"""\n\nfrom __future__ import annotations\n\n'
         note = "# Written by tools/handles.py. Do not edit.\n"
-        if "list" in handle.verbs:  # within the class it is the method's name
+        if "list" in handle.verbs:  # the method's name shadows it within the class
             self.names["builtins"] = "import builtins"
             body = re.sub(r"(?<![\w.])list\[", "builtins.list[", body)
         return _tidied(note + head + "\n".join(sorted({*self.names.values(), base})) + "\n\n\n" + body + "\n")
 
     def _constructors(self) -> list[str]:
-        """The ways to make a memory, with each setting as a keyword."""
+        """Return the constructors of a memory, with each setting as a keyword."""
         module, made = Module(self.handle.base[1]), []
         for node in module.cls(self.handle.base[0]).body:
             if not isinstance(node, ast.FunctionDef) or not any(
@@ -452,7 +452,7 @@ class Writer:
         return made
 
     def _part(self, name: str, part: str) -> str:
-        """A property that gives a further handle."""
+        """Return a property for a nested handle."""
         handle = next(each for each in HANDLES if each.name == part)
         self.names[part] = f"from {PACKAGE}.memory.{handle.module} import {part}"
         given = "self._services, self._key" if handle.about == "conversation" else "self._services"
@@ -460,7 +460,7 @@ class Writer:
         return f'@property\ndef {name}(self) -> {part}:\n    """{doc}"""\n    return {part}({given})'
 
     def _verb(self, name: str, verb: Verb, prefix: str) -> str:
-        """A verb in one color."""
+        """Return the sync or async method of a verb."""
         path, _, function = verb.function.rpartition(".")
         module = Module(path)
         node = module.function(function)
@@ -478,9 +478,9 @@ class Writer:
         return f"{start}\n{doc}\n    {gives}{run}({function}({', '.join(passed)}))"
 
     def _known(self, node: ast.FunctionDef) -> tuple[list[str], dict[str, str], list[ast.arg]]:
-        """What a handle passes first; the caller's ids with what is said of them; and the other positional parameters.
+        """Return what a handle passes first, the caller's ids with descriptions, and other positional parameters.
 
-        A memory's ids are keywords but for a thread.
+        A memory's ids are keywords, except a thread.
         """
         passed: list[str] = []
         ids: dict[str, str] = {}
@@ -512,7 +512,7 @@ class Writer:
         verb: Verb | None = None,
         ids: dict[str, str] | None = None,
     ) -> tuple[list[str], list[str]]:
-        """The parameters that a caller sees, and the arguments by which everything is passed on."""
+        """Return the parameters that a caller sees, and the arguments that pass everything on."""
         args = node.args
         count = len(args.args)
         defaults = dict(zip((each.arg for each in args.args[count - len(args.defaults) :]), args.defaults, strict=True))
@@ -550,7 +550,7 @@ class Writer:
         return [*shown, *(["*"] if keywords and not args.vararg else []), *keywords], passed
 
     def _given(self, each: ast.arg, verb: Verb | None) -> str | None:
-        """What is passed for a parameter that is not the caller's alone; `None` for one that is."""
+        """Return the code for a parameter that the memory supplies; `None` if only the caller does."""
         if verb is None:
             return None
         if each.arg in verb.fixed:
@@ -563,7 +563,7 @@ class Writer:
         return given.format(name=each.arg, memory=self.memory) or None
 
     def _chosen(self, module: Module, each: ast.arg, verb: Verb | None) -> list[str]:
-        """The keyword of a parameter for which a caller may choose."""
+        """Return the keyword of a parameter that a caller may override."""
         if verb is None or each.arg not in verb.public:
             return []
         assert each.annotation is not None
@@ -586,7 +586,7 @@ class Writer:
         return f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
 
     def _doc(self, module: Module, node: ast.FunctionDef, ids: dict[str, str], verb: Verb | None = None) -> str:
-        """The docstring of what a caller passes, with what a dataclass of keywords says of each."""
+        """Return the docstring for the caller's parameters, with those of a dataclass of keywords."""
         before, entries, after = _sections(ast.get_docstring(node) or "")
         kinds = {each.arg: ast.unparse(each.annotation) for each in node.args.kwonlyargs if each.annotation}
         params = {each.arg: each for each in [*node.args.args, *node.args.kwonlyargs]}
@@ -619,7 +619,7 @@ class Writer:
 
 
 def _sections(doc: str) -> tuple[str, dict[str, list[str]], str]:
-    """What stands before the arguments, the lines of each of them, and what stands behind."""
+    """Return the text before the arguments, the lines of each argument, and the text after them."""
     lines = doc.splitlines()
     if "Args:" not in lines:
         index = next((index for index, line in enumerate(lines) if line in ("Returns:", "Raises:", "Example:")), None)
@@ -652,7 +652,7 @@ def _wrapped(entry: str) -> list[str]:
 
 
 def _described(cls: ast.ClassDef) -> list[str]:
-    """What a dataclass says of its fields, as arguments of a function."""
+    """Return a dataclass's field descriptions as arguments of a function."""
     section = (ast.get_docstring(cls) or "").split("Attributes:\n")[1].split("\n\n")[0]
     made: list[str] = []
     for entry in dedent(section).replace("\n    ", " ").splitlines():
@@ -661,7 +661,7 @@ def _described(cls: ast.ClassDef) -> list[str]:
 
 
 def _tidied(text: str) -> str:
-    """As the linter wants it: imports sorted, and those for types alone apart."""
+    """Apply the linter: sort imports, and separate those for types."""
     for command in (["check", "--fix", "--select", "I,TC,F401", "--unsafe-fixes", "--quiet"], ["format"]):
         name = ["--stdin-filename", str(ROOT / PACKAGE / "memory/x.py"), "-"]
         ruff = [sys.executable, "-m", "ruff", *command, *name]
@@ -670,7 +670,7 @@ def _tidied(text: str) -> str:
 
 
 def _with_twins(text: str) -> str:
-    """A module's text, with its async twins as they are written."""
+    """Return a module's text with generated async twins."""
     lines, tree = text.splitlines(keepends=True), ast.parse(text)
     made: list[tuple[slice, str]] = []
     for scope in ast.walk(tree):
@@ -689,12 +689,12 @@ def _with_twins(text: str) -> str:
 
 
 def _place(node: ast.FunctionDef | ast.AsyncFunctionDef) -> slice:
-    """The lines of a function, decorators included."""
+    """Return the lines of a function, including decorators."""
     return slice(min(each.lineno for each in (node, *node.decorator_list)) - 1, node.end_lineno)
 
 
 def _twin(text: str) -> str:
-    """The async twin of a function."""
+    """Return the async twin of a function."""
     source = dedent(text).encode()
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
@@ -709,7 +709,7 @@ def _twin(text: str) -> str:
     if ast.get_docstring(node) is None:
         end, doc = first, f"{doc}\n{' ' * node.body[0].col_offset}"
     changes = [(begin, begin + len(f"def {node.name}"), f"async def {_twin_name(node.name)}"), (first, end, doc)]
-    flows: set[int] = set()  # what is given to a driver is none of its own calls
+    flows: set[int] = set()  # arguments of a driver are not calls of the twin itself
     held = {id(each.value) for each in ast.walk(node) if isinstance(each, (ast.Subscript, ast.Attribute))}
     for call in ast.walk(node):
         if not isinstance(call, ast.Call) or id(call) in flows:
@@ -726,12 +726,12 @@ def _twin(text: str) -> str:
 
 
 def _twin_name(name: str) -> str:
-    """The name of the async twin: with LangChain's prefix, behind an underscore."""
+    """Return the name of the async twin: LangChain's prefix, after any underscores."""
     return re.sub("^_*", r"\g<0>a", name)
 
 
 def _written() -> Iterator[tuple[Path, str]]:
-    """Each module that is written, whole or in part, and its text."""
+    """Yield each module that is generated in whole or in part, with its text."""
     for handle in HANDLES:
         yield ROOT / PACKAGE / "memory" / f"{handle.module}.py", Writer(handle).text()
     handles = {f"{handle.module}.py" for handle in HANDLES}
@@ -743,7 +743,7 @@ def _written() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> int:
-    """Write the modules, or say which are not as they would be written."""
+    """Write the modules, or list the stale ones."""
     stale = []
     for path, text in _written():
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -1,6 +1,6 @@
-"""Run the notebooks from top to bottom and keep what they show: `.venv/bin/python tools/notebooks.py [BEGINNING …]`.
+"""Run the notebooks and store their output: `.venv/bin/python tools/notebooks.py [PREFIX …]`.
 
-Without an argument all of them; else those whose names begin so, such as `06`.
+Without an argument it runs all; else those whose names have one of the prefixes, such as `06`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def run(path: Path) -> None:
-    """Run a notebook in an empty folder, and write it with its output, and without what differs from run to run.
+    """Run a notebook in an empty folder, and save it with its output, without data that varies between runs.
 
     Args:
         path: The notebook.
 
     Raises:
-        CellExecutionError: A cell fails; the file stays as it is.
+        CellExecutionError: A cell fails; the file is not changed.
     """
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +37,7 @@ def run(path: Path) -> None:
 
 
 def main(beginnings: list[str]) -> int:
-    """Run those whose names begin so, or all."""
+    """Run the notebooks with these name prefixes, or all."""
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         if not beginnings or path.name.startswith(tuple(beginnings)):
             sys.stdout.write(f"{path.name}\n")

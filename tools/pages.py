@@ -1,4 +1,4 @@
-"""Count what the pages are: `python tools/pages.py`. `tools/first_agent.py` takes the time of the first tutorial."""
+"""Count the documentation pages: `python tools/pages.py`. `tools/first_agent.py` times the first tutorial."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 WORDS_A_MINUTE: Final = 200
-"""As many as people read of a technical text."""
+"""The usual reading speed for technical text."""
 
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def counts() -> dict[str, int]:
-    """How much there is, by what it is."""
+    """Return the counts by kind."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     site = sorted(DOCS.rglob("*.md"))
     every = [*sorted(ROOT.glob("*.md")), *site]
@@ -40,7 +40,7 @@ def _linked(page: Path) -> list[Path]:
 
 
 def told() -> str:
-    """The counts, a line each."""
+    """Return the counts, one per line."""
     return "".join(f"{name}: {count}\n" for name, count in counts().items())
 
 

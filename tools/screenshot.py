@@ -1,4 +1,4 @@
-"""Make the picture of the inspector that stands in the README, from the demo's data: `.tools/browser/env/bin/python`.
+"""Create the README's screenshot of the inspector from the demo's data: `.tools/browser/env/bin/python`.
 
 python tools/screenshot.py [docs/inspector.png]
 """
@@ -24,7 +24,7 @@ TITLE = "A kiln, 64 bowls, half a marathon"
 
 
 async def _fill(conn_string: str) -> None:
-    """What the demo has stored, once a worker has come by."""
+    """Store the demo's data, and run a worker once."""
     async with SupabaseMemory.from_conn_string(
         conn_string, user_id=USER, budget=BUDGET, config=MemoryConfig(policy=POLICY)
     ) as memory:
@@ -36,17 +36,17 @@ async def _fill(conn_string: str) -> None:
 
 
 def main(path: Path) -> None:
-    """Make it.
+    """Create the screenshot.
 
     Args:
-        path: Where.
+        path: The output file.
     """
     question = transcript.questions()[0].question
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "postgres"
         conn_string = start_migrated(folder)
         asyncio.run(_fill(conn_string))
-        browser = stack.enter_context(chromium())  # which has an event loop of its own
+        browser = stack.enter_context(chromium())  # it has its own event loop
         memory = SupabaseMemory.from_conn_string(
             conn_string, user_id=USER, budget=BUDGET, config=MemoryConfig(policy=POLICY)
         )

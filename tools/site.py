@@ -1,10 +1,10 @@
-"""Write the pages of the API reference and `docs/llms.txt`; `--check` only says which are not as they would be written.
+"""Write the pages of the API reference and `docs/llms.txt`; `--check` only lists the stale ones.
 
-`--beside FOLDER` puts the Markdown of each page beside the built one, for what reads `llms.txt`.
+`--beside FOLDER` puts the Markdown of each page next to the built page, for readers of `llms.txt`.
 
-A page of the reference lists public names with the first sentence of their docstrings, which reads well as plain
-Markdown; below stand the marks in whose place the site puts signatures and docstrings. `docs/llms.txt` has each page of
-the site with a sentence, as `docs/index.md` lists them. It reads files alone: nothing of the package is imported.
+A page of the reference lists public names with the first sentence of their docstrings, which also reads well as plain
+Markdown; markers below it are replaced by signatures and docstrings on the site. `docs/llms.txt` lists each page of the
+site with a sentence, as `docs/index.md` does. This script only reads files: it does not import the package.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ API = {
 }
 
 FACADES = ("types", "models", "transports", "redaction", "telemetry", "tools", "testing", "long_term", "transfer")
-"""Public modules whose every name has a place in the reference."""
+"""Public modules whose every name must be in the reference."""
 
 
 def api() -> dict[str, str]:
-    """What each page of the API reference is to say, by its path below `docs`."""
+    """Return the text of each page of the API reference, by its path below `docs`."""
     placed = [name for _, _, names in API.values() for name in names.split()]
     homes = _homes()
     for name in placed:
@@ -115,7 +115,7 @@ def api() -> dict[str, str]:
 
 def _page(title: str, purpose: str, names: dict[str, str]) -> str:
     entries = {f"{home}.{name.rpartition('.')[2]}": name for name, home in names.items()}
-    if "SupabaseMemoryError" in names:  # the others are imported from its module
+    if "SupabaseMemoryError" in names:  # the other errors are imported from its module
         entries = {f"{names['SupabaseMemoryError']}.{name}": name for name in _errors()}
     listed = [f"| `{name}` | {_first_sentence(path)} |" for path, name in entries.items()]
     marks = [f"::: {path}" for path in entries]
@@ -130,7 +130,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _homes() -> dict[str, str]:
-    """The module that each public name is in."""
+    """Return the module of each public name."""
     for node in _tree(PACKAGE).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
             return {name: _definition(f"{PACKAGE}.{home}", name) for name, home in ast.literal_eval(node.value).items()}
@@ -138,7 +138,7 @@ def _homes() -> dict[str, str]:
 
 
 def _facade_names() -> set[str]:
-    """The names of the public modules."""
+    """Return the names in the public modules."""
     names: set[str] = set()
     for facade in FACADES:
         for node in _tree(f"{PACKAGE}.{facade}").body:
@@ -148,7 +148,7 @@ def _facade_names() -> set[str]:
 
 
 def _definition(module: str, name: str) -> str:
-    """The module that defines a name which another may import."""
+    """Return the module that defines a name, which another may import."""
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
             return _definition(node.module, name)
@@ -161,7 +161,7 @@ def _errors() -> list[str]:
 
 
 def _first_sentence(path: str) -> str:
-    """The first sentence of a name's docstring, for a cell of a table."""
+    """Return the first sentence of a name's docstring, for a table cell."""
     module, _, name = path.rpartition(".")
     body = _tree(module).body
     for place, node in enumerate(body):
@@ -181,17 +181,17 @@ def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
 
 
 def _said(node: ast.stmt) -> str | None:
-    """What stands below a constant."""
+    """Return the docstring after a constant."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return node.value.value
     return None
 
 
 def llms(index: str) -> str:
-    """The pages of the site, each with a sentence.
+    """Return the list of the site's pages, each with a sentence.
 
     Args:
-        index: What `docs/index.md` says.
+        index: The text of `docs/index.md`.
     """
     purpose, *groups = index.split("\n## ")
     parts = [f"# {PACKAGE.replace('_', '-')}", "> " + " ".join(purpose.split("\n\n")[1].split())]
@@ -204,18 +204,18 @@ def llms(index: str) -> str:
 
 
 def beside(built: Path) -> None:
-    """Put the Markdown of the pages into the built site, where `llms.txt` leads to it.
+    """Copy the Markdown of the pages into the built site, where `llms.txt` links to it.
 
     Args:
         built: The folder of the site, with its `llms.txt`.
 
     Raises:
-        SystemExit: `llms.txt` leads to what is not there.
+        SystemExit: `llms.txt` links to a missing file.
     """
     for page in DOCS.rglob("*.md"):
         copy = built / page.relative_to(DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        # Without the marks of signatures, which only the generator of the site can read.
+        # Drop the signature markers, which only the site generator understands.
         text = re.sub(r"\n::: \S+\n", "", page.read_text(encoding="utf-8"))
         copy.write_text(text, encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)", (built / "llms.txt").read_text(encoding="utf-8"))
@@ -224,7 +224,7 @@ def beside(built: Path) -> None:
 
 
 def main() -> int:
-    """Write the files, or say which are not as they would be written."""
+    """Write the files, or list the stale ones."""
     if "--beside" in sys.argv:
         beside(Path(sys.argv[sys.argv.index("--beside") + 1]))
         return 0

@@ -1,11 +1,16 @@
-"""The context for the next prompt.
+"""The context pack for the next prompt.
 
-- `meters`: how much a message weighs, in characters or in tokens.
-- `head`: what a pack says of everything before its recent messages.
-- `clip`: one message made small enough, with a mark that says how to read the original.
-- `fit`: which messages stand in the pack. Pure.
+- `token_meter`: the size of messages in characters or tokens.
+- `summary_part`, `board`, `recall_part`, `recent_messages`: the parts of a pack.
+- `truncate`: shorten one message, with a mark that says how to read the original.
+- `media`: limit the images and files.
+- `fit`: choose the messages of the pack. Pure.
 - `pack`: the pack, and how it is rendered.
 - `report`: what was sent and why.
+- `manifest`: the pack's manifest.
 - `load`: the flow that reads, summarizes if it has to, and fits.
-- `cover`: the flow that says where every message is.
+- `append_and_load`: store and read in one round trip.
+- `coverage`: the flow that reports where every message is.
+- `growth`: a picture of prompt sizes over the turns.
+- `alternate`: messages with alternating roles.
 """

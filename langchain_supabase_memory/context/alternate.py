@@ -1,7 +1,7 @@
-"""Messages whose roles alternate, for models whose chat template refuses any others.
+"""Make roles alternate, for models whose chat template rejects anything else.
 
-The templates of Mistral, Gemma and Llama 2 want one system message at most, then user and assistant in turn, the user
-first. Calls of tools and their results stand between the two, and templates that know tools do not count them.
+The templates of Mistral, Gemma and Llama 2 require at most one system message, then user and assistant in turn, the
+user first. Tool calls and their results come between the two, and templates that support tools do not count them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 NO_ANSWER: Final = "…"
-"""What the assistant is shown to say where it did not answer."""
+"""The assistant's text in place of a missing answer."""
 
 _BETWEEN: Final = "\n\n"
 
 
 def alternate_roles(messages: Iterable[BaseMessage], *, ends: bool = False) -> list[BaseMessage]:
-    """Messages of one role as one message, a system message only at the front, a user's message first.
+    """Merge adjacent messages of one role, with a system message only at the front and a user's message first.
 
     Args:
-        messages: The messages of a request, or those that come before the user's next message. They stay as they are.
-        ends: Whether the user's next message comes after them, so that the assistant must speak last.
+        messages: The messages of a request, or those before the user's next message. They do not change.
+        ends: Whether the user's next message follows, so that the assistant must speak last.
 
     Returns:
-        The messages, as few as that needs; a message that stands alone is the same object.
+        The messages, as few as necessary; a message that is not merged is the same object.
     """
     front: list[BaseMessage] = []
     made: list[BaseMessage] = []
@@ -39,7 +39,7 @@ def alternate_roles(messages: Iterable[BaseMessage], *, ends: bool = False) -> l
         if role == "system" and not made:
             front = [_merge([*front, message])]
             continue
-        if role == "system":  # with no more authority than where it stands
+        if role == "system":  # a later system message gets no more authority than the user
             message, role = HumanMessage(content.line(message), id=message.id), "user"
         before = content.role(made[-1]) if made else None
         if before is None and role != "user":
@@ -60,7 +60,7 @@ def _no_answer() -> BaseMessage:
 
 
 def _merge(messages: Sequence[BaseMessage]) -> BaseMessage:
-    """Messages of one role as one, with the id of the last that somebody said."""
+    """Merge messages of one role, with the id of the last conversation message."""
     if len(messages) == 1:
         return messages[0]
     body = _body([each.content for each in messages])
@@ -82,7 +82,7 @@ def _merge(messages: Sequence[BaseMessage]) -> BaseMessage:
 
 
 def _body(bodies: Sequence[Any]) -> Any:
-    """The contents of several messages as one: a text where all are."""
+    """Merge the contents of several messages: to a string if all are strings."""
     if all(isinstance(each, str) for each in bodies):
         return _BETWEEN.join(filter(None, bodies))
     blocks: list[Any] = []

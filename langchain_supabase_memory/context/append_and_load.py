@@ -1,4 +1,4 @@
-"""Storing and reading in one round trip: what is new is appended, and the context read with it."""
+"""Append new messages and read the context in one round trip."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _CONTEXT: Final = {
     "board": "p_board",
     "branch_ids": "p_branch_ids",
 }
-"""What a reading says that an append does not say, too."""
+"""The arguments of a read that an append does not have."""
 
 
 def append_and_load(store: Flow[A], read: Flow[B]) -> Flow[tuple[A, B | None]]:
-    """Two flows whose calls go to the database as one: an append, and the reading of the context behind it.
+    """Run two flows with one database call: an append, and the read of the context after it.
 
-    Where that cannot be, because more than one append is needed or the database refuses the call, the first flow goes
-    its own way: what is new is stored whatever becomes of the reading.
+    If that is not possible, because several appends are needed or the database rejects the call, the first flow
+    runs alone: new messages are stored whatever happens to the read.
 
     Args:
         store: A fresh flow that appends.
         read: A fresh flow that reads the context of the same conversation, with the same retention.
 
     Returns:
-        What the first returns; and what the second returns, or `None` if the context is still to be read.
+        The result of the first flow; and that of the second, or `None` if the context must still be read.
 
     Raises:
-        SupabaseMemoryError: What the first raises.
+        SupabaseMemoryError: An error of the first flow.
     """
     with closing(store), closing(read):
         both = _AppendAndLoad((yield from _current_call(read)))
@@ -52,12 +52,12 @@ def append_and_load(store: Flow[A], read: Flow[B]) -> Flow[tuple[A, B | None]]:
             return stored, None
         try:
             return stored, (yield from delegate(read, both.asked, both.answer))
-        except Exception:  # it is told where the context is read by itself
+        except Exception:  # the separate read of the context will raise it again
             return stored, None
 
 
 def _current_call(read: Flow[Any]) -> Flow[Call | None]:
-    """The call that reads, and at which the flow stands now; `None` if it came to its end or failed before."""
+    """Run a flow up to its read call and return that; `None` if the flow ended or failed before."""
     try:
         step = next(read)
         while not (isinstance(step, Call) and step.function == "memory_context"):
@@ -74,21 +74,21 @@ def _current_call(read: Flow[Any]) -> Flow[Call | None]:
 
 @dataclass
 class _AppendAndLoad:
-    """An append and a reading that go together.
+    """An append combined with a read.
 
     Attributes:
-        asked: The call that reads; `None` if there is none any more.
-        context: What was read behind the last append; `None` if that was not.
+        asked: The read call; `None` once it is not needed.
+        context: The context read after the last append; `None` if it was not read.
     """
 
     asked: Call | None
     context: Any = None
 
     def perform(self, step: Step[Any]) -> Flow[Any]:
-        """A step of the flow that appends."""
+        """Perform a step of the appending flow."""
         if self.asked is None or not isinstance(step, Call) or step.function != "memory_append":
             return (yield step)
-        if self.context is not None:  # long states go page by page, and are read behind the last
+        if self.context is not None:  # long states are appended by pages, and the read follows the last
             self.asked = self.context = None
             return (yield step)
         context = {name: self.asked.arguments[argument] for name, argument in _CONTEXT.items()}
@@ -96,12 +96,12 @@ class _AppendAndLoad:
             answer = yield Call("memory_append_context", {**step.arguments, "p_context": context}, self.asked.operation)
         except UnavailableError:
             raise
-        except Exception:  # whatever it is: what only concerns the reading must not keep a message from being stored
+        except Exception:  # an error of the read must not prevent the append
             self.asked = None
             return (yield step)
         self.context = answer["context"]
         return answer["stored"]
 
     def answer(self, step: Step[Any]) -> Flow[Any]:
-        """A step of the flow that reads."""
+        """Answer a step of the reading flow."""
         return self.context if step is self.asked else (yield step)

@@ -1,4 +1,4 @@
-"""The part of a pack that comes from the board: what of it fits into its share of the budget, the weightiest first."""
+"""The board part of a pack: as many items as fit into its share of the budget, the most important first."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 MESSAGE_ID: Final = "lc_supabase_memory_board"
-"""The id of the message that carries what a pack shows of the board."""
+"""The id of the message that carries the board part."""
 
 _CHARACTERS_AN_ITEM: Final = 60
-"""About what an item takes at least: by it is known how many of a kind are worth reading."""
+"""The approximate minimum size of an item; it determines how many items of a kind to read."""
 
 _MOST: Final = 40
-"""The most items of a kind that are read."""
+"""The maximum number of items of a kind to read."""
 
 _LONGEST_NOTES: Final = 500
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
 def most_items(budget: ContextBudget) -> int:
-    """How many items of each kind are read for a budget; 0 if it has no room for a board."""
+    """Return how many items of each kind to read for a budget; 0 if it has no room for a board."""
     if not budget.board:
         return 0
     return max(1, min(_MOST, int(budget.about_characters * budget.board) // _CHARACTERS_AN_ITEM))
@@ -47,15 +47,15 @@ def most_items(budget: ContextBudget) -> int:
 
 @dataclass(frozen=True)
 class BoardPart:
-    """What a pack shows of the board.
+    """The board part of a pack.
 
     Attributes:
-        items: The weightiest first: what a person pinned, open action items, pending questions, facts by importance
-            and by when they were last said, entities, topics.
-        edited_summary: What a person wrote about the conversation; cut if it is long.
-        editor_kind: Who wrote that: `person`, `application` or `import`.
-        context_notes: How to go on; empty if there is nothing to say.
-        left_out: How many items were read and have no room.
+        items: The most important first: pinned items, open action items, pending questions, facts by importance and
+            recency, entities, topics.
+        edited_summary: A person's summary of the conversation; cut if it is long.
+        editor_kind: Who wrote it: `person`, `application` or `import`.
+        context_notes: Notes on how to continue; may be empty.
+        left_out: How many items were read but did not fit.
         has_more: Whether the board has more items than were read for this budget.
     """
 
@@ -70,12 +70,12 @@ class BoardPart:
     def from_document(
         cls, document: Mapping[str, Any] | None, max_items: int, superseded: Collection[int] = ()
     ) -> BoardPart:
-        """All that was read of a board.
+        """Create the part from a board's document.
 
         Args:
-            document: The board as `memory_context` gives it; `None` without one.
-            max_items: How many items of a kind were asked for.
-            superseded: Messages that do not belong to this branch of a graph, nor does what was read from them alone.
+            document: The board as `memory_context` returns it; `None` without one.
+            max_items: The number of items of a kind that were requested.
+            superseded: Messages on another branch of the graph; items based only on them are left out.
         """
         if document is None:
             return cls()
@@ -93,24 +93,24 @@ class BoardPart:
         )
 
     def __bool__(self) -> bool:
-        """Whether anything is shown."""
+        """Return whether the part is not empty."""
         return bool(self.items or self.edited_summary or self.context_notes)
 
     def without_shown(
         self, shown_sequences: Collection[int], recalled: Mapping[int, str] = MappingProxyType({})
     ) -> BoardPart:
-        """It without what can be read elsewhere; what people wrote, edited or pinned stays.
+        """Return the part without items that are visible elsewhere; people's items stay.
 
         Args:
-            shown_sequences: The messages that are shown whole.
-            recalled: The words that are recalled of messages, by their numbers.
+            shown_sequences: The messages that are shown in full.
+            recalled: The recalled text of messages, by number.
         """
         kept = [each for each in self.items if is_persons(each) or not _is_read(each, shown_sequences, recalled)]
         return replace(self, items=kept)
 
     @property
     def has_content(self) -> str:
-        """How much it is, and how much is not, in words."""
+        """The number of items and of items left out, in words."""
         counted = f"{len(self.items)} item" + ("s" if len(self.items) != 1 else "")
         left = [f"{self.left_out} left out"] if self.left_out else []
         left += ["more on the board"] if self.has_more else []
@@ -118,29 +118,29 @@ class BoardPart:
 
     @cached_property
     def message(self) -> BaseMessage | None:
-        """It as a fenced message, to stand before the user's; `None` if there is nothing."""
+        """The part as a fenced message that goes before the user's; `None` if it is empty."""
         if not self:
             return None
         return fence.message(fence.fenced([fence.element("board", "\n".join(self._rendered()))]), MESSAGE_ID)
 
     def lines(self) -> list[str]:
-        """It in a text form."""
+        """Return the part in the text form."""
         return ["Board:", *self._rendered(), ""] if self else []
 
     def forms(self, meter: Meter) -> Sizes:
-        """What it weighs in each of its forms."""
+        """Return the sizes of the part."""
         return meter.sizes(self.message, self.lines())
 
     def fitting(self, room: Sizes, meter: Meter) -> BoardPart:
-        """As much of it as fits into a room: what weighs most comes first, and what is left out is counted.
+        """Return as much of the part as fits, the most important first; the rest is counted.
 
         Args:
-            room: The most it may weigh.
-            meter: What weighs it.
+            room: The maximum sizes.
+            meter: The meter.
         """
         whole = self
         if self.edited_summary is not None:
-            # Half of the room at most: the rest is for items.
+            # The summary gets at most half of the room; the rest is for items.
             characters = max(meter.room_in_characters(min(room.as_messages, room.as_text)) // 2, 1)
             whole = replace(self, edited_summary=shorten(self.edited_summary, characters))
         parts = whole._parts()
@@ -151,19 +151,19 @@ class BoardPart:
 
         count = bisect_left(range(1, len(parts) + 1), True, key=lambda each: not fits(each))
         more: list[int] = []
-        # One that is long does not keep out the next.
+        # A long item does not keep out the next one.
         for place in range(count + 1, min(count + 1 + _TRIES, len(parts))):
             if fits(count, *more, place):
                 more.append(place)
         return whole._with_parts([*parts[:count], *(parts[place] for place in more)])
 
     def extended(self, read: BoardPart, room: Sizes, meter: Meter) -> BoardPart:
-        """It with as many further items as have room beside its own.
+        """Return the part with as many further items as fit.
 
         Args:
-            read: All the items that there are, the weightiest first.
-            room: The most that all of it may weigh.
-            meter: What weighs it.
+            read: All items, the most important first.
+            room: The maximum sizes of the whole part.
+            meter: The meter.
         """
         items, misses = list(self.items), 0
         for item in read.items:
@@ -177,7 +177,7 @@ class BoardPart:
         return replace(self, items=items, left_out=len(read.items) - len(items))
 
     def _parts(self) -> list[BoardItem | str]:
-        """Everything in the order of its weight; the two texts by their names."""
+        """Return everything by importance; the two texts by their names."""
         urgent = [each for each in self.items if _weight(each)[0] < _NOTES_AT]
         return [
             *(["edited_summary"] if self.edited_summary else []),
@@ -197,7 +197,7 @@ class BoardPart:
         )
 
     def _rendered(self) -> list[str]:
-        """A line for each; only its first line begins at the margin."""
+        """Return a line for each; only its first line is not indented."""
         texts = {
             "edited_summary": f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}",
             "context_notes": f"- notes: {self.context_notes}",
@@ -206,7 +206,7 @@ class BoardPart:
 
 
 def line(item: BoardItem) -> str:
-    """An item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
+    """Render an item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
     kind = BOARD_KINDS[item.kind]
     label = item.type if kind.types and item.type else kind.label
     first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
@@ -217,31 +217,31 @@ def line(item: BoardItem) -> str:
 
 
 def is_persons(item: BoardItem) -> bool:
-    """Whether a person or the application wrote it, changed it or holds on to it."""
+    """Return whether a person or the application wrote, changed or pinned it."""
     return item.pinned or item.edited_at is not None
 
 
 def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mapping[int, str]) -> bool:
-    """Whether it can be read elsewhere: each of its messages, and in the first of them the words that say it."""
+    """Return whether it is visible elsewhere: all its messages, and the quote in the first of them."""
     if not item.sequences or not all(number in shown_sequences or number in recalled for number in item.sequences):
         return False
     first = item.sequences[0]
-    # Of a long message a part may be recalled that says something else.
+    # The recalled part of a long message may not contain the quote.
     return first in shown_sequences or not item.quote or " ".join(item.quote.split()) in recalled[first]
 
 
 def _weight(item: BoardItem) -> tuple[int, float, float]:
-    """What comes first: pinned, open actions, questions, facts by importance and recency, entities, topics."""
+    """Return the sort key: pinned, open actions, questions, facts by importance and recency, entities, topics."""
     place = 0 if item.pinned else 1 + _ORDER.index(item.kind)
     important = item.importance if BOARD_KINDS[item.kind].is_rated else 0.0
     return place, -important, -item.last_seen_at.timestamp()
 
 
 _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
-"""Before what `_weight` gives this place the notes stand."""
+"""The notes come before items with this place in `_weight`."""
 
 _TRIES: Final = 8
-"""So many items after the first that has no room are tried."""
+"""How many items are tried after the first that does not fit."""
 
 
 def allocate(
@@ -254,20 +254,20 @@ def allocate(
     share: int,
     meter: Meter,
 ) -> tuple[BoardPart, RecallPart]:
-    """The board and what was recalled, in the room that the history leaves; neither says what can be read elsewhere.
+    """Allocate the room that the history leaves to the board and recalled passages, without repeating visible text.
 
-    Items of the board that can be read in what was recalled make room for other items, and then for more that was
-    recalled.
+    Items that are visible in recalled passages make room for other items, and then for more passages.
+
 
     Args:
-        board: What of it has room in its share.
-        read: All that was read of it.
-        recalled: All that was found.
-        shown_sequences: The messages that the history shows whole.
+        board: The items that fit into the board's share.
+        read: All items that were read.
+        recalled: All passages that were found.
+        shown_sequences: The messages that the history shows in full.
         key: The conversation.
-        room: What the history leaves of the budget.
-        share: The most that the board may weigh.
-        meter: What weighs.
+        room: The room that the history leaves of the budget.
+        share: The maximum size of the board.
+        meter: The meter.
     """
     recalled = recalled.without_shown(shown_sequences, key)
     kept = recalled.fitting(room.minus(board.forms(meter)), meter)
@@ -278,7 +278,7 @@ def allocate(
         read.without_shown(shown_sequences, kept.read(key)), room.minus(kept.forms(meter)).is_within(share), meter
     )
     while True:
-        # What is recalled now stays, so that what it says needs no item; so this ends.
+        # Recalled passages stay, so their items are never needed again, and the loop ends.
         kept = recalled.fitting(room.minus(left.forms(meter)), meter, kept.chunks)
         fewer = left.without_shown(shown_sequences, kept.read(key))
         if len(fewer.items) == len(left.items):

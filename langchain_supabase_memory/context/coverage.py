@@ -1,4 +1,4 @@
-"""The flow behind `coverage`: where every message of a conversation is."""
+"""The flow that reports where every message of a conversation is."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def report_coverage(
     pending: Sequence[BaseMessage] = (),
     retention: Retention | None = None,
 ) -> Flow[Coverage]:
-    """Where every message is: in the next pack as it was said, in a segment, omitted and why, forgotten, or superseded.
+    """Report where each message is: verbatim in the next pack, in a segment, omitted, forgotten, or superseded.
 
-    The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
+    The pack recalls nothing: with recalled passages, fewer messages are verbatim and segments cover more.
 
-    It reads every message's number, and nothing of its content; it is meant for people and tests, not for each turn.
+    It reads the messages' numbers, not their content; it is meant for people and tests, not for each turn.
 
     Args:
-        key: The conversation; one that does not exist is covered completely.
-        budget: The budget of the pack that is meant.
+        key: The conversation; one that does not exist is fully covered.
+        budget: The budget of the pack.
         policy: As for `context`; nothing is summarized here.
         pending: As for `context`.
-        retention: What is kept; what is beyond it counts as expired, whether it is removed yet or not.
+        retention: Messages beyond this retention count as expired, whether they are deleted yet or not.
 
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
@@ -58,7 +58,7 @@ def report_coverage(
 def _coverage(
     document: Mapping[str, Any], shown_sequences: set[int], clipped: set[int], omitted: list[tuple[int, int, str]]
 ) -> Coverage:
-    """Cut the sequences wherever a state may change, and give each piece its one state."""
+    """Split the sequences wherever the state may change, and assign each range its state."""
     stored = [(first, last) for first, last in document["stored"]]
     through, end = document["through_sequence"], document["next_sequence"]
     expired = document["expired_through"]
@@ -111,9 +111,10 @@ def _coverage(
 
 
 def _levels(rows: Sequence[Sequence[Any]], stored: Sequence[tuple[int, int]]) -> list[LevelFault]:
-    """What is wrong with the levels of the complete summary.
+    """Find faults in the levels of the complete summary.
 
-    Each of a level goes on where the one before it stops, and one of summaries has exactly the range of its parts.
+    Each summary of a level must start where the previous one ends, and a parent must have the exact range of its
+    parts.
     """
     levels: dict[int, dict[int, tuple[int, int]]] = {}
     faults: list[LevelFault] = []

@@ -1,4 +1,4 @@
-"""How large prompts become over the turns, with the memory and without: the picture that explains this package."""
+"""A picture of how prompts grow over the turns, with and without the memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BASE = 720, 260, 64, 150, 34, 220
 _ACROSS: Final = _WIDTH - _LEFT - _RIGHT
-# Two colors of Okabe and Ito, which every kind of sight tells apart, also on black; the lines differ in dashes, too.
+# Two colors of the Okabe-Ito palette, safe for color blindness, also on black; the lines also differ in dashes.
 _ALL: Final = "#D55E00"
 _SENT: Final = "#0072B2"
 _MOST_POINTS: Final = 300
@@ -23,11 +23,11 @@ _LINES: Final = 4
 
 @dataclass(frozen=True)
 class PromptGrowth:
-    """How large prompts become over the turns. A notebook shows it as a picture, `str` as a line.
+    """The growth of prompts over the turns. A notebook shows it as a picture, `str` as a line.
 
     Attributes:
         packed: The tokens of each turn's pack.
-        full: The tokens of the whole history at that turn: what resending it all would have cost.
+        full: The tokens of the whole history at that turn, which is what sending all of it would have cost.
     """
 
     packed: tuple[int, ...]
@@ -35,14 +35,14 @@ class PromptGrowth:
 
     @property
     def svg(self) -> str:
-        """The picture alone, as an SVG document."""
+        """The picture as an SVG document."""
         return "".join(self._drawn())
 
     def _repr_html_(self) -> str:
         return f'<figure style="margin:0;max-width:{_WIDTH}px">{self.svg}</figure>'
 
     def __str__(self) -> str:
-        """What the picture says, in a line."""
+        """Return the picture's message as one line."""
         if not self.packed:
             return "No turns yet."
         saved = 1 - sum(self.packed) / sum(self.full) if sum(self.full) else 0.0
@@ -96,20 +96,20 @@ class PromptGrowth:
 
 
 def prompt_growth(packs: Iterable[ContextPack | ContextReport]) -> PromptGrowth:
-    """Draw how large prompts become over the turns, with the memory and without.
+    """Draw how prompts grow over the turns, with and without the memory.
 
     Args:
         packs: The pack of each turn, or its report, in order.
 
     Returns:
-        The picture; it has numbers alone, and nothing that was said.
+        The picture; it contains only numbers, no text of messages.
     """
     reports = [each if isinstance(each, ContextReport) else each.report() for each in packs]
     return PromptGrowth(tuple(each.tokens for each in reports), tuple(each.full_tokens for each in reports))
 
 
 def _sample_points(count: int) -> list[int]:
-    """Which turns are drawn: all, or as many as a picture can show, the last among them."""
+    """Return the turns to draw: all, or as many as a picture can show, including the last."""
     every = -(-count // _MOST_POINTS)
     return [*range(0, count - 1, every), count - 1]
 
@@ -119,7 +119,7 @@ def _percent_saved(place: int, count: int) -> float:
 
 
 def _round(maximum: int) -> int:
-    """The end of the axis: a round number above the most, that four lines divide."""
+    """Return the end of the axis: a round number above the maximum that four lines divide."""
     size = 4
     while size * 10 < maximum:
         size *= 10

@@ -109,8 +109,8 @@ def load_context(
         retention: What is kept; what is beyond it is not shown, and removed before anything is made from the rest.
         recalling: What is recalled; `None` for nothing.
         prepared: Whether what is due is summarized and indexed first, where the policies say so.
-        passages: The ids of the passages that an earlier prompt of this turn showed, in order: those that are still found
-            are shown again, and no others.
+        passages: The ids of the passages that an earlier prompt of this turn showed, in order: those that are still
+            found are shown again, and no others.
 
     Returns:
         The pack.

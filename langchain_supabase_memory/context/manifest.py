@@ -1,4 +1,4 @@
-"""What stands in a pack, and why, in numbers: its manifest. Pure; it reads the finished pack alone."""
+"""Create the manifest of a pack: its contents and the reasons, in numbers. Pure; it only reads the pack."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.manifests.parts import PartName, Reason
 
 REFERENCE_ID: Final = "lc_supabase_memory_reference"
-"""The id of the message that carries a turn that the user points at."""
+"""The id of the message that carries a referenced turn."""
 
 POINTED_AT: Final = "turn"
-"""Where that message keeps the turn's first and last sequence and its number, in its response metadata."""
+"""The key of that message's response metadata with the turn's first and last sequence and its number."""
 
 _REASONS: Final[dict[str, Reason]] = {
     BEYOND: "budget",
@@ -48,11 +48,11 @@ _REASONS: Final[dict[str, Reason]] = {
 
 
 def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
-    """The manifest of a pack as it is stored, before it is cut to its size.
+    """Return the manifest of a pack as it is stored, before it is cut to its maximum size.
 
     Args:
         pack: The pack.
-        kind: Who asked for it.
+        kind: What requested it.
     """
     budget, board = pack.budget, pack.board
     flags = sum(
@@ -76,7 +76,7 @@ def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
 
 
 def _turn(pack: ContextPack) -> int:
-    """The sequence of the message that is asked; -1 if it is not stored yet."""
+    """Return the sequence of the user's message; -1 if it is not stored yet."""
     fitted = pack.fitted
     said = [entry for entry in fitted.current if entry.message.id != REFERENCE_ID]
     if not said and fitted.recent and isinstance(fitted.recent[-1].message, HumanMessage):
@@ -114,13 +114,13 @@ def _part(
 
 
 def _recent(pack: ContextPack) -> Reason:
-    """Why just these of the newest messages are shown."""
+    """Return why these recent messages are shown."""
     left_out = {*pack.fitted.omitted.values(), *(why for _, _, why in pack.fitted.ranges)} & {*LEFT_OUT, NO_ROOM}
     return "messages" if TOO_MANY in left_out else "newest" if left_out else "all"
 
 
 def _recalled(pack: ContextPack) -> Reason:
-    """How it was found."""
+    """Return how the passages were found."""
     if any("rerank" in chunk.score_parts for chunk in pack.recalled) and pack.rerank_error is None:
         return "reranked"
     return "meaning" if any(chunk.similarity is not None for chunk in pack.recalled) else "words"
@@ -143,6 +143,6 @@ def _omitted(pack: ContextPack) -> Iterator[list[int]]:
 
 
 def _sequence_range(entries: list[PromptEntry]) -> list[int]:
-    """The first and the last that is stored of some messages."""
+    """Return the first and the last stored sequence of messages."""
     shown = [sequence for entry in entries for sequence in entry.sequences]
     return [min(shown), max(shown)] if shown else [encoding.NONE, encoding.NONE]

@@ -1,4 +1,4 @@
-"""The limit on images and files in a pack: the newest stay, older ones become a name."""
+"""The limit on images and files in a pack: the newest stay, a name replaces older ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def limit_media(blocks: Sequence[Block], start: int, max_media: int | None) -> list[Block]:
-    """Blocks in which at most so many images and files are left, the newest.
+    """Limit the images and files in blocks to the newest.
 
     Args:
         blocks: The history and the current turn, in order.
-        start: The place at which the current turn begins. What the user sends with it counts, and always stays.
-        max_media: The most images and files; `None` for no limit.
+        start: The position of the current turn. Media that the user sends in it count, and always stay.
+        max_media: The maximum number of images and files; `None` for no limit.
 
     Returns:
-        The blocks themselves; for those with older media copies, in which a name stands for each, marked as ours.
+        The same blocks; those with older media are copies marked as ours, with a name instead of each.
     """
     counts = {id(entry): _count(entry) for block in blocks for entry in block.entries} if max_media is not None else {}
     if max_media is None or sum(counts.values()) <= max_media:
@@ -53,12 +53,12 @@ def _count(entry: PromptEntry) -> int:
 
 
 def _is_media(block: Mapping[str, Any]) -> bool:
-    """Whether it is no file of text, which counts by its words."""
+    """Return whether it is media and not a text file, which counts by its text."""
     return render(HumanMessage([dict(block)])).media > 0
 
 
 def _without(entry: PromptEntry, first: int) -> PromptEntry:
-    """An entry with a name in the place of its first images and files, so many of them."""
+    """Return an entry whose first images and files are replaced by names."""
     blocks: list[Any] = []
     for block in entry.message.content:
         if first > 0 and isinstance(block, Mapping) and content.media([block]) and _is_media(block):
@@ -70,6 +70,6 @@ def _without(entry: PromptEntry, first: int) -> PromptEntry:
 
 
 def _name(block: Mapping[str, Any]) -> str:
-    """What stands for an image or a file that is left out, such as "[image/png, 2 KB; left out of this prompt]"."""
+    """Return the name of an omitted image or file, such as "[image/png, 2 KB; left out of this prompt]"."""
     whole = render(HumanMessage([dict(block)]))
     return "\n".join(filter(None, [whole.words, f"{whole.named.removesuffix(']')}; left out of this prompt]"]))

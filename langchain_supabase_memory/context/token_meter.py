@@ -1,4 +1,4 @@
-"""How much a message weighs against a budget."""
+"""Meters that measure messages against a budget."""
 
 from __future__ import annotations
 
@@ -25,76 +25,76 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sizes:
-    """What something weighs in each of the two forms of a pack; the heavier one counts against the budget.
+    """The sizes of something in the two forms of a pack; the larger one counts against the budget.
 
     Attributes:
-        as_messages: As messages.
-        as_text: As text.
+        as_messages: The size as messages.
+        as_text: The size as text.
     """
 
     as_messages: int = 0
     as_text: int = 0
 
     def __add__(self, other: Sizes) -> Sizes:
-        """Both together."""
+        """Return the sum of both sizes."""
         return Sizes(self.as_messages + other.as_messages, self.as_text + other.as_text)
 
     @property
     def heavier(self) -> int:
-        """What counts."""
+        """The size that counts."""
         return max(self.as_messages, self.as_text)
 
     def left_of(self, limit: int) -> Sizes:
-        """What each form has left of a limit."""
+        """Return what is left of a limit in each form."""
         return Sizes(limit - self.as_messages, limit - self.as_text)
 
     def minus(self, used: Sizes) -> Sizes:
-        """What something that is taken leaves of it."""
+        """Return what is left after subtracting a used part."""
         return Sizes(self.as_messages - used.as_messages, self.as_text - used.as_text)
 
     def is_within(self, limit: int) -> Sizes:
-        """It, and no more than a limit in either form."""
+        """Return the sizes, capped at a limit in each form."""
         return Sizes(min(self.as_messages, limit), min(self.as_text, limit))
 
     def fits(self, room: Sizes) -> bool:
-        """Whether each form has room for it."""
+        """Return whether it fits in both forms."""
         return self.as_messages <= room.as_messages and self.as_text <= room.as_text
 
 
 class Meter(Protocol):
-    """Weighs messages; one meter serves one pack.
+    """Measures messages; each pack has its own meter.
 
     Attributes:
-        limit: The most that everything together may weigh.
+        limit: The maximum total size.
     """
 
     limit: int
 
     def weigh(self, entry: PromptEntry) -> int:
-        """What one message weighs by itself."""
+        """Return the size of one message."""
 
     def total(self, entries: Sequence[PromptEntry]) -> int:
-        """What messages weigh together."""
+        """Return the total size of messages."""
 
     def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
-        """What a pack weighs: its head, or that as a message, and the messages after it."""
+        """Return the size of a pack: its summary part, or that part as a message, and the messages after it."""
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
-        """What a part weighs that is one message, or some lines of text."""
+        """Return the size of a part that is one message, or some lines of text."""
 
     @property
     def is_additive(self) -> bool:
-        """Whether messages weigh together what they weigh one by one."""
+        """Whether the total size of messages is the sum of their sizes."""
 
     def estimate_line(self, text: str) -> int:
-        """About what a message weighs more with one more line in it."""
+        """Estimate how much one more line adds to a message."""
 
     def room_in_characters(self, room: int) -> int:
-        """About how many characters fit into a room."""
+        """Estimate how many characters fit into a size."""
 
 
 class CharacterMeter:
-    """Counts characters: of messages as the pack's text form has them; what is sent and not shown counts too.
+    """Counts characters of messages in the pack's text form; content that is sent but not shown counts too.
 
     An image or a file counts 1,000.
     """
@@ -118,7 +118,7 @@ class CharacterMeter:
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
         """See `Meter`."""
-        # A message of ours is never a line of a transcript.
+        # A message of ours is never a transcript line.
         return Sizes(0 if message is None else len(message.text), sum(len(line) + 1 for line in lines))
 
     is_additive = True
@@ -133,7 +133,7 @@ class CharacterMeter:
 
 
 class TokenMeter:
-    """Counts tokens by a LangChain token counter, and by our own estimate where that fails, or where there is none."""
+    """Counts tokens with a LangChain token counter, or estimates them if there is none or it fails."""
 
     def __init__(self, limit: int, counter: Callable[[Sequence[BaseMessage]], int] | None = None) -> None:
         self.limit = limit
@@ -152,7 +152,7 @@ class TokenMeter:
         if self._counter is not None and entries:
             try:
                 return int(self._counter([entry.message for entry in entries]))
-            except Exception as error:  # counters raise on words, blocks, models or networks they do not know
+            except Exception as error:  # counters raise on unknown text, blocks, models or networks
                 if not self._has_failed:
                     failure = type(error).__name__
                     _logger.warning(
@@ -162,7 +162,7 @@ class TokenMeter:
         return sum(map(self._estimate, entries))
 
     def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
-        """See `Meter`. A budget in tokens is on messages alone."""
+        """See `Meter`. A budget in tokens only counts messages."""
         return Sizes(self.total([*([] if opening is None else [PromptEntry(opening)]), *entries]))
 
     def sizes(self, message: BaseMessage | None, lines: Sequence[str]) -> Sizes:
@@ -171,7 +171,7 @@ class TokenMeter:
 
     @property
     def is_additive(self) -> bool:
-        """See `Meter`. A counter of the application may count as it likes."""
+        """See `Meter`. An application's counter may not be additive."""
         return self._counter is None or self._has_failed
 
     def estimate_line(self, text: str) -> int:
@@ -184,7 +184,7 @@ class TokenMeter:
 
 
 def meter(budget: ContextBudget) -> Meter:
-    """The meter of a budget.
+    """Return the meter of a budget.
 
     Args:
         budget: The budget.
@@ -200,7 +200,7 @@ def meter(budget: ContextBudget) -> Meter:
 
 
 def _remembered(weigh: Callable[[PromptEntry], int]) -> Callable[[PromptEntry], int]:
-    """The same function, asked once for each message; the messages are kept, so that no other gets their identity."""
+    """Cache a function per message; messages are kept alive so that no other message gets the same identity."""
     known: dict[int, tuple[BaseMessage, int]] = {}
 
     def weighed(entry: PromptEntry) -> int:

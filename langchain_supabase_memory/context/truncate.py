@@ -1,4 +1,4 @@
-"""One message made small enough, with a mark that says how to read the original. The original stays as it is."""
+"""Shorten one message, with a mark that says how to read the original. The original does not change."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 6
 _LEAST: Final = 8
-"""What an argument's quotes, colon and comma take."""
+"""The characters that an argument's quotes, colon and comma take."""
 
 
 def truncate(entry: PromptEntry, room: int, meter: Meter) -> PromptEntry:
-    """A message that weighs no more than a room, or as little as it can.
+    """Shorten a message to a maximum size, or as far as possible.
 
     Args:
         entry: The message, with its number if it is stored.
-        room: The most it may weigh.
-        meter: What weighs it.
+        room: The maximum size.
+        meter: The meter.
 
     Returns:
-        The entry itself if it fits, or if cutting does not make it lighter; else a copy with the middle of its words
-        left out, long arguments of its calls cut, and a mark, marked as ours.
+        The entry itself if it fits or truncation does not make it smaller; otherwise a copy marked as ours, with
+        the middle of its text left out, long arguments of its tool calls cut, and a mark.
     """
     read = content.model_input(entry.message, entry.rendered)
     words, mark = without_data(read.words), _mark(entry, read.characters)
@@ -44,16 +44,16 @@ def truncate(entry: PromptEntry, room: int, meter: Meter) -> PromptEntry:
         weight = meter.weigh(copy)
         if weight <= room:
             return copy
-        # What was too much is taken to be in proportion to the words, not to the mark.
+        # The excess is assumed to be proportional to the text, not to the mark.
         characters = min(characters - 1, characters * (room - least) // max(weight - least, 1))
     return best
 
 
 def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark: str) -> PromptEntry:
-    """A copy with a mark, and about so many characters of its words and arguments."""
+    """Return a copy with a mark, and about this many characters of its text and arguments."""
     message = entry.message
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    # What is not the calls' goes to the words; calls are cut to a half, and only if they need more.
+    # The text gets what the calls do not need; calls get at most half if they need more.
     of_calls = len(content.calls_text(calls))
     for_calls = min(of_calls, characters // 2 if full_text else characters)
     text = _middle_out(full_text, characters - for_calls, mark)
@@ -82,7 +82,7 @@ def _mark(entry: PromptEntry, characters: int) -> str:
 
 
 def _middle_out(text: str, characters: int, mark: str) -> str:
-    """The beginning, the mark and the end of a text; with all of its words if there is room for them."""
+    """Return the beginning, the mark and the end of a text; all of the text if it fits."""
     if not text or characters <= 0:
         return mark
     first = len(text) if len(text) <= characters else characters * 2 // 3
@@ -90,7 +90,7 @@ def _middle_out(text: str, characters: int, mark: str) -> str:
 
 
 def _cut(value: Any, characters: int) -> Any:
-    """Arguments of a call whose texts and lists are cut; what they are called stays."""
+    """Cut texts and lists in a call's arguments; their names stay."""
     if isinstance(value, str):
         return value if len(value) <= characters else value[: max(characters - 1, 0)] + "…" * (characters > 0)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What is passed in place of a memory, a transport or a folder, and what to do instead."""
+"""Checks of the transport, memory or folder that was passed, with hints on the right constructor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HOW_TO_OPEN: Final = "Make one with SupabaseMemory.from_url, from_client, from_c
 
 
 def require_transport(transport: object, more: tuple[object, ...]) -> None:
-    """Refuse what a memory cannot be made over, before anything is done with it.
+    """Reject a wrong transport early.
 
     Args:
-        transport: What was passed.
-        more: What was passed behind it.
+        transport: The argument.
+        more: Further positional arguments.
 
     Raises:
-        ConfigurationError: It is no transport, or not alone.
+        ConfigurationError: It is not a transport, or not the only argument.
     """
     is_memory = hasattr(transport, "_services")
     if more or is_memory or not callable(getattr(transport, "perform", None)):
@@ -30,10 +30,10 @@ def require_transport(transport: object, more: tuple[object, ...]) -> None:
 
 
 def require_folder(path: object) -> None:
-    """Refuse what is no folder's path.
+    """Reject a path that is not a folder's.
 
     Raises:
-        ConfigurationError: It is none, or an address.
+        ConfigurationError: It is not a path, or it is a URL.
     """
     if path is not None and not isinstance(path, (str, PathLike)):
         raise wrong_type("path", "a folder's path", path, 'Pass "./memory", for example.')
@@ -43,7 +43,7 @@ def require_folder(path: object) -> None:
 
 
 def wrong_constructor(value: object) -> str:
-    """How a memory is made of what was passed in a memory's or a transport's place."""
+    """Return a hint on how to create a memory from the wrong argument."""
     if isinstance(value, str):
         if value.startswith(("postgres://", "postgresql://")) or "host=" in value:
             return "Use SupabaseMemory.from_conn_string(conn_string)."

@@ -1,4 +1,4 @@
-"""The settings of a memory, each in one place: what everybody sets as a keyword, the rest in a `MemoryConfig`."""
+"""The settings of a memory: common ones are keywords, the others are in a `MemoryConfig`."""
 
 from __future__ import annotations
 
@@ -42,35 +42,37 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
 
 QUOTES: Final = ExtractiveSummarizer()
-"""What writes summaries where nobody names a model."""
+"""The summarizer if no model is given."""
 
 OUTBOX_LIMIT: Final = 1000
-"""The most messages of failed writes kept for a retry, over all conversations of a memory."""
+"""The maximum number of messages of failed writes in the outbox, over all conversations of a memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryConfig:
-    """The settings of a memory that have a good default: `SupabaseMemory.from_url(url, key, config=MemoryConfig(…))`.
+    """The less common settings of a memory: `SupabaseMemory.from_url(url, key, config=MemoryConfig(…))`.
 
     Attributes:
-        policy: When and how older messages are summarized, where a call does not say.
-        board_policy: When and how boards are revised.
+        policy: The default policy for summarizing older messages.
+        board_policy: The policy for revising boards.
         chunking: How messages become chunks that recall finds.
-        recall: Where a pack recalls from: `"conversation"`, its own; `"agent"`, all of the user's with the same agent;
-            `"user"`, all of the user's; `None`, nowhere.
-        time_zone: The user's, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. Days begin in it
-            ("yesterday", "last Friday", `time_range="today"`), and recalled lines and messages to a board's model are
-            dated in it. A run (`time_zone` of its context or configuration) or a call may name another.
-        reranker: A second stage of recall, which orders the best of the first anew: a LangChain document compressor, a
-            function of the question and the documents, or a `RerankModel` with its own settings. Where it fails or
-            takes too long, the first stage's order stands.
-        expander: What makes further questions of one that is looked for: a chat model or its name, a function, or an
-            `ExpandModel` with its own settings. Where it fails, the question goes alone.
-        manifests: For which packs numbers on their content are kept, and how long: for every pack, 30 days.
-            `ManifestPolicy(share=0)` keeps none.
-        breaker: When calls to a database that is away are no longer tried.
-        outbox_limit: The most messages of failed writes that histories over this memory keep for a retry.
-        metrics: Where to count operations; nowhere by default.
+        recall: The conversations that a pack recalls from: `"conversation"`, only its own; `"agent"`, all of the
+            user's with the same agent; `"user"`, all of the user's; `None`, none.
+        time_zone: The user's time zone, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. It
+            defines days ("yesterday", "last Friday", `time_range="today"`), and the dates of recalled lines and of
+            messages to a board's model. A run (`time_zone` of its context or configuration) or a call may override
+            it.
+        reranker: A second stage of recall, which reorders the best of the first stage: a LangChain document
+            compressor, a function of the question and the documents, or a `RerankModel` with its own settings. If
+            it fails or times out, the order of the first stage stays.
+        expander: Adds questions to a recall query: a chat model or its name, a function, or an `ExpandModel` with
+            its own settings. If it fails, only the original question is used.
+        manifests: For which packs a manifest is stored, and how long: for every pack, 30 days.
+            `ManifestPolicy(share=0)` stores none.
+        breaker: When calls to an unreachable database are no longer tried.
+        outbox_limit: The maximum number of messages of failed writes that histories over this memory store for a
+            retry.
+        metrics: Counts operations; by default nothing does.
 
     Raises:
         ConfigurationError: A setting is of the wrong type.
@@ -110,22 +112,23 @@ DEFAULT_CONFIG: Final = MemoryConfig()
 
 @dataclass(frozen=True)
 class Settings:
-    """What a memory does where a call does not say otherwise. They are the keywords of every way to make a memory.
+    """The default behavior of a memory. Every constructor takes these as keywords.
 
     Attributes:
         model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat model's
-            name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With `None` nothing is
-            summarized, and a pack says what it leaves out.
-        embeddings: What finds by meaning: a LangChain embedder, its name, such as `"openai:text-embedding-3-small"`, or
-            an `EmbeddingModel` with its own settings. Without one, or where it fails, recall searches by words.
-        budget: The budget of a context pack where a call gives none.
-        retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-        redactor: What removes secrets and personal data before anything is stored: from messages, from what a person
-            writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules, such as
-            `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message objects stay as
-            they are, so the turn under way and a graph's own state show the user's own words. Messages in the outbox
-            are redacted when they are delivered. If a rule fails, nothing is stored: `append` raises, and histories,
-            middleware and nodes keep the messages in the outbox, as when the database is away.
+            name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With `None` nothing
+            is summarized, and a pack says what it leaves out.
+        embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+            `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if it
+            fails, recall uses keyword search.
+        budget: The default budget of a context pack.
+        retention: The default retention, by age or number of turns; everything is retained by default.
+        redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+            writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules, such
+            as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message objects do
+            not change, so the current turn and a graph's own state show the user's original text. Messages in the
+            outbox are redacted when they are delivered. If a rule fails, nothing is stored: `append` raises, and
+            histories, middleware and nodes put the messages into the outbox, as if the database were unreachable.
         config: All other settings.
 
     Raises:
@@ -145,5 +148,5 @@ class Settings:
         require_type("config", self.config, MemoryConfig, 'config=MemoryConfig(recall="user"), for example')
 
     def keywords(self) -> dict[str, Any]:
-        """Them as the keywords by which a memory is made."""
+        """Return the settings as keywords of a constructor."""
         return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -1,4 +1,4 @@
-"""How a memory is made, and the handles that it gives; `tools/handles.py` writes each setting out as a keyword."""
+"""The constructors of a memory, and its handles; `tools/handles.py` turns each setting into a keyword."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Constructors(MemoryHandle):
-    """How a memory is made: over a transport, a url, a client, a connection string, or in a folder."""
+    """The constructors of a memory: from a transport, a URL, a client, a connection string, or a folder."""
 
     _parts = ("privacy", "work", "rollout")
     _synonyms = MEMORY_SYNONYMS
@@ -51,21 +51,20 @@ class Constructors(MemoryHandle):
         agent_id: str = DEFAULT_AGENT_ID,
         settings: Settings,
     ) -> None:
-        """Make a memory over a transport.
+        """Create a memory over a transport.
 
         Args:
-            transport: What reaches the database.
-            key: Nothing; a url and a key go to `from_url`.
-            user_id: The one user of this memory: no run can name another. Leave it out where `for_user`, `for_token`
-                or each run names the user.
-            agent_id: The agent where a call names none.
+            transport: The transport that reaches the database.
+            key: Must be empty; pass a URL and a key to `from_url`.
+            user_id: The only user of this memory: no run can name another. Omit it if `for_user`, `for_token` or
+                each run names the user.
+            agent_id: The default agent.
             settings: The defaults.
 
         Raises:
             InvalidInputError: An id is not a usable string.
-            ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
-                missing.
-            MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
+            ConfigurationError: An argument has the wrong type, or the key of a model or an embedder is missing.
+            MissingDependencyError: A model or an embedder given by name needs a package that is not installed.
         """
         require_transport(transport, key)
         super().__init__(Services(transport, user_id=user_id, agent_id=agent_id, settings=settings))
@@ -82,20 +81,20 @@ class Constructors(MemoryHandle):
         rest_path: str = "/rest/v1",
         settings: Settings,
     ) -> Self:
-        """A memory over a project's Data API.
+        """Create a memory over a project's Data API.
 
         Args:
-            url: The project's url, such as `https://abc.supabase.co`.
+            url: The project's URL, such as `https://abc.supabase.co`.
             key: The publishable key, for a memory `for_token`; or, on a server, the secret key.
-            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
-                sees everybody, `for_user`, `for_token` or each run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
-            rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+            user_id: The only user of this memory: no run can name another. Without it, and with the secret key,
+                which can access all users, `for_user`, `for_token` or each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
+            rest_path: The path of the Data API below `url`; empty for a bare PostgREST.
             settings: The defaults.
 
         Raises:
-            ConfigurationError: The url or the key is none, or a setting is of another type than it must be.
+            ConfigurationError: The URL or the key is not valid, or a setting has the wrong type.
         """
         from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 
@@ -112,21 +111,21 @@ class Constructors(MemoryHandle):
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         settings: Settings,
     ) -> Self:
-        """A memory over a `supabase` client of yours, which is never closed.
+        """Create a memory over your own `supabase` client, which is never closed.
 
-        A sync client serves the sync methods and an async client the async ones; the other color is opened from the
-        client's url and key when it is needed, and so are both in a process that is forked from this one.
+        A sync client serves the sync methods and an async client the async ones; the other kind is created from the
+        client's URL and key when it is needed, and so are both in a forked process.
 
         Args:
             client: The client.
-            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
-                sees everybody, `for_user`, `for_token` or each run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
+            user_id: The only user of this memory: no run can name another. Without it, and with the secret key,
+                which can access all users, `for_user`, `for_token` or each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
             settings: The defaults.
 
         Raises:
-            ConfigurationError: The client is none, or a setting is of another type than it must be.
+            ConfigurationError: The client is not valid, or a setting has the wrong type.
         """
         from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 
@@ -143,19 +142,19 @@ class Constructors(MemoryHandle):
         retry: RetryPolicy = DEFAULT_RETRY_POLICY,
         settings: Settings,
     ) -> Self:
-        """A memory over a direct connection to Postgres; any of Supabase's poolers will do.
+        """Create a memory over a direct connection to Postgres; any of Supabase's poolers works too.
 
         Args:
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
-            user_id: The one user of this memory: no run can name another. Without it `for_user`, `for_token` or each
-                run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
+            user_id: The only user of this memory: no run can name another. Without it, `for_user`, `for_token` or
+                each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
             settings: The defaults.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
-            ConfigurationError: The connection string cannot be parsed, or a setting is of another type than it must be.
+            ConfigurationError: The connection string cannot be parsed, or a setting has the wrong type.
         """
         from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 
@@ -171,18 +170,18 @@ class Constructors(MemoryHandle):
         agent_id: str = DEFAULT_AGENT_ID,
         settings: Settings,
     ) -> Self:
-        """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
+        """Create a memory on a private Postgres in a folder, without account or key; it starts at the first call.
 
         Args:
-            path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The one user of this memory: no run can name another. By default `for_user` or a run may name the
-                user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
-            agent_id: The agent where a call names none.
+            path: The folder of the database; created if missing. The user's data folder by default.
+            user_id: The only user of this memory: no run can name another. By default `for_user` or a run may name
+                the user, and calls without a user belong to the user `"me"`. With `None` each must name one.
+            agent_id: The default agent.
             settings: The defaults.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
-            ConfigurationError: The path is none, or a setting is of another type than it must be.
+            ConfigurationError: The path is not valid, or a setting has the wrong type.
         """
         require_folder(path)
         from langchain_supabase_memory.adapters.transports.embedded import start_migrated
@@ -197,43 +196,43 @@ class Constructors(MemoryHandle):
 
     @property
     def user_id(self) -> str | None:
-        """The user of what names none; `None` where the token or each run names one."""
+        """The default user; `None` if the token or each run names the user."""
         return self._services.user_id
 
     @property
     def agent_id(self) -> str:
-        """The agent of what names none."""
+        """The default agent."""
         return self._services.agent_id
 
     def for_user(self, user_id: str | UUID) -> Self:
-        """The same memory for one user, over the same connections. It costs nothing: make one for each request.
+        """Return this memory for one user, over the same connections. It is free: create one for each request.
 
-        Your server says who the user is, and has checked it. `for_token` lets row level security check it.
+        Your server says who the user is, and must have checked it. With `for_token`, row level security checks it.
 
         Args:
             user_id: The user: 1 to 512 bytes of UTF-8, or a UUID.
 
         Returns:
-            A memory of which no call and no run can name another user. It closes with this one.
+            A memory in which no call or run can name another user. It closes with this one.
 
         Raises:
-            InvalidInputError: The id is not a usable string, or the memory was made for another user.
+            InvalidInputError: The id is not a usable string, or the memory belongs to another user.
         """
         return self._over(self._services.for_user(user_id))
 
     def for_token(self, token: AccessToken | Claims) -> Self:
-        """The same memory for a signed-in user, over the same connections. It costs nothing: make one for each request.
+        """Return this memory for a signed-in user, over the same connections. Create one for each request for free.
 
         Args:
-            token: The user's access token, or a (sync or async) function that gives the present one. Over a direct
-                connection the claims of a token that you have verified, or a function that gives them. The embedded
-                database takes both, and cannot check a token's signature.
+            token: The user's access token, or a (sync or async) function that returns the current one. Over a
+                direct connection, the claims of a token that you have verified, or a function that returns them.
+                The embedded database accepts both, and cannot verify a token's signature.
 
         Returns:
-            A memory whose calls row level security judges as that user. Its outbox is its own.
+            A memory whose calls row level security checks as that user. It has its own outbox.
 
         Raises:
-            AuthenticationError: Nobody is signed in: the token is none, or the claims name no user.
+            AuthenticationError: Nobody is signed in: the token is not valid, or the claims name no user.
         """
         return self._over(self._services.for_identity(token))
 
@@ -246,25 +245,25 @@ class Constructors(MemoryHandle):
         return memory
 
     def conversation(self, thread_id: str | UUID, *, agent_id: str | None = None) -> Conversation:
-        """The handle of one conversation: ids only. It costs nothing, and the conversation need not have begun.
+        """Return the free, ids-only handle of one conversation; the conversation need not exist.
 
         Args:
             thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
             agent_id: The agent; the memory's by default.
 
         Raises:
-            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+            InvalidInputError: An id is not a usable string, or there is no owner.
         """
         return Conversation(self._services, self._services.key(thread_id, None, agent_id))
 
     def health(self) -> Health:
-        """How the memory is, without a call: whether calls pass, what waits, and what fails and why."""
+        """Report, without a call, whether calls succeed, how much is in the outbox, and what fails and why."""
         return self._services.health()
 
     def close(self) -> None:
         """Close the connections of the sync methods; clients that you passed stay open.
 
-        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `with`.
+        Later calls raise `ConfigurationError`, until the memory is entered again with `with`.
         """
         self._services.lifetime.is_closed = True
         self._services.transport.close()
@@ -272,7 +271,7 @@ class Constructors(MemoryHandle):
     async def aclose(self) -> None:
         """Close the connections of this event loop and of the sync methods; clients that you passed stay open.
 
-        What is called afterwards raises `ConfigurationError`, until the memory is entered again by `async with`.
+        Later calls raise `ConfigurationError`, until the memory is entered again with `async with`.
         """
         self._services.lifetime.is_closed = True
         await self._services.transport.aclose()
@@ -298,10 +297,10 @@ class Constructors(MemoryHandle):
         await self._services.transport.aclose()
 
     def __repr__(self) -> str:
-        """The transport and the ids, without keys."""
+        """Return the transport and the ids, without keys."""
         return f"SupabaseMemory({self._services.transport!r}, user_id={self.user_id!r}, agent_id={self.agent_id!r})"
 
 
 for _name, _method in vars(Constructors).items():
     if isinstance(_method, FunctionType):
-        _method.__qualname__ = f"SupabaseMemory.{_name}"  # what Python names where an argument is wrong
+        _method.__qualname__ = f"SupabaseMemory.{_name}"  # the name in Python's errors about arguments

@@ -1,4 +1,4 @@
-"""A context pack and its coverage, with what the memory has by default."""
+"""The context pack and its coverage, with the memory's defaults."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ def context(
     recall: RecallScope | Inherited | None = INHERITED,
     filters: Filters,
 ) -> Flow[ContextPack]:
-    """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
+    """Build the context pack for the next prompt within a budget: a summary, recent messages, recalled passages.
 
-    One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
-    one is due and there is a model, and what the pack would otherwise miss is indexed first.
+    One round trip, plus the embedding of the query. If the policies say `inline`, a summary is written first if one
+    is due and there is a model, and messages that the pack would otherwise miss are indexed first.
 
     Args:
         services: The memory.
         key: The conversation.
-        current: The user's message that is to be answered (or the whole turn under way). It is left out of the
-            history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
-            object itself, so that it is known again when it has been stored.
-        budget: The most that the pack may hold; the memory's by default.
-        policy: When and how a summary is made; the memory's by default.
-        model: The summary model; the memory's by default. With `None` no summary is made.
-        retention: What is kept; the memory's by default.
-        query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
-            recent messages, within the budget's share `recalled`.
-        recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
-            The memory's by default, or this conversation if a query is given.
-        filters: What narrows down what is recalled.
+        current: The user's message to answer (or the whole current turn). It is left out of the history, is never
+            cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the object itself, so
+            that it is recognized once it is stored.
+        budget: The maximum size of the pack; the memory's by default.
+        policy: The summary policy; the memory's by default.
+        model: The summary model; the memory's by default. With `None` no summary is written.
+        retention: The retention to apply; the memory's by default.
+        query: What to recall, as for `recall`; the user's message by default. Recalled passages come in addition to
+            the recent messages, within the budget's share `recalled`.
+        recall: The conversations to recall from: this conversation, all with this agent, or all of this user;
+            `None`: none. The memory's by default, or this conversation if a query is given.
+        filters: The filters of the recall.
 
     Raises:
-        InvalidInputError: Something passed is no message, or an argument is none of its choices.
-        MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
+        InvalidInputError: An argument is not a message, or not one of its choices.
+        MigrationConflictError: The stored vectors come from another model, and a `query` was given.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     summarizer = yield from summarizers.summarizer_of(model, services.model)
@@ -84,16 +84,15 @@ def context(
 
 
 def coverage(services: Services, key: ConversationKey, *, budget: ContextBudget | None = None) -> Flow[Coverage]:
-    """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+    """Report where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
 
-    The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
-    It reads every message's number, and nothing of its content; it is meant for people and tests, not for each
-    turn.
+    The pack recalls nothing: with recalled passages, fewer messages are verbatim and segments cover more. Only the
+    messages' numbers are read, not their content; it is meant for people and tests, not for each turn.
 
     Args:
         services: The memory.
         key: The conversation.
-        budget: The budget of the pack that is meant; the memory's by default.
+        budget: The budget of the pack; the memory's by default.
     """
     check_settings(budget=budget)
     settings = services.settings
@@ -119,7 +118,7 @@ def load_context(
     retention: Retention | None,
     recalling: RecallRequest | None,
 ) -> Flow[ContextPack]:
-    """The pack for a turn; what is not said is the memory's."""
+    """Load the pack for a turn, with the memory's defaults."""
     check_settings(budget=budget, policy=policy)
     settings = memory.settings
     policy = policy or memory.config.policy
@@ -144,10 +143,10 @@ def manifest_of(
     messages: Sequence[BaseMessage],
     idempotency_key: str | None,
 ) -> Lists | None:
-    """What stood in a pack, as it is stored with the messages that answer it; `None` if none is kept.
+    """Return a pack's manifest to store with the messages that answer it; `None` if none is stored.
 
     Raises:
-        InvalidInputError: The pack is none, or of another conversation.
+        InvalidInputError: It is not a pack, or it belongs to another conversation.
     """
     if not isinstance(pack, ContextPack):
         hint = "Pass what context() returned for this conversation."
@@ -162,10 +161,10 @@ def manifest_of(
 
 
 def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[BaseMessage]:
-    """The turn under way as messages with ids.
+    """Return the current turn as messages with ids.
 
     Raises:
-        InvalidInputError: Something passed is no message.
+        InvalidInputError: An argument is not a message.
     """
     if isinstance(current, str):
         current = [HumanMessage(current)]
@@ -183,7 +182,7 @@ def recall_request(
     scope: RecallScope | Inherited | None,
     filters: Filters,
 ) -> RecallRequest | None:
-    """What a pack recalls for a query, or else for the user's message."""
+    """Return the recall request for a query, or else for the user's message."""
     if isinstance(scope, Inherited):  # who asks for something wants it recalled
         inherited = memory.config.recall
         scope = inherited if query is None else inherited or "conversation"
@@ -199,10 +198,10 @@ def recall_options(
     *,
     strict: bool = True,
 ) -> RecallRequest | None:
-    """What a pack recalls for a query, with a memory's embedder and policy; `None` for no scope or no words.
+    """Return the recall request with the memory's embedder and policy; `None` without a scope or text.
 
     Raises:
-        InvalidInputError: The query is no text, or an argument is none of its choices.
+        InvalidInputError: The query is not a string, or an argument is not one of its choices.
     """
     if scope is None or query is None or (isinstance(query, str) and not query.strip()):
         return None

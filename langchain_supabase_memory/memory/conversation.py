@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with one conversation."""
+"""Operations on one conversation."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 
 
 class Conversation(ConversationHandle):
-    """One conversation of a memory: `memory.conversation("studio")`. It holds ids alone, and costs nothing.
+    """One conversation of a memory: `memory.conversation("studio")`. It only holds ids, so creating one is free.
 
-    Each verb has an async twin with LangChain's prefix `a`: `append` and `aappend`. Where a verb takes `actor`, that is
-    the name of the person who does it: it is noted with the change and its time.
+    Each method has an async twin with LangChain's prefix `a`: `append` and `aappend`. `actor` is the name of the person
+    who makes a change; it is recorded with the change and its time.
     """
 
     def append(
@@ -79,34 +79,36 @@ class Conversation(ConversationHandle):
         idempotency_key: str | None = None,
         pack: ContextPack | None = None,
     ) -> AppendResult:
-        """Store messages: once each, in order, all or none, in one round trip.
+        """Store messages in order, each once, all or none, in one round trip.
 
-        What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything
-        that this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not
-        bring it back. What of a message is larger than the database takes (4 MiB by default) is left out, and named
-        where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
+        Messages that nobody wrote (a human or system message with LangChain's `lc_source`, such as a summary, or
+        anything that this package added to a prompt) are not stored. Expired and forgotten messages are not stored
+        either: a retry does not bring them back. Parts of a message that exceed the database's limit (4 MiB by default)
+        are removed, and a note names them in place: media first, then the artifact of a tool, then the middle of the
+        longest text.
 
         Args:
-            messages: What LangChain takes for messages: a list of messages, texts (the user's), pairs such as
-                `("assistant", "Hello")` or dictionaries with `role` and `content`; or one of them. A message without
-                an id gets one, on the object itself, so that a retry is a retry. Of several with one id the last is
-                stored, at the place of the first. A message that is stored already with other content is replaced.
-            metadata: What to store beside each of them: a JSON object.
-            created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
-                by default.
-            retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
-            idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
-                messages that have no ids, stores nothing twice. 1 to 512 bytes.
-            pack: What these messages answer: what stood in it is kept with them, in numbers, for `manifests`. As the
-                memory's `manifests` says; nothing is refused for it.
+            messages: Anything that LangChain accepts as messages: a list of messages, strings (the user's), pairs such
+                as `("assistant", "Hello")` or dictionaries with `role` and `content`; or a single one. A message
+                without an id gets one, on the object itself, so that a retry is recognized. Of several messages with
+                the same id, the last one is stored, at the position of the first. A stored message with other content
+                is replaced.
+            metadata: Metadata to store with each message: a JSON object.
+            created_at: The messages' times, with a time zone: one for all, or one for each. The database's clock by
+                default.
+            retention: The retention; older messages are deleted in the same transaction. The memory's by default.
+            idempotency_key: Identifies this call, such as a request's id: if another process repeats it with messages
+                that have no ids, nothing is stored twice. 1 to 512 bytes.
+            pack: The context pack that these messages answer: its manifest is stored with them, in numbers, for
+                `manifests`, as the memory's `manifests` policy says; it never causes an error.
 
         Returns:
             The number of each message, how many were new, and which were replaced because their content differed.
 
         Raises:
-            InvalidInputError: Something passed is no message, a time is naive, or the pack is of another conversation;
-                nothing was stored.
-            TooLargeError: All messages together are more than one call takes; nothing was stored.
+            InvalidInputError: An argument is not a message, a time is naive, or the pack belongs to another
+                conversation; nothing was stored.
+            TooLargeError: All messages together exceed the limit of one call; nothing was stored.
             ConfigurationError: A rule of the redactor failed; nothing was stored.
             SupabaseMemoryError: The database refused or could not be reached.
         """
@@ -159,18 +161,18 @@ class Conversation(ConversationHandle):
         """Store a complete turn, a user's query and its answer, in one round trip.
 
         Args:
-            query: What the user said.
+            query: The user's message.
             response: The final answer.
-            retention: What is kept; the memory's by default.
-            idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
-                that is tried.
-            pack: What the answer was made from, as for `append`.
+            retention: The retention to apply; the memory's by default.
+            idempotency_key: Identifies this call, such as a request's id: the turn is stored once, however often the
+                call is repeated.
+            pack: The context pack behind the answer, as for `append`.
 
         Returns:
             As for `append`.
 
         Raises:
-            InvalidInputError: One of them is no text, blank, or longer than a million characters.
+            InvalidInputError: One of them is not a string, is blank, or is longer than a million characters.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -220,28 +222,29 @@ class Conversation(ConversationHandle):
         display: bool = False,
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
-        """Read messages in order: all of them, or those within every bound that is given.
+        """Read messages in order: all of them, or those within every given bound.
 
         Args:
-            first: Only the oldest so many.
-            last: Only the newest so many.
-            since: Only those said at or after this time, with a time zone.
-            until: Only those said before this time, with a time zone.
-            from_sequence: Only those with this number or a higher one.
-            to_sequence: Only those with this number or a lower one; -1 is before the first.
-            columns: What to read of each; `sequence` always comes. Without `payload` there is no `message`. By default
-                `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`, `images`,
-                `created_at`, `updated_at` and `metadata`.
-            display: Only what a chat page shows: what the user and the assistant said, with media as references; no
-                tool's call or result, no system message.
-            retention: What is kept; what is beyond it is not shown. The memory's by default.
+            first: Only this many of the oldest messages.
+            last: Only this many of the newest messages.
+            since: Only messages from this time on, with a time zone.
+            until: Only messages before this time, with a time zone.
+            from_sequence: Only messages with this number or a higher one.
+            to_sequence: Only messages with this number or a lower one; -1 is before the first.
+            columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
+                default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
+                `images`, `created_at`, `updated_at` and `metadata`.
+            display: Only what a chat page shows: text of the user and the assistant, with media as references; no tool
+                calls or results, no system messages.
+            retention: Messages beyond this retention are not returned; by default the memory's retention.
 
         Returns:
-            The messages, oldest first, however many there are: long ranges are read by pages. One that cannot be read
-            has an empty message and says why in `unreadable`.
+            The messages, oldest first, however many there are: long ranges are read by pages. An unreadable message is
+            empty, and its `unreadable` gives the reason.
 
         Raises:
-            InvalidInputError: A bound is negative, both ends are asked for, a time is naive, or a column is unknown.
+            InvalidInputError: A bound is negative, both `first` and `last` are given, a time is naive, or a column is
+                unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -300,29 +303,29 @@ class Conversation(ConversationHandle):
         limit: int = LIMIT,
         after: str | None = None,
     ) -> FoundPage:
-        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+        """Find the messages that contain a phrase, a number, a file name or an id exactly, in one round trip.
 
-        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten.
-        Several come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be
-        indexed.
+        It searches the text of messages, and the names and arguments of their tool calls, but not what the memory
+        itself returned to a tool. One call scans at most 2,000 messages; in a search over several conversations, each
+        conversation counts as ten. Conversations are searched in the order of their creation, from the newest or the
+        oldest on. Nothing needs to be indexed.
 
         Args:
-            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            texts: The text to find, 1 to 1,000 characters; or up to ten texts that a message must all contain.
             order: From the `newest` message on, or from the `oldest`.
-            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
-            since: Only messages of this time or later, with a time zone.
+            match_case: Whether the search is case-sensitive. If not, ß equals ss, and İ equals i.
+            since: Only messages from this time on, with a time zone.
             until: Only messages before this time, with a time zone.
-            around: So many messages before and after each come with it, up to 10.
-            limit: The most messages that this call finds, 1 to 100.
-            after: `after` of the page before, for what follows.
+            around: How many messages before and after each match to return, up to 10.
+            limit: The maximum number of messages that this call returns, 1 to 100.
+            after: The `after` of a page, to get the next page.
 
         Returns:
-            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
-            looked at.
+            The messages in the requested order, and where to continue: `page.after` is `None` once everything was
+            searched.
 
         Raises:
-            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -369,7 +372,7 @@ class Conversation(ConversationHandle):
         )
 
     def count(self) -> int:
-        """How many messages the conversation holds; 0 if it does not exist. Its cost does not grow with the history."""
+        """Count the conversation's messages; 0 if it does not exist. The cost does not grow with the history."""
         return self._services.run(count(self._key, retention=self._services.settings.retention))
 
     async def acount(self) -> int:
@@ -377,7 +380,7 @@ class Conversation(ConversationHandle):
         return await self._services.arun(count(self._key, retention=self._services.settings.retention))
 
     def info(self) -> ConversationInfo | None:
-        """The conversation as it is listed: its title, its metadata, its last message; `None` if it does not exist."""
+        """Return the conversation as it is listed: title, metadata and last message; `None` if it does not exist."""
         return self._services.run(info(self._key, retention=self._services.settings.retention))
 
     async def ainfo(self) -> ConversationInfo | None:
@@ -385,20 +388,19 @@ class Conversation(ConversationHandle):
         return await self._services.arun(info(self._key, retention=self._services.settings.retention))
 
     def update(self, *, title: str | None = None, metadata: Mapping[str, object] | None = None) -> ConversationInfo:
-        """Set the conversation's title or metadata. Lists keep their order.
+        """Set the conversation's title or metadata. The order of lists does not change.
 
         Args:
-            title: What it is called from now on, in up to 200 characters and one line. A blank one takes that back:
-                then the writer's title is shown, or the first words of the first question.
-            metadata: What the application keeps beside it from now on: a JSON object of up to 16 KiB, in place of what
-                there was.
+            title: The new title, one line of up to 200 characters. A blank title removes it: then the generated title
+                is shown, or the first words of the first question.
+            metadata: The application's metadata, a JSON object of up to 16 KiB; it replaces the previous metadata.
 
         Returns:
-            The conversation as it is listed from now on.
+            The updated conversation, as it is listed.
 
         Raises:
-            InvalidInputError: There is nothing to set, the title is too long or mentions a topic that is not to be
-                remembered, or the metadata is no object.
+            InvalidInputError: There is nothing to set, the title is too long or mentions an opted-out topic, or the
+                metadata is not an object.
             TooLargeError: The metadata is too large.
             NotFoundError: There is no such conversation.
             SupabaseMemoryError: The database refused or could not be reached.
@@ -431,10 +433,10 @@ class Conversation(ConversationHandle):
         """Delete the conversation with everything derived from it.
 
         Args:
-            dry_run: Only say what would go.
+            dry_run: Only report what would be deleted.
 
         Returns:
-            What went.
+            What was deleted.
         """
         return self._services.run(forget(self._services, self._key, dry_run=dry_run))
 
@@ -443,17 +445,16 @@ class Conversation(ConversationHandle):
         return await self._services.arun(forget(self._services, self._key, dry_run=dry_run))
 
     def forget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
-        """Delete one message, and the summaries that were made from it. The others keep their numbers.
+        """Delete one message, and the summaries created from it. Other messages keep their numbers.
 
-        A message of this id is not stored again in the conversation: a graph that still holds it does not bring it
-        back.
+        No message with this id is stored in the conversation again: a graph that still holds it does not bring it back.
 
         Args:
             message_id: The LangChain message's id.
-            dry_run: Only say what would go.
+            dry_run: Only report what would be deleted.
 
         Returns:
-            What went; no message, if there was none of this id.
+            What was deleted; no message, if there was none with this id.
         """
         return self._services.run(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
@@ -462,19 +463,19 @@ class Conversation(ConversationHandle):
         return await self._services.arun(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
     def resolve(self, text: str) -> Reference | None:
-        """The turn that a user's words point at, such as "the second one" or "yung una".
+        """Return the turn that a user's words refer to, such as "the second one" or "yung una".
 
-        Deterministic and without a model. The database is asked only if there are such words.
+        Deterministic, without a model. The database is only called if the text contains a reference.
 
         Args:
-            text: What the user says; it is not part of a turn yet.
+            text: The user's message; it is not part of a turn yet.
 
         Returns:
-            The turn, the words and the rule; `None` if the words point at none, or at one that does not exist. Turns
-            are counted as they are kept now: when the oldest is removed, "the first one" is the one after it.
+            The turn, the words and the rule; `None` if the words refer to no turn, or to one that does not exist. Only
+            retained turns are counted: when the oldest is removed, "the first one" is the one after it.
 
         Raises:
-            InvalidInputError: `text` is none.
+            InvalidInputError: `text` is not a string.
         """
         return self._services.run(resolve(self._key, text, retention=self._services.settings.retention))
 
@@ -505,40 +506,41 @@ class Conversation(ConversationHandle):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> ContextPack:
-        """What the next prompt receives, within a budget: a summary, recent messages verbatim, what a query recalls.
+        """Build the context pack for the next prompt within a budget: a summary, recent messages, recalled passages.
 
-        One round trip, beside the embedding of the query. Where the policies say `inline`, a summary is made first if
-        one is due and there is a model, and what the pack would otherwise miss is indexed first.
+        One round trip, plus the embedding of the query. If the policies say `inline`, a summary is written first if one
+        is due and there is a model, and messages that the pack would otherwise miss are indexed first.
 
         Args:
-            current: The user's message that is to be answered (or the whole turn under way). It is left out of the
-                history, is never cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the
-                object itself, so that it is known again when it has been stored.
-            budget: The most that the pack may hold; the memory's by default.
-            policy: When and how a summary is made; the memory's by default.
-            model: The summary model; the memory's by default. With `None` no summary is made.
-            retention: What is kept; the memory's by default.
-            query: What to recall, as for `recall`; the user's message by default. What is found stands beside the
-                recent messages, within the budget's share `recalled`.
-            recall: Where to recall from: this conversation, all with this agent, or all of this user; `None`: nothing.
-                The memory's by default, or this conversation if a query is given.
-            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
-            characters: The most characters of what is returned.
-            time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
+            current: The user's message to answer (or the whole current turn). It is left out of the history, is never
+                cut, and comes last in `ContextPack.prompt`. A message without an id gets one, on the object itself, so
+                that it is recognized once it is stored.
+            budget: The maximum size of the pack; the memory's by default.
+            policy: The summary policy; the memory's by default.
+            model: The summary model; the memory's by default. With `None` no summary is written.
+            retention: The retention to apply; the memory's by default.
+            query: What to recall, as for `recall`; the user's message by default. Recalled passages come in addition to
+                the recent messages, within the budget's share `recalled`.
+            recall: The conversations to recall from: this conversation, all with this agent, or all of this user;
+                `None`: none. The memory's by default, or this conversation if a query is given.
+            limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
+                1,000.
+            characters: The maximum number of characters returned.
+            time_range: Only chunks of messages in this range.
+            time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default, else UTC.
             types: Only chunks of these types.
-            min_importance: Only chunks that matter at least so much, 0 to 1.
-            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
-                vectors, whose words fit so much in relation to the best.
-            neighbors: How many units before and after each chunk come with it.
-            episode: Whether the whole episode of talk of each chunk comes with it.
-            fusion: How words and meaning become one ranking.
-            weights: What each part of the score counts.
-            exact_below: Scopes of more chunks than this are not compared one by one.
+            min_importance: Only chunks with at least this importance, 0 to 1.
+            min_similarity: Only chunks with at least this cosine similarity to the question; without vectors, with
+                at least this keyword score relative to the best one.
+            neighbors: How many units before and after each chunk to return with it.
+            episode: Whether to return the whole episode of each chunk.
+            fusion: How keyword and vector rankings are fused.
+            weights: The weight of each part of the score.
+            exact_below: In scopes with more chunks than this, not every chunk is compared.
 
         Raises:
-            InvalidInputError: Something passed is no message, or an argument is none of its choices.
-            MigrationConflictError: What is stored was embedded by another model, and a `query` was given.
+            InvalidInputError: An argument is not a message, or not one of its choices.
+            MigrationConflictError: The stored vectors come from another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -629,20 +631,20 @@ class Conversation(ConversationHandle):
         from_sequence: int | None = None,
         to_sequence: int | None = None,
     ) -> ManifestPage:
-        """What stood in the prompts of earlier answers, and why, in numbers: a page, the newest first.
+        """Return a page of manifests, newest first: what was in the prompts of earlier answers, and why, in numbers.
 
-        Middleware, nodes and histories keep it with each answer, `append` where its `pack` is given; of how many and
-        for how long, the memory's `manifests` says. `Manifest.since` says what differs between two. Where words that
-        one names have changed or gone since, it says so.
+        Middleware, nodes and histories store a manifest with each answer, and so does `append` if `pack` is given. The
+        memory's `manifests` policy decides for how many answers and for how long. `Manifest.since` compares two
+        manifests. A manifest says if messages that it names have changed or gone since.
 
         Args:
-            limit: The most of a page, 1 to 200.
-            after: What a page gives as `after`: the page after it, of older ones.
-            from_sequence: Only of answers from this number on; both bounds may be one answer's.
-            to_sequence: Only of answers up to this number.
+            limit: The maximum number on a page, 1 to 200.
+            after: The `after` of a page, to get the page of older manifests.
+            from_sequence: Only manifests of answers from this number on; both bounds may be one answer's number.
+            to_sequence: Only manifests of answers up to this number.
 
         Raises:
-            InvalidInputError: An argument is none of its choices.
+            InvalidInputError: An argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -677,14 +679,13 @@ class Conversation(ConversationHandle):
         )
 
     def coverage(self, *, budget: ContextBudget | None = None) -> Coverage:
-        """Where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
+        """Report where every message is: verbatim in the next pack, in a segment, omitted and why, or forgotten.
 
-        The pack is one that recalls nothing: beside what is recalled less is verbatim, and more is told by segments.
-        It reads every message's number, and nothing of its content; it is meant for people and tests, not for each
-        turn.
+        The pack recalls nothing: with recalled passages, fewer messages are verbatim and segments cover more. Only the
+        messages' numbers are read, not their content; it is meant for people and tests, not for each turn.
 
         Args:
-            budget: The budget of the pack that is meant; the memory's by default.
+            budget: The budget of the pack; the memory's by default.
         """
         return self._services.run(coverage(self._services, self._key, budget=budget))
 
@@ -709,31 +710,32 @@ class Conversation(ConversationHandle):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said and fits a question, by meaning and by words, in one round trip beside the models.
+        """Recall the chunks that fit a question, by vector and keyword search, in one round trip plus model calls.
 
         Args:
-            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
-                leave. Or up to 8 of them: the ranking serves each, its best first.
-            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
-            characters: The most characters of what is returned.
-            time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
+            query: The question, in the user's words, of which 10,000 characters count; a blank one lists what passes
+                the filters. Or up to 8 questions: the ranking serves each, the best of each first.
+            limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
+                1,000.
+            characters: The maximum number of characters returned.
+            time_range: Only chunks of messages in this range.
+            time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default, else UTC.
             types: Only chunks of these types.
-            min_importance: Only chunks that matter at least so much, 0 to 1.
-            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
-                vectors, whose words fit so much in relation to the best.
-            neighbors: How many units before and after each chunk come with it.
-            episode: Whether the whole episode of talk of each chunk comes with it.
-            fusion: How words and meaning become one ranking.
-            weights: What each part of the score counts.
-            exact_below: Scopes of more chunks than this are not compared one by one.
+            min_importance: Only chunks with at least this importance, 0 to 1.
+            min_similarity: Only chunks with at least this cosine similarity to the question; without vectors, with
+                at least this keyword score relative to the best one.
+            neighbors: How many units before and after each chunk to return with it.
+            episode: Whether to return the whole episode of each chunk.
+            fusion: How keyword and vector rankings are fused.
+            weights: The weight of each part of the score.
+            exact_below: In scopes with more chunks than this, not every chunk is compared.
 
         Returns:
             The chunks, the best first, and how they were found.
 
         Raises:
-            InvalidInputError: An argument is none of its choices.
-            MigrationConflictError: What is stored was embedded by another model.
+            InvalidInputError: An argument is not one of its choices.
+            MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -801,19 +803,19 @@ class Conversation(ConversationHandle):
         )
 
     def index(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
-        """Index what is not indexed yet, batch by batch; the same messages never make a second chunk.
+        """Index unindexed messages batch by batch; the same messages never create a second chunk.
 
-        What was said is found by its words at once. Vectors are for an embedder to give: what it does not give,
-        because there is none or because it fails, whoever indexes next with an embedder fills in.
+        Keyword search finds the messages at once. Vectors may come later: if there is no embedder or it fails, the next
+        indexing that has an embedder adds them.
 
         Args:
-            chunking: How; the memory's by default.
+            chunking: The chunk policy; the memory's by default.
 
         Returns:
-            What was done. An embedder that failed is no error: it costs the vectors, and is asked again later.
+            The result. If the embedder fails, nothing is raised: the vectors are missing, and it is called again later.
 
         Raises:
-            MigrationConflictError: What is stored was embedded by another model.
+            MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -837,27 +839,28 @@ class Conversation(ConversationHandle):
         )
 
     def opt_out(self, topic: str | None = None, *, actor: str) -> bool:
-        """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
+        """Stop remembering a conversation, or a topic in it or in all current and future conversations of the user.
 
-        Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
-        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
-        stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
-        conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+        Opting out of a conversation retains its messages, because the chat needs them, and deletes everything derived
+        from it in the same transaction. Nothing new is derived: no chunk, summary or board. Board items that a person
+        or the application wrote, pinned, rated or deleted stay until they delete them; an edited segment of the summary
+        is deleted, because it stands for messages. Facts promoted to long-term memory are deleted by the next
+        `forget_source`. The conversation need not exist yet. For a minute `opt_in` undoes the opt-out; later it derives
+        the rest again.
 
-        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
-        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
-        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
-        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
-        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
-        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+        Text that mentions an opted-out topic is not indexed, written to a board or left in a summary; what already
+        exists is deleted. A topic is one word, or several adjacent words. Matching ignores case, accents and
+        punctuation, and endings in English and in the conversation's language ("divorce" also matches "divorced", but
+        "health" does not match "healthy" or "hospital": name each). In scripts without spaces, and in Korean, the
+        characters are searched for. The messages stay. The summarizer is told to leave the topic out; sentences that
+        mention it anyway are removed, but a paraphrase is left to the summarizer.
 
         Args:
-            topic: The topic, up to 200 characters; `None` for a conversation itself.
-            actor: Who says so; it is noted with the time.
+            topic: The topic, up to 200 characters; `None` for the conversation itself.
+            actor: Who opts out; recorded with the time.
 
         Returns:
-            Whether that is new.
+            Whether the opt-out is new.
 
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
@@ -869,19 +872,19 @@ class Conversation(ConversationHandle):
         return await self._services.arun(opt_out(Scope.of(self._key), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, actor: str) -> bool:
-        """Remember again what `opt_out` with the same arguments had named.
+        """Undo an `opt_out` that had the same arguments.
 
-        Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
-        chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
-        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
-        and summaries and boards stay as they are until they are regenerated.
+        Within a minute, summaries, the board, ratings and the title are restored, and chunks are indexed again. What
+        was written in that minute stays. If messages changed or were deleted in that minute, and at any later time, the
+        conversation becomes due again from its beginning. For a topic, unindexed messages are indexed again, and
+        summaries and boards stay as they are until they are regenerated.
 
         Args:
-            topic: The topic; `None` for a conversation itself.
-            actor: Who says so; it is noted with the time.
+            topic: The topic; `None` for the conversation itself.
+            actor: Who opts in; recorded with the time.
 
         Returns:
-            Whether it had not been remembered.
+            Whether there was an opt-out.
         """
         return self._services.run(opt_in(Scope.of(self._key), topic, actor=actor))
 
@@ -901,12 +904,12 @@ class Conversation(ConversationHandle):
 
     @property
     def turns(self) -> ConversationTurns:
-        """A conversation's complete turns: what the user said and the final answer."""
+        """A conversation's complete turns: the user's message and the final answer."""
         return ConversationTurns(self._services, self._key)
 
     @property
     def chunks(self) -> ConversationChunks:
-        """The slices of a conversation that recall finds."""
+        """A conversation's chunks, which recall searches."""
         return ConversationChunks(self._services, self._key)
 
     @property
@@ -916,10 +919,10 @@ class Conversation(ConversationHandle):
 
     @property
     def privacy(self) -> ConversationPrivacy:
-        """What people decided about a conversation: opt-outs, ratings and edits."""
+        """A person's overrides for one conversation: opt-outs, ratings and edits."""
         return ConversationPrivacy(self._services, self._key)
 
     @property
     def work(self) -> ConversationWork:
-        """What workers have to do for a conversation."""
+        """Background work on one conversation."""
         return ConversationWork(self._services, self._key)

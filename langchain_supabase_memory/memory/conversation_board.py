@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with a conversation's board."""
+"""Operations on a conversation's board."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 class ConversationBoard(ConversationHandle):
     """A conversation's board: facts, entities, topics, action items and questions, with a summary.
 
-    What a person adds, edits, pins or deletes survives every regeneration: no model changes what a person wrote,
-    supersedes what is pinned, or brings back what was deleted.
+    Changes by a person survive every regeneration: no model changes items that a person wrote, supersedes pinned
+    items, or restores deleted ones.
     """
 
     def read(self, *, history: bool = False) -> Board:
-        """The board: its living summary with facts, entities, topics, action items and questions.
+        """Return the board: its summary with facts, entities, topics, action items and questions.
 
         Args:
-            history: Whether what people changed comes with it.
+            history: Whether to include the changes that people made.
 
         Returns:
-            The board; an empty one if there is none.
+            The board; an empty one if none exists.
         """
         return self._services.run(read_board(self._key, history=history, retention=self._services.settings.retention))
 
@@ -51,24 +51,24 @@ class ConversationBoard(ConversationHandle):
         author_kind: AuthorKind = "person",
         begin: bool = False,
     ) -> str:
-        """Write an item on the board; the same twice is one.
+        """Add an item to the board; adding the same item twice adds it once.
 
         Args:
-            kind: What it is, such as `fact` or `action`; the page on boards has all kinds.
-            text: What it says, up to 500 characters.
-            actor: Who writes it.
-            entity_type: Of an entity, what it is: a person, a place, an organization, a date or other.
-            state: One of the states of its kind; the first of them by default.
-            author_kind: What `actor` is: `person`, `application` or `model`. Packs say so, and what a model notes is
-                no person's word: a writer may change it.
-            begin: Whether a conversation that has not begun begins with this item.
+            kind: The item's kind, such as `fact` or `action`; the page on boards lists all kinds.
+            text: The item's text, up to 500 characters.
+            actor: Who adds it.
+            entity_type: For an entity, its type: a person, a place, an organization, a date or other.
+            state: A state of its kind; the first one by default.
+            author_kind: The kind of `actor`: `person`, `application` or `model`. Context packs name it. An item by a
+                model does not count as a person's: a summarizer may change it.
+            begin: Whether to create the conversation if it does not exist.
 
         Returns:
             The item's id.
 
         Raises:
-            InvalidInputError: The kind, the type, the state or the text is none, or a model writes what was deleted.
-            NotFoundError: There is no such conversation, and it is not to begin.
+            InvalidInputError: The kind, the type, the state or the text is not valid, or a model adds a deleted item.
+            NotFoundError: The conversation does not exist, and `begin` is false.
         """
         return self._services.run(
             add_item(
@@ -119,19 +119,19 @@ class ConversationBoard(ConversationHandle):
         state: str | None = None,
         author_kind: AuthorKind = "person",
     ) -> None:
-        """Change an item's words or state.
+        """Change an item's text or state.
 
         Args:
             item: The item, or its id.
             actor: Who changes it.
-            text: What it says from now on.
-            state: Its state from now on.
-            author_kind: What `actor` is: `person`, `application` or `model`. A model changes only what nobody else
-                wrote, changed or pinned.
+            text: The new text.
+            state: The new state.
+            author_kind: The kind of `actor`: `person`, `application` or `model`. A model changes only items that nobody
+                else wrote, changed or pinned.
 
         Raises:
-            InvalidInputError: Nothing is changed, the text is none, the board has such an item already, or a model may
-                not change this one.
+            InvalidInputError: Nothing changes, the text is not valid, the board already has such an item, or a model
+                may not change this one.
             NotFoundError: There is no such item.
         """
         self._services.run(
@@ -169,12 +169,12 @@ class ConversationBoard(ConversationHandle):
         )
 
     def pin(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
-        """Hold on to an item, or let go of it: what is pinned stands first, and no model supersedes or closes it.
+        """Pin or unpin an item: pinned items come first, and no model supersedes or closes them.
 
         Args:
             item: The item, or its id.
             actor: Who does it.
-            pinned: Whether it is pinned from now on.
+            pinned: Whether to pin or to unpin it.
 
         Raises:
             NotFoundError: There is no such item.
@@ -186,9 +186,9 @@ class ConversationBoard(ConversationHandle):
         await self._services.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     def delete(self, item: BoardItem | str, *, actor: str) -> None:
-        """Delete an item for good: its words go, and no model writes the same again.
+        """Delete an item permanently: its text is deleted, and no model adds it again.
 
-        What was said stays in the history: to forget that, call `forget_message`.
+        The messages stay in the history: to delete those, call `forget_message`.
 
         Args:
             item: The item, or its id.
@@ -204,15 +204,15 @@ class ConversationBoard(ConversationHandle):
         await self._services.arun(delete_item(self._key, item, actor=actor))
 
     def edit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
-        """Write what the board's summary is to say first; an empty text takes that back.
+        """Write a summary that comes before the generated one; an empty text removes it.
 
         Args:
-            text: What it says, up to 10,000 characters.
+            text: The summary, up to 10,000 characters.
             actor: Who writes it.
-            author_kind: What that is: `person` or `application`.
+            author_kind: The kind of `actor`: `person` or `application`.
 
         Raises:
-            InvalidInputError: It is no text, or longer than 10,000 characters; or a model is to write it.
+            InvalidInputError: It is not a string, is longer than 10,000 characters, or a model writes it.
             NotFoundError: There is no such conversation.
         """
         self._services.run(
@@ -229,7 +229,7 @@ class ConversationBoard(ConversationHandle):
         """Bring the board up to the newest message now, whether it is due or not.
 
         Returns:
-            What was done. A model that failed is no error: nothing is changed.
+            The result. If the model fails, nothing is changed and nothing is raised.
 
         Raises:
             ConfigurationError: There is no model.
@@ -255,10 +255,10 @@ class ConversationBoard(ConversationHandle):
         )
 
     def regenerate(self, *, actor: str) -> BoardResult:
-        """Write the board anew from the messages; what a person wrote, edited, pinned or deleted stays so.
+        """Regenerate the board from the messages; what a person wrote, edited, pinned or deleted is preserved.
 
         Args:
-            actor: Who wants that.
+            actor: Who requests it.
 
         Raises:
             ConfigurationError: There is no model.

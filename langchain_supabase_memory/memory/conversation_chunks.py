@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with a conversation's chunks."""
+"""Operations on a conversation's chunks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class ConversationChunks(ConversationHandle):
-    """The slices of a conversation that recall finds."""
+    """A conversation's chunks, which recall searches."""
 
     def list(self) -> builtins.list[Chunk]:
-        """The chunks that are not expired, in order."""
+        """List the chunks that have not expired, in order."""
         return self._services.run(chunks(self._key))
 
     async def alist(self) -> builtins.list[Chunk]:
@@ -26,18 +26,18 @@ class ConversationChunks(ConversationHandle):
         return await self._services.arun(chunks(self._key))
 
     def reembed(self, *, drop: bool = False) -> int:
-        """Give every chunk a vector of the memory's embedder. The vectors of other models stay in use meanwhile.
+        """Embed every chunk with the memory's embedder. The vectors of other models stay in use meanwhile.
 
         Args:
-            drop: Whether to remove the vectors of other models, once no chunk lacks one of this.
+            drop: Whether to delete the vectors of other models, once every chunk has one of this model.
 
         Returns:
             How many chunks were embedded.
 
         Raises:
             ConfigurationError: There is no embedder.
-            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
-            MigrationConflictError: With `drop`, others went on indexing with another embedder; nothing was removed.
+            EmbeddingError: The embedder failed; finished work stays, and the next call continues.
+            MigrationConflictError: With `drop`, others kept indexing with another embedder; nothing was deleted.
         """
         return self._services.run(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))
 

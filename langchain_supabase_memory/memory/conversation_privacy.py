@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What people decided about a conversation."""
+"""A person's overrides for one conversation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from langchain_supabase_memory.values import Scope
 
 
 class ConversationPrivacy(ConversationHandle):
-    """What people decided about a conversation: opt-outs, ratings and edits."""
+    """A person's overrides for one conversation: opt-outs, ratings and edits."""
 
     def opt_outs(self) -> list[OptOut]:
-        """What is not to be remembered, with who said so and when, the oldest first."""
+        """List the opt-outs, with who made each and when, oldest first."""
         return self._services.run(opt_outs(Scope.of(self._key)))
 
     async def aopt_outs(self) -> list[OptOut]:
@@ -20,10 +20,10 @@ class ConversationPrivacy(ConversationHandle):
         return await self._services.arun(opt_outs(Scope.of(self._key)))
 
     def changes(self, *, limit: int = 100) -> list[ControlChange]:
-        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+        """List the changes by opt-outs, ratings and edits of summaries, with who made each and when, newest first.
 
         Args:
-            limit: The most, up to 500.
+            limit: The maximum number of changes, up to 500.
         """
         return self._services.run(changes(Scope.of(self._key), limit=limit))
 

@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with a conversation's summaries."""
+"""Operations on a conversation's summaries."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class ConversationSummaries(ConversationHandle):
     """A conversation's summaries: the segments of the rolling one, and the complete one."""
 
     def make(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
-        """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
+        """Summarize now the messages beyond those that the policy keeps verbatim, whether due or not.
 
         Args:
-            policy: How; the memory's by default.
+            policy: The summary policy; the memory's by default.
             model: The model; the memory's by default.
 
         Returns:
-            What was done. A model that failed is no error: nothing is changed.
+            The result. If the model fails, nothing is changed and nothing is raised.
 
         Raises:
             ConfigurationError: There is no model.
@@ -47,15 +47,15 @@ class ConversationSummaries(ConversationHandle):
     def complete(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> CompleteSummary:
         """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
 
-        The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
-        conversation that went on only the last branch is written anew.
+        The board is revised first, because topics and key facts come from it. Finished summaries are reused: when a
+        conversation continues, only the last branch is written again.
 
         Args:
-            policy: How long a summary may be, how much one call of the model reads; the memory's by default.
+            policy: The maximum length of a summary and the input of one model call; the memory's by default.
             model: The model; the memory's by default.
 
         Returns:
-            The summary. A model that failed is no error: what was made stays, and the next call goes on.
+            The summary. If the model fails, nothing is raised: finished parts stay, and the next call continues.
 
         Raises:
             ConfigurationError: There is no model.
@@ -70,10 +70,10 @@ class ConversationSummaries(ConversationHandle):
         return await self._services.arun(complete_summary(self._services, self._key, policy=policy, model=model))
 
     def list(self, *, last: int | None = None) -> builtins.list[Segment]:
-        """The segments of the rolling summary, in order.
+        """List the segments of the rolling summary, in order.
 
         Args:
-            last: Only the newest so many; `None` means all.
+            last: Only this many of the newest segments; `None` means all.
         """
         return self._services.run(list_segments(self._key, last=last, retention=self._services.settings.retention))
 
@@ -84,21 +84,21 @@ class ConversationSummaries(ConversationHandle):
         )
 
     def edit(self, number: int, text: str, *, actor: str) -> int:
-        """Write what a segment of the rolling summary says. The next goes on from there.
+        """Replace the text of a segment of the rolling summary. The next segment continues from it.
 
-        What was built on it is taken back and written anew when it is due. Regeneration leaves what a person wrote as
-        it is; it goes only with what it was made from, when a message of it or before it is edited or forgotten.
+        Later segments are deleted and written again when they are due. Regeneration does not change an edited segment;
+        it is only deleted when a message that it covers, or an earlier one, is edited or forgotten.
 
         Args:
-            number: The segment, as `summaries` numbers them.
-            text: What it says, up to 10,000 characters.
-            actor: Who writes it.
+            number: The segment's number, as in `summaries`.
+            text: The new text, up to 10,000 characters.
+            actor: Who edits it.
 
         Returns:
-            How many segments were taken back.
+            How many segments were deleted.
 
         Raises:
-            InvalidInputError: It is no text, is too long, or mentions a topic that is not to be remembered.
+            InvalidInputError: The text is not a string, is too long, or mentions an opted-out topic.
             NotFoundError: There is no such conversation or segment.
         """
         return self._services.run(edit_segment(self._key, number, text, actor=actor, redactor=self._services.redactor))
@@ -110,16 +110,16 @@ class ConversationSummaries(ConversationHandle):
         )
 
     def delete(self, number: int, *, actor: str) -> int:
-        """Take a segment back and all that were built on it; they are written anew when that is due.
+        """Delete a segment and all that were built on it; they are written again when due.
 
-        What was made from messages that have expired cannot be written anew.
+        Segments created from expired messages cannot be written again.
 
         Args:
-            number: The segment, as `summaries` numbers them.
-            actor: Who wants that.
+            number: The segment's number, as in `summaries`.
+            actor: Who deletes it.
 
         Returns:
-            How many segments were taken back.
+            How many segments were deleted.
 
         Raises:
             NotFoundError: There is no such conversation or segment.
@@ -131,15 +131,15 @@ class ConversationSummaries(ConversationHandle):
         return await self._services.arun(delete_segment(self._key, number, actor=actor))
 
     def regenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
-        """Write the summaries anew from the messages: those after the last that a person wrote.
+        """Regenerate the summaries from the messages after the last segment that a person wrote.
 
         Args:
-            actor: Who wants that.
-            include_edited: Whether what a person wrote is written anew as well. What was made from messages that have
-                expired stays in any case.
+            actor: Who requests it.
+            include_edited: Whether to regenerate edited segments as well. Segments created from expired messages always
+                stay.
 
         Returns:
-            What was written; nothing, if the memory has no model: then they are written when that is due.
+            The result; empty if the memory has no model: then the summaries are written when they are due.
 
         Raises:
             NotFoundError: There is no such conversation.
@@ -170,11 +170,11 @@ class ConversationSummaries(ConversationHandle):
         """Ask a worker to summarize the conversation now, whether it is due or not.
 
         Args:
-            priority: Its priority from now on, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower
+            priority: The new priority, -32,768 to 32,767; `None` leaves it. A signed-in user may only lower
                 it.
 
         Returns:
-            Whether there is such a conversation.
+            Whether the conversation exists.
         """
         return self._services.run(request(self._key, priority=priority))
 
@@ -183,13 +183,13 @@ class ConversationSummaries(ConversationHandle):
         return await self._services.arun(request(self._key, priority=priority))
 
     def index(self) -> int:
-        """Embed the newest summary of each conversation of a scope, where it has no vector of the model.
+        """Embed the newest summary of each conversation in a scope that has no vector of the model.
 
         Returns:
             How many summaries were embedded.
 
         Raises:
-            EmbeddingError: The embedder failed; what was done so far stays, and the next call goes on.
+            EmbeddingError: The embedder failed; finished work stays, and the next call continues.
         """
         return self._services.run(index_summaries(Scope.of(self._key), embedder=self._services.require_embedder()))
 

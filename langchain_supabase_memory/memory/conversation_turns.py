@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with a conversation's turns."""
+"""Operations on a conversation's turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConversationTurns(ConversationHandle):
-    """A conversation's complete turns: what the user said and the final answer."""
+    """A conversation's complete turns: the user's message and the final answer."""
 
     def list(
         self,
@@ -28,15 +28,15 @@ class ConversationTurns(ConversationHandle):
         before: int | None = None,
         retention: Retention | None = None,
     ) -> builtins.list[Turn]:
-        """The complete turns, oldest first: what was asked and the final answer, without what tools did in between.
+        """List the complete turns, oldest first: the user's query and the final answer, without tool calls in between.
 
         Args:
-            last: Only the newest so many.
-            since: Only those asked at or after this time, with a time zone.
-            until: Only those asked before this time, with a time zone.
-            before: Only those that begin before the message with this number: the `from_sequence` of the first turn of
-                a page, for the page before it.
-            retention: What is kept; what is beyond it is not shown. The memory's by default.
+            last: Only this many of the newest turns.
+            since: Only turns asked at or after this time, with a time zone.
+            until: Only turns asked before this time, with a time zone.
+            before: Only turns that begin before the message with this number. To get the previous page, pass the
+                `from_sequence` of the page's first turn.
+            retention: Turns beyond this retention are not returned; by default the memory's retention.
 
         Raises:
             InvalidInputError: `last` or `before` is negative, or a time is naive.
@@ -74,16 +74,16 @@ class ConversationTurns(ConversationHandle):
         )
 
     def get(self, number: int) -> Turn | None:
-        """One complete turn by its number; from the end, if it is negative.
+        """Return one complete turn by its number; a negative number counts from the end.
 
         Args:
-            number: From 1 for the oldest that is kept; -1 is the newest.
+            number: 1 is the oldest retained turn; -1 is the newest.
 
         Returns:
-            The turn; `None` if there is none of this number.
+            The turn; `None` if there is no turn with this number.
 
         Raises:
-            InvalidInputError: The number is 0 or none.
+            InvalidInputError: The number is 0 or not a whole number.
         """
         return self._services.run(read_turn(self._key, number, retention=self._services.settings.retention))
 
@@ -101,18 +101,18 @@ class ConversationTurns(ConversationHandle):
         until: datetime | None = None,
         retention: Retention | None = None,
     ) -> str:
-        """The complete turns as text for a prompt, query and answer in a template.
+        """Render the complete turns as text for a prompt, with each query and answer in a template.
 
         Args:
-            template: How one is written: a format string over `number`, `user_query`, `ai_response` and `created_at`.
-            separator: What stands between two.
-            last: Only the newest so many.
-            since: Only those asked at or after this time, with a time zone.
-            until: Only those asked before this time, with a time zone.
-            retention: What is kept; what is beyond it is not shown. The memory's by default.
+            template: The format string of a turn, over `number`, `user_query`, `ai_response` and `created_at`.
+            separator: The text between two turns.
+            last: Only this many of the newest turns.
+            since: Only turns asked at or after this time, with a time zone.
+            until: Only turns asked before this time, with a time zone.
+            retention: Turns beyond this retention are left out; by default the memory's retention.
 
         Raises:
-            InvalidInputError: `last` is negative, a time is naive, or the template names something else.
+            InvalidInputError: `last` is negative, a time is naive, or the template uses an unknown name.
         """
         return self._services.run(
             turns_as_text(

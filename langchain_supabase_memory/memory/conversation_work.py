@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What workers have to do for a conversation."""
+"""Background work on one conversation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from langchain_supabase_memory.operations.work import ConversationStatus, retry_
 
 
 class ConversationWork(ConversationHandle):
-    """What workers have to do for a conversation."""
+    """Background work on one conversation."""
 
     def status(self) -> ConversationStatus | None:
-        """What of it is due, running, waiting or dead, and how far it is covered; `None` if there is no such one."""
+        """Return the state of the conversation's work and how far it is covered; `None` if it does not exist."""
         return self._services.run(status_of(self._key))
 
     async def astatus(self) -> ConversationStatus | None:
@@ -19,10 +19,10 @@ class ConversationWork(ConversationHandle):
         return await self._services.arun(status_of(self._key))
 
     def retry(self) -> int:
-        """Try again what workers have given up here; it needs a server's rights.
+        """Retry this conversation's work that workers have given up; requires a server's rights.
 
         Returns:
-            How many conversations: 1 or 0.
+            The number of conversations: 1 or 0.
         """
         return self._services.run(retry_one(self._key))
 

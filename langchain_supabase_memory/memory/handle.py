@@ -1,4 +1,4 @@
-"""What handles hold, and what they say of an attribute that they lack."""
+"""Base classes of handles, with hints for attributes that do not exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONVERSATION_SYNONYMS: Final = {
     **dict.fromkeys(("status", "state"), ".work.status()"),
     "key": ".thread_id, .user_id and .agent_id",
 }
-"""What people look for on a conversation, and what it is called."""
+"""Common guesses at a conversation's methods, and the right names."""
 
 MEMORY_SYNONYMS: Final = {
     **dict.fromkeys(("search", "query", "retrieve"), ".recall(query) or .find(text)"),
@@ -34,11 +34,11 @@ MEMORY_SYNONYMS: Final = {
     **dict.fromkeys(("migrate", "setup", "create_tables"), "the command supabase-memory migrate"),
     **dict.fromkeys(("settings", "config"), "SupabaseMemory.from_url(..., config=MemoryConfig(...)) to set them"),
 }
-"""What people look for on a memory, and what it is called."""
+"""Common guesses at a memory's methods, and the right names."""
 
 
 class Handle(Unpicklable):
-    """What has verbs, and knows where those are that it lacks."""
+    """A handle with operations; for an unknown attribute it suggests the right one."""
 
     _parts: ClassVar[tuple[str, ...]] = ()
     _synonyms: ClassVar[Mapping[str, str]] = {}
@@ -46,14 +46,14 @@ class Handle(Unpicklable):
     if not TYPE_CHECKING:  # for a type checker it would have every attribute
 
         def __getattr__(self, name: str) -> object:
-            """Say what to use in place of an attribute that does not exist."""
+            """Suggest what to use instead of an attribute that does not exist."""
             hint = None if name.startswith("_") else self._hint(name)
             more = "" if hint is None else f" Use {hint}."
             message = f"{type(self).__name__!r} object has no attribute {name!r}.{more}"
             raise AttributeError(message, name=name, obj=self)
 
     def _hint(self, name: str) -> str | None:
-        """What to use in place of an attribute, as code; `None` where nothing is like it."""
+        """Return what to use instead of an attribute, as code; `None` if nothing is similar."""
         if name in self._synonyms:
             return self._synonyms[name]
         part = next((each for each in self._parts if hasattr(type(getattr(self, each)), name)), None)
@@ -61,10 +61,10 @@ class Handle(Unpicklable):
 
 
 class MemoryHandle(Handle):
-    """What a memory's user holds: the memory itself, or a part of it.
+    """A handle of the memory: the memory itself, or a part of it.
 
     Args:
-        services: What it works with.
+        services: The memory's services.
     """
 
     def __init__(self, services: Services) -> None:
@@ -72,11 +72,11 @@ class MemoryHandle(Handle):
 
 
 class ConversationHandle(Handle):
-    """One conversation's ids, and what its memory works with.
+    """A handle of one conversation: its ids and the memory's services.
 
     Args:
-        services: What the memory works with.
-        key: What names the conversation.
+        services: The memory's services.
+        key: The conversation.
     """
 
     _parts = ("board", "summaries", "turns", "chunks", "superseded", "privacy", "work")

@@ -1,4 +1,4 @@
-"""What stands in the way now: the failure of each part, kept for `health()` and logged once until it is mended."""
+"""Current failures of each part, reported by `health()` and logged once until the part works again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Key: TypeAlias = tuple[str, ...]
 
 _OF_THE_DATABASE: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)
 _OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
-"""What says something about a call or a user, and nothing about how the database stands."""
+"""Errors that concern a call or a user, not the state of the database."""
 
 _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
     "database": (*_OF_THE_DATABASE, OutboxError),
@@ -47,7 +47,7 @@ _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
     "reranker": (RerankingError,),
     "expander": (ExpansionError,),
 }
-"""Which part an error that has left it comes from; the writer's and the long-term memory's may be of any class."""
+"""The part that an error comes from; errors of the summarizer and the long-term memory may be of any class."""
 
 _COSTS: Final[dict[Part, str]] = {
     "database": "memories wait or are missing until it answers",
@@ -67,18 +67,18 @@ _logger = logging.getLogger(__name__)
 _MOST_KNOWN: Final = 1_000
 _MOST_LINES: Final = 5
 _WINDOW_SECONDS: Final = 600.0
-"""A cause that comes and goes is logged so many times within so many seconds at most."""
+"""An intermittent cause is logged at most `_MOST_LINES` times within this many seconds."""
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """A cause that nothing has mended yet.
+    """A failure that still stands.
 
     Attributes:
         cause: The cause.
-        is_outage: Whether the database is away, whichever function is called.
-        function: The only function whose answer mends it; `None`: any answer does.
-        is_logged: Whether the log has a line for it.
+        is_outage: Whether the database is unreachable for every function.
+        function: The only function whose success clears it; `None`: any success does.
+        is_logged: Whether it was logged.
     """
 
     cause: Cause
@@ -88,11 +88,11 @@ class _Failure:
 
 
 class HealthTracker:
-    """The failures of the database, the models and the embedder. A memory and those of its users share one.
+    """The failures of the database and the models. A memory and those of its users share one tracker.
 
     Args:
-        breaker: What knows whether the database has answered, whichever memory asked it.
-        for_user: Whether calls carry a user's own token; see `for_user`.
+        breaker: Knows whether the database has answered any memory of this process.
+        for_user: Whether calls use a user's own token; see `for_user`.
         clock: Monotonic seconds.
     """
 
@@ -111,22 +111,22 @@ class HealthTracker:
         fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
-        # What `of_a_user` gives shares them.
+        # Trackers from `for_user` share these objects.
         for each in (self._standing, self._logged, self._recent, self._at, self._once):
             each.clear()
 
     def for_user(self) -> HealthTracker:
-        """The same for calls with a user's own token: that the database refuses it is that user's affair."""
+        """Return a tracker for calls with a user's own token: access errors then only concern that user."""
         twin = copy.copy(self)
         twin._of_a_user = True
         return twin
 
     def warn_if_unattended(self, pack: ContextPack, *, has_writer: bool) -> None:
-        """Say once that packs leave out what nobody is there to summarize, with the two lines that mend it.
+        """Warn once that packs leave out messages that nothing summarizes, with the two lines that fix it.
 
         Args:
             pack: A pack.
-            has_writer: Whether what is due is summarized before an answer.
+            has_writer: Whether due work is summarized before an answer.
         """
         if has_writer or not pack.unattended or "unattended" in self._once:
             return
@@ -135,22 +135,22 @@ class HealthTracker:
 
     @property
     def failures(self) -> tuple[Cause, ...]:
-        """The failures that nothing has mended yet, one for each part at most."""
+        """The failures that still stand, at most one per part."""
         with self._lock:
             return tuple(each.cause for each in self._standing.values())
 
     @property
     def has_answered(self) -> bool:
-        """Whether the database has answered once in this process."""
+        """Whether the database has ever answered in this process."""
         return self._breaker.has_answered
 
     @contextmanager
     def watching(self, part: Part, *, settles: bool = True, function: str | None = None) -> Iterator[None]:
-        """Note what a block raises, and that all is well where it raises nothing.
+        """Record the failure of a block, or its success.
 
         Args:
-            part: What the block asks.
-            settles: Whether an answer says that the part works.
+            part: The part that the block calls.
+            settles: Whether success means that the part works.
             function: The SQL function that is called.
         """
         try:
@@ -163,14 +163,14 @@ class HealthTracker:
             self._record_success(part, function)
 
     def level(self, action: str, error: BaseException, usual: int, *, repeats: bool = False) -> int:
-        """At which level a failure is logged: the usual one, once until what it comes from answers again; then DEBUG.
+        """Return the level at which to log a failure: the usual one first, then DEBUG until the part works again.
 
         Args:
-            action: What could not be done: a constant, without ids.
-            error: Why.
+            action: The failed action: a constant, without ids.
+            error: The error.
             usual: A level of `logging`.
-            repeats: Whether what is done again and again failed, so that a failure of nothing that is watched, such as
-                a call's own, is logged once in ten minutes, too. Else each of those is logged.
+            repeats: Whether the action runs repeatedly: then a failure of no tracked part is logged once in ten
+                minutes. Otherwise each one is logged.
         """
         part = next((part for part, kinds in _PARTS.items() if isinstance(error, kinds)), None)
         if part is None or (part == "database" and not self._is_of_the_database(error)):
@@ -195,11 +195,11 @@ class HealthTracker:
 
     def _record_success(self, part: Part, function: str | None) -> None:
         if part not in self._standing and not self._logged.get(part):
-            return  # the usual case takes no lock
+            return  # the common case needs no lock
         with self._lock:
             standing = self._standing.get(part)
             if standing is not None and standing.function not in (None, function):
-                return  # reads go on while a disk is full
+                return  # reads still succeed while a disk is full
             self._standing.pop(part, None)
             self._logged.pop(part, None)
         if standing is not None and standing.is_logged:
@@ -209,13 +209,13 @@ class HealthTracker:
 
     def _record_failure(self, part: Part, error: Exception, function: str | None) -> None:
         is_outage = isinstance(error, UnavailableError) and error.is_away
-        # The text of an error that is not ours may hold content; its class and code do not.
+        # The text of a foreign error may contain content; its class and code do not.
         reason = error.message if isinstance(error, SupabaseMemoryError) else f"{type(error).__name__}."
         code, now = code_of(error), datetime.now(UTC)
         with self._lock:
             before = self._standing.get(part)
             if isinstance(error, UnavailableError) and not error.was_sent and before is not None:
-                return  # the breaker refused it for the cause that stands
+                return  # the breaker rejected it because of the standing failure
             cause = Cause(part, type(error).__name__, reason, code, 1, now, now)
             of_one_function = part == "database" and code is not None and not is_outage
             is_news = is_logged = self._is_worth_logging(part, _identity(error))
@@ -232,7 +232,7 @@ class HealthTracker:
         _logger.warning("The %s failed: %s%s; %s.", *words, extra=fields)
 
     def _is_worth_logging(self, part: Part, key: _Key) -> bool:
-        """Whether the log has no line for it since the part worked, nor many of late. The lock is held."""
+        """Return whether to log it: not logged since the part worked, nor often recently. The lock is held."""
         logged = self._logged.setdefault(part, set())
         if key in logged:
             return False
@@ -250,7 +250,7 @@ def _name(part: Part) -> str:
 
 
 def _identity(error: BaseException) -> _Key:
-    """What makes two failures one cause: an outage is one, whatever words it comes in."""
+    """Return the identity of a failure's cause: every outage is one cause, whatever its message."""
     if isinstance(error, UnavailableError) and error.is_away:
         return ("away",)
     return type(error).__name__, str(code_of(error)), error.message if isinstance(error, SupabaseMemoryError) else ""

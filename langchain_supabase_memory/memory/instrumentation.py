@@ -1,8 +1,8 @@
-"""What observes the flows of a memory: one place where what every operation does is counted, timed and traced.
+"""Instrumentation of flows: one place that counts, times and traces every operation.
 
-Spans are made where OpenTelemetry's API is installed; they have ids and counts, and of an error its class and code.
-A flow stays pure and knows nothing of it. What is counted comes from the steps, so that a summary that was made inside
-of another operation counts as well; what a pack holds comes from the result.
+Spans are created if OpenTelemetry's API is installed; they have ids and counts, and for an error its class and
+code. Flows stay pure and are not aware of it. Counts come from the steps, so that a summary written within another
+operation also counts; the contents of a pack come from the result.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Flow, Step
 
 Watching: TypeAlias = "Callable[[Step[Any]], AbstractContextManager[None]]"
-"""Gives for a step a block in which it is noted for `health` whether it fails."""
+"""Returns a context manager for a step that reports a failure to `health`."""
 
 _logger = logging.getLogger(__name__)
 
 _IDS: Final = ("thread_id", "agent_id", "conversation_id")
-"""The arguments of SQL functions that a span names. A user's id may be a name or an address, and is left out."""
+"""The SQL arguments that a span records. A user's id may be a name or an address, so it is left out."""
 
 SCOPE: Final = "langchain_supabase_memory"
-"""What the spans say that they are made by."""
+"""The name of the tracer."""
 
 PREFIX: Final = "supabase_memory."
-"""What the names of spans and of their attributes begin with."""
+"""The prefix of the names of spans and attributes."""
 
 
 @contextmanager
 def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterator[Observer]:
-    """What observes a flow while it is driven in the block.
+    """Observe a flow while it runs in the block.
 
     Args:
         flow: A fresh flow.
-        metrics: Where to count.
-        watching: Notes for `health` whether a step fails.
+        metrics: The metrics to update.
+        watching: Reports failed steps to `health`.
     """
     with span(PREFIX + _name(flow)) as recorded:
         if recorded is None and not metrics.measures:
@@ -61,10 +61,10 @@ def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterat
 
 
 class HealthObserver(Observer):
-    """Observes for `health` alone which steps fail.
+    """An observer that only reports failed steps to `health`.
 
     Args:
-        watching: Notes whether a step fails.
+        watching: Reports failed steps.
     """
 
     def __init__(self, watching: Watching) -> None:
@@ -72,18 +72,18 @@ class HealthObserver(Observer):
 
     @contextmanager
     def step(self, step: Step[Any]) -> Iterator[StepResult]:
-        """Note whether it fails."""
+        """Report whether a step fails."""
         with self._watching(step):
             yield StepResult()
 
 
 class FlowObserver(HealthObserver):
-    """Observes one flow. A mistake of the observer is noted and never the operation's.
+    """An observer of one flow. Its own errors are logged and never fail the operation.
 
     Args:
-        watching: Notes whether a step fails.
-        span: The flow's span; `None` if nobody records it.
-        metrics: Where to count.
+        watching: Reports failed steps.
+        span: The flow's span; `None` if it is not recorded.
+        metrics: The metrics to update.
     """
 
     def __init__(self, watching: Watching, span: Span | None, metrics: NoMetrics) -> None:
@@ -95,7 +95,7 @@ class FlowObserver(HealthObserver):
 
     @contextmanager
     def step(self, step: Step[Any]) -> Iterator[StepResult]:
-        """Note whether it fails, how long it takes and what is answered."""
+        """Record whether a step fails, how long it takes and its answer."""
         seen = StepResult()
         begun = time.perf_counter()
         try:
@@ -105,7 +105,7 @@ class FlowObserver(HealthObserver):
         finally:
             seconds = time.perf_counter() - begun
             if isinstance(step, Ask) and (step.material is None or step.material.task != "board"):
-                self._asked_seconds += seconds  # a try that failed took its time too
+                self._asked_seconds += seconds  # failed attempts count, too
             elif isinstance(step, Embed) and step.is_query:
                 self._embedded_ms += seconds * 1000
             elif isinstance(step, Rerank):
@@ -116,7 +116,7 @@ class FlowObserver(HealthObserver):
                 self._record_call(step, seen.answer, seconds * 1000)
 
     def record_result(self, result: Any) -> None:
-        """Observe what the flow returned."""
+        """Record the flow's result."""
         with _suppress_observer_errors():
             put(self._span, **_counts(result))
             if isinstance(result, ContextPack) and self._metrics.measures:
@@ -159,16 +159,16 @@ class FlowObserver(HealthObserver):
 
 @contextmanager
 def _suppress_observer_errors() -> Iterator[None]:
-    """Whatever an observer or an exporter raises is no failure of the memory."""
+    """Suppress and log errors of observers and exporters."""
     try:
         yield
-    except Exception as error:  # its text may hold content, its class does not
+    except Exception as error:  # its text may contain content, its class does not
         failure = type(error).__name__
         _logger.warning("An observation failed (%s).", failure, extra={"memory_error": failure})
 
 
 def _name(flow: Any) -> str:
-    """What a flow is called: its function's name."""
+    """Return a flow's name: that of its function."""
     return str(getattr(flow, "__qualname__", type(flow).__name__)).rpartition(".")[2].lstrip("_")
 
 
@@ -177,7 +177,7 @@ def _step_name(step: Step[Any]) -> str:
 
 
 def _span_attributes(step: Step[Any]) -> dict[str, Any]:
-    """The ids and counts of a step, for its span."""
+    """Return the ids and counts of a step, for its span."""
     if isinstance(step, Call):
         return {name: step.arguments.get(f"p_{name}") for name in _IDS}
     if isinstance(step, Embed):
@@ -190,7 +190,7 @@ def _span_attributes(step: Step[Any]) -> dict[str, Any]:
 
 
 def _counts(result: Any) -> dict[str, Any]:
-    """The counts of a result, for its span."""
+    """Return the counts of a result, for its span."""
     match result:
         case AppendResult():
             return {"messages": len(result.sequences), "appended": result.appended, "updated": len(result.updated)}
@@ -216,7 +216,7 @@ def _counts(result: Any) -> dict[str, Any]:
 
 
 def _represented(pack: ContextPack) -> float | None:
-    """The share of the history's messages that a pack shows or that its summary covers; `None` without a history."""
+    """Return the share of the history's messages that a pack shows or summarizes; `None` without a history."""
     if not pack.full_messages:
         return None
     return max(0.0, 1 - omitted_messages(pack) / pack.full_messages)
@@ -228,20 +228,20 @@ def _compares_vectors(operation: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def span(name: str, **attributes: Any) -> Iterator[Span | None]:
-    """A span around a block, which becomes the parent of those that are begun in it.
+    """Open a span around a block; spans started in the block are its children.
 
     Args:
-        name: Its name.
-        attributes: Ids and counts, under names that get the prefix; those that are `None` are left out.
+        name: The span's name.
+        attributes: Ids and counts, whose names get the prefix; `None` values are left out.
 
     Returns:
-        The span; `None` if nobody records it.
+        The span; `None` if it is not recorded.
     """
     tracer = _tracer()
     if tracer is None:
         yield None
         return
-    # The exception's text may hold content, so it is not recorded.
+    # The exception's text may contain content, so it is not recorded.
     with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as made:
         recorded = made if made.is_recording() else None
         put(recorded, **attributes)
@@ -253,7 +253,7 @@ def span(name: str, **attributes: Any) -> Iterator[Span | None]:
 
 
 def put(span: Span | None, **attributes: Any) -> None:
-    """Add ids and counts to a span, under names that get the prefix; those that are `None` are left out."""
+    """Add ids and counts to a span; their names get the prefix, and `None` values are left out."""
     if span is not None:
         span.set_attributes({PREFIX + name: value for name, value in attributes.items() if value is not None})
 
@@ -271,7 +271,7 @@ def _failed(span: Span | None, error: BaseException) -> None:
 
 
 def _tracer() -> Tracer | None:
-    """What makes spans; `None` where the API is not installed, or as long as no provider is set."""
+    """Return the tracer; `None` if the API is not installed or no provider is set."""
     trace = _api()
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None

@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with all conversations of a user, and with the memory itself."""
+"""Operations on all conversations of a user, and on the memory itself."""
 
 from __future__ import annotations
 
@@ -58,11 +58,12 @@ if TYPE_CHECKING:
 
 
 class SupabaseMemory(Constructors):
-    """A memory on Supabase, or on any Postgres. It opens connections at the first call, never when it is made.
+    """A memory on Supabase, or on any Postgres. It opens connections at the first call, not when it is created.
 
-    Make one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and close
-    it at the end. What concerns one conversation is on its handle, `memory.conversation("studio")`; what spans a user's
-    conversations is here. Each verb has an async twin with LangChain's prefix `a`: `recall` and `arecall`.
+    Create one with `from_url`, `from_client`, `from_conn_string` or `embedded`, share it in the whole process, and
+    close it at the end. Methods for one conversation are on its handle, `memory.conversation("studio")`; methods for
+    all of a user's conversations are here. Each method has an async twin with LangChain's prefix `a`: `recall` and
+    `arecall`.
     """
 
     def __init__(
@@ -78,36 +79,35 @@ class SupabaseMemory(Constructors):
         redactor: Redactor | Iterable[RedactionRule] | None = None,
         config: MemoryConfig = DEFAULT_CONFIG,
     ) -> None:
-        """Make a memory over a transport.
+        """Create a memory over a transport.
 
         Args:
-            transport: What reaches the database.
-            key: Nothing; a url and a key go to `from_url`.
-            user_id: The one user of this memory: no run can name another. Leave it out where `for_user`, `for_token`
-                or each run names the user.
-            agent_id: The agent where a call names none.
+            transport: The transport that reaches the database.
+            key: Must be empty; pass a URL and a key to `from_url`.
+            user_id: The only user of this memory: no run can name another. Omit it if `for_user`, `for_token` or
+                each run names the user.
+            agent_id: The default agent.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
                 model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
                 `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: a LangChain embedder, its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
-                where it fails, recall searches by words.
-            budget: The budget of a context pack where a call gives none.
-            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
-                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
-                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
-                message objects stay as they are, so the turn under way and a graph's own state show the user's own
-                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
-                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
-                when the database is away.
+            embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if
+                it fails, recall uses keyword search.
+            budget: The default budget of a context pack.
+            retention: The default retention, by age or number of turns; everything is retained by default.
+            redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+                writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message
+                objects do not change, so the current turn and a graph's own state show the user's original text.
+                Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is stored:
+                `append` raises, and histories, middleware and nodes put the messages into the outbox, as if the
+                database were unreachable.
             config: All other settings.
 
         Raises:
             InvalidInputError: An id is not a usable string.
-            ConfigurationError: An argument is of another type than it must be, or the key of a model or an embedder is
-                missing.
-            MissingDependencyError: A package that a model or an embedder by its name needs is not installed.
+            ConfigurationError: An argument has the wrong type, or the key of a model or an embedder is missing.
+            MissingDependencyError: A model or an embedder given by name needs a package that is not installed.
         """
         super().__init__(
             transport,
@@ -136,35 +136,35 @@ class SupabaseMemory(Constructors):
         redactor: Redactor | Iterable[RedactionRule] | None = None,
         config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
-        """A memory over a project's Data API.
+        """Create a memory over a project's Data API.
 
         Args:
-            url: The project's url, such as `https://abc.supabase.co`.
+            url: The project's URL, such as `https://abc.supabase.co`.
             key: The publishable key, for a memory `for_token`; or, on a server, the secret key.
-            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
-                sees everybody, `for_user`, `for_token` or each run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
-            rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+            user_id: The only user of this memory: no run can name another. Without it, and with the secret key,
+                which can access all users, `for_user`, `for_token` or each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
+            rest_path: The path of the Data API below `url`; empty for a bare PostgREST.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
                 model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
                 `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: a LangChain embedder, its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
-                where it fails, recall searches by words.
-            budget: The budget of a context pack where a call gives none.
-            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
-                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
-                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
-                message objects stay as they are, so the turn under way and a graph's own state show the user's own
-                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
-                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
-                when the database is away.
+            embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if
+                it fails, recall uses keyword search.
+            budget: The default budget of a context pack.
+            retention: The default retention, by age or number of turns; everything is retained by default.
+            redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+                writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message
+                objects do not change, so the current turn and a graph's own state show the user's original text.
+                Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is stored:
+                `append` raises, and histories, middleware and nodes put the messages into the outbox, as if the
+                database were unreachable.
             config: All other settings.
 
         Raises:
-            ConfigurationError: The url or the key is none, or a setting is of another type than it must be.
+            ConfigurationError: The URL or the key is not valid, or a setting has the wrong type.
         """
         return cls._from_url(
             url,
@@ -193,36 +193,36 @@ class SupabaseMemory(Constructors):
         redactor: Redactor | Iterable[RedactionRule] | None = None,
         config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
-        """A memory over a `supabase` client of yours, which is never closed.
+        """Create a memory over your own `supabase` client, which is never closed.
 
-        A sync client serves the sync methods and an async client the async ones; the other color is opened from the
-        client's url and key when it is needed, and so are both in a process that is forked from this one.
+        A sync client serves the sync methods and an async client the async ones; the other kind is created from the
+        client's URL and key when it is needed, and so are both in a forked process.
 
         Args:
             client: The client.
-            user_id: The one user of this memory: no run can name another. Without it, and with the secret key, which
-                sees everybody, `for_user`, `for_token` or each run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
+            user_id: The only user of this memory: no run can name another. Without it, and with the secret key,
+                which can access all users, `for_user`, `for_token` or each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
                 model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
                 `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: a LangChain embedder, its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
-                where it fails, recall searches by words.
-            budget: The budget of a context pack where a call gives none.
-            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
-                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
-                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
-                message objects stay as they are, so the turn under way and a graph's own state show the user's own
-                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
-                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
-                when the database is away.
+            embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if
+                it fails, recall uses keyword search.
+            budget: The default budget of a context pack.
+            retention: The default retention, by age or number of turns; everything is retained by default.
+            redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+                writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message
+                objects do not change, so the current turn and a graph's own state show the user's original text.
+                Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is stored:
+                `append` raises, and histories, middleware and nodes put the messages into the outbox, as if the
+                database were unreachable.
             config: All other settings.
 
         Raises:
-            ConfigurationError: The client is none, or a setting is of another type than it must be.
+            ConfigurationError: The client is not valid, or a setting has the wrong type.
         """
         return cls._from_client(
             client,
@@ -249,34 +249,34 @@ class SupabaseMemory(Constructors):
         redactor: Redactor | Iterable[RedactionRule] | None = None,
         config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
-        """A memory over a direct connection to Postgres; any of Supabase's poolers will do.
+        """Create a memory over a direct connection to Postgres; any of Supabase's poolers works too.
 
         Args:
             conn_string: A connection string such as `postgresql://postgres:…@db.abc.supabase.co:5432/postgres`.
-            user_id: The one user of this memory: no run can name another. Without it `for_user`, `for_token` or each
-                run names the user.
-            agent_id: The agent where a call names none.
-            retry: How a call is repeated when the server cannot be reached.
+            user_id: The only user of this memory: no run can name another. Without it, `for_user`, `for_token` or
+                each run names the user.
+            agent_id: The default agent.
+            retry: The retry policy when the server cannot be reached.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
                 model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
                 `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: a LangChain embedder, its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
-                where it fails, recall searches by words.
-            budget: The budget of a context pack where a call gives none.
-            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
-                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
-                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
-                message objects stay as they are, so the turn under way and a graph's own state show the user's own
-                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
-                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
-                when the database is away.
+            embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if
+                it fails, recall uses keyword search.
+            budget: The default budget of a context pack.
+            retention: The default retention, by age or number of turns; everything is retained by default.
+            redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+                writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message
+                objects do not change, so the current turn and a graph's own state show the user's original text.
+                Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is stored:
+                `append` raises, and histories, middleware and nodes put the messages into the outbox, as if the
+                database were unreachable.
             config: All other settings.
 
         Raises:
             MissingDependencyError: The extra `postgres` is not installed.
-            ConfigurationError: The connection string cannot be parsed, or a setting is of another type than it must be.
+            ConfigurationError: The connection string cannot be parsed, or a setting has the wrong type.
         """
         return cls._from_conn_string(
             conn_string,
@@ -302,33 +302,33 @@ class SupabaseMemory(Constructors):
         redactor: Redactor | Iterable[RedactionRule] | None = None,
         config: MemoryConfig = DEFAULT_CONFIG,
     ) -> Self:
-        """A memory on a private Postgres in a folder: no account, no server, no key. Made ready at the first call.
+        """Create a memory on a private Postgres in a folder, without account or key; it starts at the first call.
 
         Args:
-            path: The folder of the database; made if absent. By default the user's data folder.
-            user_id: The one user of this memory: no run can name another. By default `for_user` or a run may name the
-                user, and what names nobody belongs to the user `"me"`. With `None` each must name one.
-            agent_id: The agent where a call names none.
+            path: The folder of the database; created if missing. The user's data folder by default.
+            user_id: The only user of this memory: no run can name another. By default `for_user` or a run may name
+                the user, and calls without a user belong to the user `"me"`. With `None` each must name one.
+            agent_id: The default agent.
             model: The model that writes summaries: a LangChain chat model, a runnable or a function, or a chat
                 model's name, such as `"openai:gpt-5.5"`. By default `ExtractiveSummarizer` selects quotes. With
                 `None` nothing is summarized, and a pack says what it leaves out.
-            embeddings: What finds by meaning: a LangChain embedder, its name, such as
-                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or
-                where it fails, recall searches by words.
-            budget: The budget of a context pack where a call gives none.
-            retention: How long, or how many turns, are kept, where a call does not say; everything by default.
-            redactor: What removes secrets and personal data before anything is stored: from messages, from what a
-                person writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory.
-                Rules, such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your
-                message objects stay as they are, so the turn under way and a graph's own state show the user's own
-                words. Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is
-                stored: `append` raises, and histories, middleware and nodes keep the messages in the outbox, as
-                when the database is away.
+            embeddings: The embedder for vector search: a LangChain embedder, its name, such as
+                `"openai:text-embedding-3-small"`, or an `EmbeddingModel` with its own settings. Without one, or if
+                it fails, recall uses keyword search.
+            budget: The default budget of a context pack.
+            retention: The default retention, by age or number of turns; everything is retained by default.
+            redactor: Removes secrets and personal data before anything is stored: from messages, from what a person
+                writes on a board or as a summary, and from the values of a `SupabaseStore` of this memory. Rules,
+                such as `[*SECRETS, *PERSONAL_DATA]`, or a `Redactor`. Nothing is removed by default. Your message
+                objects do not change, so the current turn and a graph's own state show the user's original text.
+                Messages in the outbox are redacted when they are delivered. If a rule fails, nothing is stored:
+                `append` raises, and histories, middleware and nodes put the messages into the outbox, as if the
+                database were unreachable.
             config: All other settings.
 
         Raises:
             MissingDependencyError: The extra `embedded` is not installed.
-            ConfigurationError: The path is none, or a setting is of another type than it must be.
+            ConfigurationError: The path is not valid, or a setting has the wrong type.
         """
         return cls._embedded(
             path,
@@ -350,22 +350,22 @@ class SupabaseMemory(Constructors):
         before: str | None = None,
         after: str | None = None,
     ) -> ConversationPage:
-        """A page of a user's conversations, the most recently changed first, each with a title and its last words.
+        """Return a page of a user's conversations, most recently changed first, each with its title and last message.
 
         Args:
-            agent_id: Only this agent's; `None` means all agents'.
-            state: Only `active` or only `archived` ones; `None` means both.
-            since: Only those that changed at or after this time, with a time zone.
-            until: Only those that changed before this time, with a time zone.
-            limit: The most of a page, 1 to 1,000.
-            before: What a page gives as `before`: the page before it, of newer ones.
-            after: What a page gives as `after`: the page after it, of older ones.
+            agent_id: Only this agent's conversations; `None` means all agents.
+            state: Only `active` or only `archived` conversations; `None` means both.
+            since: Only conversations that changed at or after this time, with a time zone.
+            until: Only conversations that changed before this time, with a time zone.
+            limit: The maximum number of conversations on a page, 1 to 1,000.
+            before: The `before` of a page, to get the page of newer conversations.
+            after: The `after` of a page, to get the page of older conversations.
 
         Returns:
-            The page. A conversation that changes meanwhile moves to the front; by `after` none is shown twice.
+            The page. A conversation that changes meanwhile moves to the front; paging with `after` shows none twice.
 
         Raises:
-            InvalidInputError: An argument is none of its choices, a time is naive, or nobody is named as the owner.
+            InvalidInputError: An argument is not one of its choices, a time is naive, or there is no owner.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -426,32 +426,33 @@ class SupabaseMemory(Constructors):
         weights: RecallWeights = DEFAULT_WEIGHTS,
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
-        """What was said and fits a question, by meaning and by words, in one round trip beside the models.
+        """Recall the chunks that fit a question, by vector and keyword search, in one round trip plus model calls.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            query: The question, in the user's words, of which 10,000 characters count; blank lists what the filters
-                leave. Or up to 8 of them: the ranking serves each, its best first.
-            limit: The most chunks; 10 if neither this nor `characters` is given, and never more than 1,000.
-            characters: The most characters of what is returned.
-            time_range: Only what was said then.
-            time_zone: That of the person who asks, by its name or itself; the memory's by default, else UTC.
+            query: The question, in the user's words, of which 10,000 characters count; a blank one lists what passes
+                the filters. Or up to 8 questions: the ranking serves each, the best of each first.
+            limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
+                1,000.
+            characters: The maximum number of characters returned.
+            time_range: Only chunks of messages in this range.
+            time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default, else UTC.
             types: Only chunks of these types.
-            min_importance: Only chunks that matter at least so much, 0 to 1.
-            min_similarity: Only chunks whose cosine with the question is at least so much; where there are no
-                vectors, whose words fit so much in relation to the best.
-            neighbors: How many units before and after each chunk come with it.
-            episode: Whether the whole episode of talk of each chunk comes with it.
-            fusion: How words and meaning become one ranking.
-            weights: What each part of the score counts.
-            exact_below: Scopes of more chunks than this are not compared one by one.
+            min_importance: Only chunks with at least this importance, 0 to 1.
+            min_similarity: Only chunks with at least this cosine similarity to the question; without vectors, with
+                at least this keyword score relative to the best one.
+            neighbors: How many units before and after each chunk to return with it.
+            episode: Whether to return the whole episode of each chunk.
+            fusion: How keyword and vector rankings are fused.
+            weights: The weight of each part of the score.
+            exact_below: In scopes with more chunks than this, not every chunk is compared.
 
         Returns:
             The chunks, the best first, and how they were found.
 
         Raises:
-            InvalidInputError: An argument is none of its choices.
-            MigrationConflictError: What is stored was embedded by another model.
+            InvalidInputError: An argument is not one of its choices.
+            MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -532,30 +533,30 @@ class SupabaseMemory(Constructors):
         limit: int = LIMIT,
         after: str | None = None,
     ) -> FoundPage:
-        """The messages that hold a phrase, a number, a file name or an id, letter by letter, in one round trip.
+        """Find the messages that contain a phrase, a number, a file name or an id exactly, in one round trip.
 
-        It looks at the words of the messages, and at the names and arguments of what they call; not at what the memory
-        itself gave a tool. One call looks at 2,000 messages at most; of several conversations, each counts as ten.
-        Several come in the order in which they were begun, from the newest or the oldest on. Nothing needs to be
-        indexed.
+        It searches the text of messages, and the names and arguments of their tool calls, but not what the memory
+        itself returned to a tool. One call scans at most 2,000 messages; in a search over several conversations, each
+        conversation counts as ten. Conversations are searched in the order of their creation, from the newest or the
+        oldest on. Nothing needs to be indexed.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            texts: What to look for, 1 to 1,000 characters; of up to ten, a message holds each.
+            texts: The text to find, 1 to 1,000 characters; or up to ten texts that a message must all contain.
             order: From the `newest` message on, or from the `oldest`.
-            match_case: Whether capitals matter. If not, ß is ss, and İ is i.
-            since: Only messages of this time or later, with a time zone.
+            match_case: Whether the search is case-sensitive. If not, ß equals ss, and İ equals i.
+            since: Only messages from this time on, with a time zone.
             until: Only messages before this time, with a time zone.
-            around: So many messages before and after each come with it, up to 10.
-            limit: The most messages that this call finds, 1 to 100.
-            after: `after` of the page before, for what follows.
+            around: How many messages before and after each match to return, up to 10.
+            limit: The maximum number of messages that this call returns, 1 to 100.
+            after: The `after` of a page, to get the next page.
 
         Returns:
-            The messages in the order that was asked for, and where to go on: `page.after` is `None` if everything was
-            looked at.
+            The messages in the requested order, and where to continue: `page.after` is `None` once everything was
+            searched.
 
         Raises:
-            InvalidInputError: A text is blank or too long, a time is naive, or an argument is none of its choices.
+            InvalidInputError: A text is blank or too long, a time is naive, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -612,24 +613,24 @@ class SupabaseMemory(Constructors):
         time_zone: str | tzinfo | None = None,
         min_similarity: float | None = None,
     ) -> list[RecalledSummary]:
-        """The user's conversations that a question is about, by their newest summaries, in one round trip.
+        """Find the user's conversations that a question is about, by their newest summaries, in one round trip.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            query: The question, in the user's words; blank lists the newest.
-            limit: The most conversations.
-            time_range: Only summaries that were stored then. Those older than the retention's `max_summary_age`, 90
+            query: The question, in the user's words; a blank one lists the newest summaries.
+            limit: The maximum number of conversations.
+            time_range: Only summaries stored in this range. Summaries older than the retention's `max_summary_age`, 90
                 days by default, are never found.
-            time_zone: That of the person who asks, by its name or itself; the memory's by default.
-            min_similarity: Only summaries whose cosine with the question is at least so much; where there are no
-                vectors, whose words fit so much in relation to the best.
+            time_zone: The asking person's time zone, as a name or a `tzinfo`; the memory's by default.
+            min_similarity: Only summaries with at least this cosine similarity to the question; without vectors, with
+                at least this keyword score relative to the best one.
 
         Returns:
-            The summaries, the best first. One without a vector (`index_summaries` makes it) is found by its words.
+            The summaries, the best first. Keyword search finds those without a vector (`index_summaries` creates it).
 
         Raises:
-            InvalidInputError: Nobody is named as the owner, or an argument is none of its choices.
-            MigrationConflictError: The embedder has another width than it had.
+            InvalidInputError: There is no owner, or an argument is not one of its choices.
+            MigrationConflictError: The embedder's dimensions have changed.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
@@ -672,18 +673,18 @@ class SupabaseMemory(Constructors):
         )
 
     def forget_user(self, *, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
-        """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
+        """Delete all data of a user: conversations with all agents, everything derived from them, and store items.
 
         Args:
             agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
                 the items of the store.
-            dry_run: Only say what would go.
+            dry_run: Only report what would be deleted.
 
         Returns:
-            What went.
+            What was deleted.
 
         Raises:
-            InvalidInputError: Nobody is named.
+            InvalidInputError: There is no owner.
         """
         return self._services.run(
             forget_user(self._services, self._services.owner(), agent_id=agent_id, dry_run=dry_run)
@@ -703,18 +704,18 @@ class SupabaseMemory(Constructors):
         retention: Retention | None = None,
         dry_run: bool = False,
     ) -> Receipt:
-        """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
+        """Delete messages beyond the retention, and expired chunks, in all conversations that the memory may access.
 
         Call it from a scheduled task.
 
         Args:
-            agent_id: Only those with this agent; `None` means all.
-            thread_id: Only this thread; `None` means all.
-            retention: What is kept; the memory's by default. Without any, only expired chunks go.
-            dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
+            agent_id: Only conversations with this agent; `None` means all agents.
+            thread_id: Only this thread; `None` means all threads.
+            retention: The retention; the memory's by default. Without one, only expired chunks are deleted.
+            dry_run: Only report what would be deleted: each conversation is processed, counted and rolled back in turn.
 
         Returns:
-            What went: the conversations that lost messages, how many messages, summaries and chunks.
+            What was deleted: the number of conversations that lost messages, and of messages, summaries and chunks.
         """
         return self._services.run(
             forget_expired(
@@ -748,13 +749,13 @@ class SupabaseMemory(Constructors):
         )
 
     def flush(self) -> int:
-        """Store what earlier writes of histories left in the outbox.
+        """Store the messages that earlier failed writes of histories left in the outbox.
 
         Returns:
-            How many messages are still waiting, which is 0 unless an error is raised.
+            How many messages are still in the outbox, which is 0 unless an error is raised.
 
         Raises:
-            SupabaseMemoryError: The database still refuses; everything is kept.
+            SupabaseMemoryError: The database still refuses; everything stays in the outbox.
         """
         return self._services.run(flush(self._services))
 
@@ -763,14 +764,14 @@ class SupabaseMemory(Constructors):
         return await self._services.arun(flush(self._services))
 
     def doctor(self) -> list[Finding]:
-        """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
+        """Check this memory line by line, each with the next action: the report of `supabase-memory doctor`.
 
         The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
-        tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database
-        tells less, and a line says so.
+        tokens. The cost does not depend on the number of conversations. With a user's own token the database reports
+        less, and a line says so.
 
         Returns:
-            What was found; whatever fails is a finding, and nothing is raised for it.
+            The findings. A failed check is a finding; it raises nothing.
 
         Example:
             ```python
@@ -785,15 +786,15 @@ class SupabaseMemory(Constructors):
 
     @property
     def privacy(self) -> Privacy:
-        """What people decide about all of a user's conversations, and what that changed: `memory.privacy`."""
+        """A person's overrides for all of a user's conversations, and their history: `memory.privacy`."""
         return Privacy(self._services)
 
     @property
     def work(self) -> Work:
-        """What is due, running, waiting and dead: `memory.work`."""
+        """Due, running, waiting and dead work: `memory.work`."""
         return Work(self._services)
 
     @property
     def rollout(self) -> Rollouts:
-        """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`."""
+        """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`."""
         return Rollouts(self._services)

@@ -1,4 +1,4 @@
-"""Messages of a conversation: stored, and deleted also where they wait in the outbox."""
+"""Store and delete messages of a conversation, including those in the outbox."""
 
 from __future__ import annotations
 
@@ -31,36 +31,38 @@ def append(
     idempotency_key: str | None = None,
     pack: ContextPack | None = None,
 ) -> Flow[AppendResult]:
-    """Store messages: once each, in order, all or none, in one round trip.
+    """Store messages in order, each once, all or none, in one round trip.
 
-    What nobody said (a human or system message that carries LangChain's `lc_source`, such as a summary; anything
-    that this package put into a prompt) is not stored. Nor is what has expired or was forgotten: a retry does not
-    bring it back. What of a message is larger than the database takes (4 MiB by default) is left out, and named
-    where it was: media first, then what a tool keeps for the application, then the middle of the longest text.
+    Messages that nobody wrote (a human or system message with LangChain's `lc_source`, such as a summary, or
+    anything that this package added to a prompt) are not stored. Expired and forgotten messages are not stored
+    either: a retry does not bring them back. Parts of a message that exceed the database's limit (4 MiB by default)
+    are removed, and a note names them in place: media first, then the artifact of a tool, then the middle of the
+    longest text.
 
     Args:
         services: The memory.
         key: The conversation.
-        messages: What LangChain takes for messages: a list of messages, texts (the user's), pairs such as
-            `("assistant", "Hello")` or dictionaries with `role` and `content`; or one of them. A message without
-            an id gets one, on the object itself, so that a retry is a retry. Of several with one id the last is
-            stored, at the place of the first. A message that is stored already with other content is replaced.
-        metadata: What to store beside each of them: a JSON object.
-        created_at: When they were said, with a time zone: one time for all, or one for each. The database's clock
-            by default.
-        retention: What is kept; what is beyond it is removed in the same transaction. The memory's by default.
-        idempotency_key: What names this call, such as a request's id: a repeat of it by another process, with
-            messages that have no ids, stores nothing twice. 1 to 512 bytes.
-        pack: What these messages answer: what stood in it is kept with them, in numbers, for `manifests`. As the
-            memory's `manifests` says; nothing is refused for it.
+        messages: Anything that LangChain accepts as messages: a list of messages, strings (the user's), pairs such
+            as `("assistant", "Hello")` or dictionaries with `role` and `content`; or a single one. A message
+            without an id gets one, on the object itself, so that a retry is recognized. Of several messages with
+            the same id, the last one is stored, at the position of the first. A stored message with other content
+            is replaced.
+        metadata: Metadata to store with each message: a JSON object.
+        created_at: The messages' times, with a time zone: one for all, or one for each. The database's clock by
+            default.
+        retention: The retention; older messages are deleted in the same transaction. The memory's by default.
+        idempotency_key: Identifies this call, such as a request's id: if another process repeats it with messages
+            that have no ids, nothing is stored twice. 1 to 512 bytes.
+        pack: The context pack that these messages answer: its manifest is stored with them, in numbers, for
+            `manifests`, as the memory's `manifests` policy says; it never causes an error.
 
     Returns:
         The number of each message, how many were new, and which were replaced because their content differed.
 
     Raises:
-        InvalidInputError: Something passed is no message, a time is naive, or the pack is of another conversation;
-            nothing was stored.
-        TooLargeError: All messages together are more than one call takes; nothing was stored.
+        InvalidInputError: An argument is not a message, a time is naive, or the pack belongs to another
+            conversation; nothing was stored.
+        TooLargeError: All messages together exceed the limit of one call; nothing was stored.
         ConfigurationError: A rule of the redactor failed; nothing was stored.
         SupabaseMemoryError: The database refused or could not be reached.
     """
@@ -97,18 +99,18 @@ def add_turn(
     Args:
         services: The memory.
         key: The conversation.
-        query: What the user said.
+        query: The user's message.
         response: The final answer.
-        retention: What is kept; the memory's by default.
-        idempotency_key: What names this call, such as a request's id: the same turn is stored once however often
-            that is tried.
-        pack: What the answer was made from, as for `append`.
+        retention: The retention to apply; the memory's by default.
+        idempotency_key: Identifies this call, such as a request's id: the turn is stored once, however often the
+            call is repeated.
+        pack: The context pack behind the answer, as for `append`.
 
     Returns:
         As for `append`.
 
     Raises:
-        InvalidInputError: One of them is no text, blank, or longer than a million characters.
+        InvalidInputError: One of them is not a string, is blank, or is longer than a million characters.
         SupabaseMemoryError: The database refused or could not be reached.
     """
     messages = turns.messages_of(query, response)
@@ -121,10 +123,10 @@ def forget(services: Services, key: ConversationKey, *, dry_run: bool = False) -
     Args:
         services: The memory.
         key: The conversation.
-        dry_run: Only say what would go.
+        dry_run: Only report what would be deleted.
 
     Returns:
-        What went.
+        What was deleted.
     """
     receipt = yield from conversations.forget(key, dry_run=dry_run)
     _drop(services, [key], dry_run=dry_run)
@@ -134,19 +136,18 @@ def forget(services: Services, key: ConversationKey, *, dry_run: bool = False) -
 def forget_message(
     services: Services, key: ConversationKey, message_id: str, *, dry_run: bool = False
 ) -> Flow[Receipt]:
-    """Delete one message, and the summaries that were made from it. The others keep their numbers.
+    """Delete one message, and the summaries created from it. Other messages keep their numbers.
 
-    A message of this id is not stored again in the conversation: a graph that still holds it does not bring it
-    back.
+    No message with this id is stored in the conversation again: a graph that still holds it does not bring it back.
 
     Args:
         services: The memory.
         key: The conversation.
         message_id: The LangChain message's id.
-        dry_run: Only say what would go.
+        dry_run: Only report what would be deleted.
 
     Returns:
-        What went; no message, if there was none of this id.
+        What was deleted; no message, if there was none with this id.
     """
     receipt = yield from conversations.forget_message(key, message_id, dry_run=dry_run)
     if not dry_run:
@@ -157,20 +158,20 @@ def forget_message(
 def forget_user(
     services: Services, owner: str | None, *, agent_id: str | None = None, dry_run: bool = False
 ) -> Flow[Receipt]:
-    """Delete all of a user: conversations with all agents, everything derived from them, the items of the store.
+    """Delete all data of a user: conversations with all agents, everything derived from them, and store items.
 
     Args:
         services: The memory.
         owner: The owner; `None` means the access token's subject.
         agent_id: Only the conversations with this agent, with everything derived from them; `None` means all, and
             the items of the store.
-        dry_run: Only say what would go.
+        dry_run: Only report what would be deleted.
 
     Returns:
-        What went.
+        What was deleted.
 
     Raises:
-        InvalidInputError: Nobody is named.
+        InvalidInputError: There is no owner.
     """
     receipt = yield from conversations.forget_user(owner, agent_id=agent_id, dry_run=dry_run)
     keys = services.outbox.conversations()
@@ -187,20 +188,21 @@ def forget_expired(
     retention: Retention | None = None,
     dry_run: bool = False,
 ) -> Flow[Receipt]:
-    """Remove what retention does not keep, and chunks that have expired, in all conversations the memory may see.
+    """Delete messages beyond the retention, and expired chunks, in all conversations that the memory may access.
 
     Call it from a scheduled task.
 
     Args:
         services: The memory.
-        user_id: Only this user's; by default the memory's user, or everybody's that the memory may see.
-        agent_id: Only those with this agent; `None` means all.
-        thread_id: Only this thread; `None` means all.
-        retention: What is kept; the memory's by default. Without any, only expired chunks go.
-        dry_run: Only say what would go: it is done, counted and taken back, one conversation after the other.
+        user_id: Only this user's conversations; by default the memory's user, or all users that the memory may
+            access.
+        agent_id: Only conversations with this agent; `None` means all agents.
+        thread_id: Only this thread; `None` means all threads.
+        retention: The retention; the memory's by default. Without one, only expired chunks are deleted.
+        dry_run: Only report what would be deleted: each conversation is processed, counted and rolled back in turn.
 
     Returns:
-        What went: the conversations that lost messages, how many messages, summaries and chunks.
+        What was deleted: the number of conversations that lost messages, and of messages, summaries and chunks.
     """
     return (
         yield from conversations.forget_expired(
@@ -214,6 +216,6 @@ def forget_expired(
 
 
 def _drop(services: Services, keys: Iterable[ConversationKey], *, dry_run: bool) -> None:
-    """What waits for a conversation that was forgotten goes too; only then, or a failure would lose it."""
+    """Drop the outbox messages of forgotten conversations; only afterwards, because a failure would lose them."""
     for key in () if dry_run else keys:
         services.outbox.drop(key)

@@ -1,4 +1,4 @@
-"""Writes that failed, kept in order until the database is back. In this process's memory, and bounded."""
+"""The outbox: failed writes, kept in order until the database is back. In process memory, and bounded."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 PendingMessages = tuple["BaseMessage", datetime]
-"""A message and when it should have been stored."""
+"""A message and the time when it should have been stored."""
 
 
 class Outbox:
-    """Messages that could not be stored, by conversation. Every method is safe to call from any thread.
+    """Messages that could not be stored, by conversation. Every method is thread-safe.
 
     Args:
-        limit: The most messages kept, over all conversations.
-        needs_owner: Whether only what names its owner is kept, as another user may be signed in when it is stored.
+        limit: The maximum number of messages, over all conversations.
+        needs_owner: Whether to keep only messages that name their owner, because another user may be signed in
+            later.
     """
 
     def __init__(self, limit: int, *, needs_owner: bool = False) -> None:
@@ -36,29 +37,29 @@ class Outbox:
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        # What waits in a parent process is stored by it.
+        # The parent process delivers its own outbox.
         self._waiting: OrderedDict[ConversationKey, OrderedDict[str, PendingMessages]] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many messages wait."""
+        """Return the number of messages."""
         with self._lock:
             return sum(map(len, self._waiting.values()))
 
     def conversations(self) -> list[ConversationKey]:
-        """The conversations with messages that wait, the longest waiting first."""
+        """Return the conversations with messages, the oldest first."""
         with self._lock:
             return list(self._waiting)
 
     def pending(self, key: ConversationKey) -> list[PendingMessages]:
-        """What waits for a conversation, in order."""
+        """Return a conversation's messages, in order."""
         with self._lock:
             return list(self._waiting.get(key, {}).values())
 
     def keep(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> None:
-        """Keep messages (which have ids) behind those that wait already; all of them or none.
+        """Add messages (which have ids) after those that are already there; all of them or none.
 
         Raises:
-            OutboxError: They would be more than the limit, or nobody is named whose they are.
+            OutboxError: They would exceed the limit, or have no owner.
         """
         if self.needs_owner and key.user_id is None:
             raise OutboxError(
@@ -75,7 +76,7 @@ class Outbox:
             self._waiting.setdefault(key, held).update(fresh)
 
     def delivered(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> None:
-        """Let go of messages that have been stored."""
+        """Remove messages that have been stored."""
         with self._lock:
             held = self._waiting.get(key)
             if held is None:
@@ -86,7 +87,7 @@ class Outbox:
                 del self._waiting[key]
 
     def forget(self, key: ConversationKey, message_id: str) -> None:
-        """Let go of one message, because it was forgotten."""
+        """Remove one message, because it was forgotten."""
         with self._lock:
             held = self._waiting.get(key)
             if held is not None:
@@ -95,6 +96,6 @@ class Outbox:
                     del self._waiting[key]
 
     def drop(self, key: ConversationKey) -> None:
-        """Let go of everything for a conversation, because it was forgotten."""
+        """Remove all messages of a conversation, because it was forgotten."""
         with self._lock:
             self._waiting.pop(key, None)

@@ -1,4 +1,4 @@
-"""Messages on their way: what is new behind what waits in the outbox, in one call, so that the order holds."""
+"""Delivery of messages: new ones are stored after those in the outbox, in one call, so that the order holds."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 _REFUSALS: Final = (InvalidInputError, TooLargeError)
-"""What is refused for what it holds, and will be the next time too."""
+"""Errors caused by a message's content, which a retry would repeat."""
 
 
 def pending(memory: Services, key: ConversationKey) -> list[BaseMessage]:
-    """The messages of a conversation that could not be stored yet."""
+    """Return the messages of a conversation in the outbox."""
     return [message for message, _ in memory.outbox.pending(key)]
 
 
 def flush(services: Services) -> Flow[int]:
-    """Store what earlier writes of histories left in the outbox.
+    """Store the messages that earlier failed writes of histories left in the outbox.
 
     Args:
         services: The memory.
 
     Returns:
-        How many messages are still waiting, which is 0 unless an error is raised.
+        How many messages are still in the outbox, which is 0 unless an error is raised.
 
     Raises:
-        SupabaseMemoryError: The database still refuses; everything is kept.
+        SupabaseMemoryError: The database still refuses; everything stays in the outbox.
     """
     refusals = []
     for key in services.outbox.conversations():
         try:
             yield from flush_and_append(services, key, [])
-        except _REFUSALS as refusal:  # of one conversation, for which the others need not wait
+        except _REFUSALS as refusal:  # only one conversation is affected, so continue with the others
             refusals.append(refusal)
     if refusals:
         raise refusals[0]
@@ -64,24 +64,24 @@ def flush_and_append(
     branch: BranchUpdate | None = None,
     manifest: Lists | None = None,
 ) -> Flow[None]:
-    """Store messages behind those that wait for the same conversation, in one call, so that the order holds.
+    """Store messages after those in the outbox for the same conversation, in one call, so that the order holds.
 
-    Where the database refuses what one of them holds, those that wait are stored one by one: the one that is
-    refused waits on, and holds nothing else back.
+    If the database rejects one message's content, the outbox messages are stored one at a time: the rejected one
+    stays in the outbox and does not block the others.
 
     Args:
-        memory: The memory, whose outbox it is.
+        memory: The memory with the outbox.
         key: The conversation.
-        messages: What is new; it may be nothing.
-        metadata: What to store beside each of them.
-        replace: Whether a message that is there already with other content is replaced.
-        retention: What is kept; the memory's by default.
-        branch: The graph's state that they come from; see `conversations.append`.
-        manifest: What stood in the prompt that they answer; what waits in the outbox waits without it.
+        messages: The new messages; may be empty.
+        metadata: The metadata to store with each message.
+        replace: Whether to replace a stored message that has other content.
+        retention: The retention to apply; the memory's by default.
+        branch: The graph state that the messages come from; see `conversations.append`.
+        manifest: The manifest of the prompt that they answer; messages in the outbox have none.
 
     Raises:
-        SupabaseMemoryError: What is new was not stored, and is not kept here; what waited and was not stored
-            waits on.
+        SupabaseMemoryError: The new messages were not stored and are not put into the outbox; undelivered outbox
+            messages stay in it.
     """
 
     def stored(
@@ -105,7 +105,7 @@ def flush_and_append(
         except TooLargeError:
             if len(batch) < 2:
                 raise
-            # In order, in as many calls as the limits ask for; the last says what the graph's state holds.
+            # Split in order into as many calls as the limits require; the last one carries the graph's state.
             half = len(batch) // 2
             yield from stored(batch[:half])
             yield from stored(batch[half:], branch, manifest)

@@ -1,4 +1,4 @@
-"""Packs whose answers are not stored yet: what stood in them is stored with the answer, in one round trip."""
+"""Manifests of packs whose answers are not stored yet; each is stored with its answer, in one round trip."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 _MOST: Final = 1_000
-"""How many manifests wait for their answers."""
+"""The maximum number of manifests that wait for their answers."""
 
 _logger = logging.getLogger(__name__)
 
 
 class PendingManifests:
-    """What stood in prompts whose answers are to come. Every method is safe to call from any thread.
+    """Manifests of prompts whose answers are pending. Every method is thread-safe.
 
-    It is in this process alone: an answer that is stored by another one comes without.
+    They only exist in this process: an answer stored by another process has no manifest.
 
     Args:
-        needs_owner: Whether only what names its owner is kept, as another user may be signed in when it is stored.
+        needs_owner: Whether to keep only entries that name their owner, because another user may be signed in
+            later.
     """
 
     def __init__(self, *, needs_owner: bool = False) -> None:
@@ -51,12 +52,12 @@ class PendingManifests:
         self._held: OrderedDict[tuple[ConversationKey, str], Lists] = OrderedDict()
 
     def put(self, key: ConversationKey, current: Sequence[BaseMessage], lists: Lists | None) -> None:
-        """Keep what stood in a prompt until its answer is stored; a newer one of the same turn takes its place.
+        """Keep a prompt's manifest until its answer is stored; a newer one of the same turn replaces it.
 
         Args:
             key: The conversation.
-            current: The turn under way, which begins with what was asked; of none nothing is kept.
-            lists: The manifest; `None` where there is none, and then none of an earlier prompt takes its place.
+            current: The current turn, which begins with the user's message; if it is empty, nothing is kept.
+            lists: The manifest; `None` also removes that of an earlier prompt.
         """
         if not current or (self._needs_owner and key.user_id is None):
             return
@@ -73,12 +74,12 @@ class PendingManifests:
     def pop(
         self, key: ConversationKey, messages: Sequence[BaseMessage], new_messages: Sequence[BaseMessage]
     ) -> Lists | None:
-        """What stood in the prompt of the newest answer, once; `None` if nothing waits for it.
+        """Return and remove the manifest for the newest answer; `None` if there is none.
 
         Args:
             key: The conversation.
             messages: All messages of a state.
-            new_messages: Those of them that are stored now.
+            new_messages: Those of them that are being stored.
         """
         answer = next((each for each in reversed(new_messages) if isinstance(each, AIMessage)), None)
         if answer is None or not self._held:
@@ -93,12 +94,12 @@ class PendingManifests:
 
 
 def build_manifest(policy: ManifestPolicy, pack: ContextPack, kind: EntryPoint) -> Lists | None:
-    """What stood in a pack, for its answer; `None` if none is to be kept, or if it cannot be said: nothing is raised.
+    """Build a pack's manifest; `None` if none is stored or building it fails. Raises nothing.
 
     Args:
-        policy: Of how many it is kept.
+        policy: The manifest policy.
         pack: The pack.
-        kind: Who asked for it.
+        kind: What requested the pack.
     """
     return _suppress_errors(pack.key, partial(encode_manifest, pack, kind)) if policy.share else None
 
@@ -106,15 +107,15 @@ def build_manifest(policy: ManifestPolicy, pack: ContextPack, kind: EntryPoint) 
 def sampled_manifest(
     policy: ManifestPolicy, key: ConversationKey, lists: Lists | None, messages: Sequence[BaseMessage]
 ) -> Lists | None:
-    """A manifest as it goes to the database with the messages that answer its prompt; `None` if none is to be kept.
+    """Return a manifest to store with the messages that answer its prompt; `None` if none is to be stored.
 
-    Nothing is raised: what cannot be said is left out.
+    Errors are logged, not raised.
 
     Args:
-        policy: Of how many it is kept, and for how long.
+        policy: The manifest policy.
         key: The conversation.
-        lists: What stood in the prompt.
-        messages: What is stored; they have ids.
+        lists: The manifest.
+        messages: The messages to store; they have ids.
     """
     if lists is None or not messages or not policy.share:
         return None
@@ -122,12 +123,12 @@ def sampled_manifest(
 
 
 def _suppress_errors(key: ConversationKey, make: Callable[[], Lists | None]) -> Lists | None:
-    """A manifest, or `None` if it cannot be made: no answer is to be lost for it."""
+    """Return a manifest, or `None` if creating it fails: an answer must not be lost because of it."""
     try:
         return make()
     except Exception as error:
-        failure = type(error).__name__  # its text may hold content, its class does not
-        what = "What stood in a prompt could not be noted (%s); its answer is stored without. Please report this."
+        failure = type(error).__name__  # its text may contain content, its class does not
+        what = "The manifest of a prompt could not be created (%s); its answer is stored without. Please report this."
         _logger.error(what, failure, extra={**log_fields(key), "memory_error": failure})
         return None
 
@@ -143,7 +144,7 @@ def _encode(
 
 
 def _usage(messages: Sequence[BaseMessage]) -> Lists:
-    """What the model says it used, where the newest answer says it."""
+    """Return the token usage that the newest answer reports."""
     answer = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
     usage = None if answer is None else answer.usage_metadata
     if not usage:

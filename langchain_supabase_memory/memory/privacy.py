@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What people decide about all that is remembered of them."""
+"""A person's overrides for all of a user's conversations."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ if TYPE_CHECKING:
 
 
 class Privacy(MemoryHandle):
-    """What people decide about all of a user's conversations, and what that changed: `memory.privacy`."""
+    """A person's overrides for all of a user's conversations, and their history: `memory.privacy`."""
 
     def opt_out(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
-        """Do not remember a conversation, or a topic in it or in all of a user's conversations, also those to come.
+        """Stop remembering a conversation, or a topic in it or in all current and future conversations of the user.
 
-        Of a conversation the messages stay, for the chat needs them; all that is derived from it goes in the same
-        transaction, and nothing new is made: no chunk, no summary, no board. What a person or the application wrote,
-        pinned, rated or deleted on its board stays until they delete it; a segment of the summary that one edited
-        stands for messages, and goes. What had moved to long-term memory goes with the next `forget_source`. The
-        conversation need not have begun. For a minute `opt_in` undoes it; later it makes the rest anew.
+        Opting out of a conversation retains its messages, because the chat needs them, and deletes everything derived
+        from it in the same transaction. Nothing new is derived: no chunk, summary or board. Board items that a person
+        or the application wrote, pinned, rated or deleted stay until they delete them; an edited segment of the summary
+        is deleted, because it stands for messages. Facts promoted to long-term memory are deleted by the next
+        `forget_source`. The conversation need not exist yet. For a minute `opt_in` undoes the opt-out; later it derives
+        the rest again.
 
-        What mentions a topic is not indexed, nor written on a board, nor left in a summary; what is there already
-        goes. A topic is one word or several that stand next to one another. Case, accents and punctuation do not
-        matter, nor do endings in English and in the conversation's language ("divorce" is "divorced" too, but "health"
-        is not "healthy", nor "hospital": name each). In scripts that set no spaces, and in Korean, its characters are
-        looked for. The messages stay. A writer is told to leave the topic out; of what it writes all the same, the
-        sentences that mention the topic are taken out, and what says it in other words is left to the writer.
+        Text that mentions an opted-out topic is not indexed, written to a board or left in a summary; what already
+        exists is deleted. A topic is one word, or several adjacent words. Matching ignores case, accents and
+        punctuation, and endings in English and in the conversation's language ("divorce" also matches "divorced", but
+        "health" does not match "healthy" or "hospital": name each). In scripts without spaces, and in Korean, the
+        characters are searched for. The messages stay. The summarizer is told to leave the topic out; sentences that
+        mention it anyway are removed, but a paraphrase is left to the summarizer.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            topic: The topic, up to 200 characters; `None` for a conversation itself.
-            actor: Who says so; it is noted with the time.
+            topic: The topic, up to 200 characters; `None` for the conversation itself.
+            actor: Who opts out; recorded with the time.
 
         Returns:
-            Whether that is new.
+            Whether the opt-out is new.
 
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
@@ -57,20 +58,20 @@ class Privacy(MemoryHandle):
         return await self._services.arun(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
-        """Remember again what `opt_out` with the same arguments had named.
+        """Undo an `opt_out` that had the same arguments.
 
-        Within a minute of `opt_out` it is undone: summaries, the board, ratings and the title are as they were, and
-        chunks are indexed again. What was written in that minute stays. Where messages changed or went in it, and
-        after it, a conversation is due again from its beginning; of a topic, what was not indexed is indexed again,
-        and summaries and boards stay as they are until they are regenerated.
+        Within a minute, summaries, the board, ratings and the title are restored, and chunks are indexed again. What
+        was written in that minute stays. If messages changed or were deleted in that minute, and at any later time, the
+        conversation becomes due again from its beginning. For a topic, unindexed messages are indexed again, and
+        summaries and boards stay as they are until they are regenerated.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            topic: The topic; `None` for a conversation itself.
-            actor: Who says so; it is noted with the time.
+            topic: The topic; `None` for the conversation itself.
+            actor: Who opts in; recorded with the time.
 
         Returns:
-            Whether it had not been remembered.
+            Whether there was an opt-out.
         """
         return self._services.run(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
@@ -79,7 +80,7 @@ class Privacy(MemoryHandle):
         return await self._services.arun(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     def opt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
-        """What is not to be remembered, with who said so and when, the oldest first.
+        """List the opt-outs, with who made each and when, oldest first.
 
         Args:
             agent_id: Only with this agent; by default with all.
@@ -91,11 +92,11 @@ class Privacy(MemoryHandle):
         return await self._services.arun(opt_outs(self._services.scope(agent_id=agent_id)))
 
     def changes(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
-        """Who changed what by opt-outs, ratings and edits of summaries, and when, the newest first.
+        """List the changes by opt-outs, ratings and edits of summaries, with who made each and when, newest first.
 
         Args:
             agent_id: Only with this agent; by default with all.
-            limit: The most, up to 500.
+            limit: The maximum number of changes, up to 500.
         """
         return self._services.run(changes(self._services.scope(agent_id=agent_id), limit=limit))
 
@@ -106,19 +107,19 @@ class Privacy(MemoryHandle):
     def rate(
         self, chunk: Chunk | str, *, actor: str, useful: bool | None = None, importance: float | None = None
     ) -> float:
-        """Say how much a chunk matters: recall and promotion go by it, and the same words keep it for good.
+        """Rate how much a chunk matters. Recall and promotion use the rating, and chunks with the same text keep it.
 
         Args:
-            chunk: The chunk, as it was recalled, or its id.
-            actor: Who says so; it is noted with the time.
-            useful: Whether it was of use: an importance of 0.9 or 0.1.
-            importance: Or its importance itself, from 0 to 1.
+            chunk: A recalled chunk, or its id.
+            actor: Who rates it; recorded with the time.
+            useful: Whether it was useful: sets an importance of 0.9 or 0.1.
+            importance: Or the importance itself, from 0 to 1.
 
         Returns:
-            Its importance from now on.
+            The new importance.
 
         Raises:
-            InvalidInputError: Not exactly one of `useful` and `importance` is given, or that is none.
+            InvalidInputError: Not exactly one of `useful` and `importance` is given, or the value is not valid.
             NotFoundError: There is no such chunk.
         """
         return self._services.run(

@@ -1,4 +1,4 @@
-"""What was passed as a memory, if it is one: for what is made over a memory."""
+"""Check that an argument is a memory."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 
 def require_memory(memory: object) -> SupabaseMemory:
-    """What was passed as a memory.
+    """Return the argument if it is a memory.
 
     Args:
-        memory: What was passed.
+        memory: The argument.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is not a memory.
     """
     if isinstance(memory, SupabaseMemory):
         return memory

@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with a rollout."""
+"""Operations on a rollout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Rollouts(MemoryHandle):
-    """How agents are introduced to the memory, stage by stage, and how the contexts compare: `memory.rollout`.
+    """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`.
 
     See `Rollout` for the stages.
     """
@@ -22,21 +22,21 @@ class Rollouts(MemoryHandle):
     def set(
         self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
-        """Set the stage of an agent, for all servers: at once, or within the `cache_seconds` of their `Rollout`.
+        """Set the stage of an agent on all servers: at once, or within the `cache_seconds` of their `Rollout`.
 
         Args:
             agent_id: The agent; the memory's by default.
             stage: The stage.
-            actor: Who decides; it is noted, with the time.
-            share: The share of the users, from 0 to 1, that receive it. Who is among them is drawn by their ids, so
-                that a user stays on their side, and stays inside while the share grows.
-            rest: What the others receive.
+            actor: Who decides; recorded with the time.
+            share: The share of the users, from 0 to 1, that receive it. A hash of the user id decides, so a user's side
+                is stable, and users stay in the share while it grows.
+            rest: The stage of the other users.
 
         Returns:
-            The decision, as it was noted.
+            The recorded decision.
 
         Raises:
-            InvalidInputError: The stage or the share is none, or nobody is named.
+            InvalidInputError: The stage or the share is not valid, or the actor is empty.
             PermissionDeniedError: Only servers may.
         """
         return self._services.run(set_stage(self._services.agent(agent_id), stage, actor=actor, share=share, rest=rest))
@@ -50,13 +50,13 @@ class Rollouts(MemoryHandle):
         )
 
     def stage(self, *, agent_id: str | None = None) -> Stage | None:
-        """What the database says of an agent now, uncached.
+        """Read the stage of an agent from the database, uncached.
 
         Args:
             agent_id: The agent; the memory's by default.
 
         Returns:
-            The stage; `None` if nobody has decided.
+            The stage; `None` if there is no decision.
         """
         return self._services.run(stage(self._services.agent(agent_id), self._services.scope_text()))
 
@@ -65,11 +65,11 @@ class Rollouts(MemoryHandle):
         return await self._services.arun(stage(self._services.agent(agent_id), self._services.scope_text()))
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
-        """Who set the stage of an agent to what, and when: the newest decisions, in order.
+        """List the newest decisions on an agent's stage, in order, with who made each and when.
 
         Args:
             agent_id: The agent; the memory's by default.
-            last: How many.
+            last: The maximum number to return.
 
         Raises:
             PermissionDeniedError: Only servers may.
@@ -81,12 +81,12 @@ class Rollouts(MemoryHandle):
         return await self._services.arun(history(self._services.agent(agent_id), last=last))
 
     def comparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
-        """The newest comparisons that a rollout made in a conversation, in order. They are kept for 30 days.
+        """List the newest comparisons of a rollout in a conversation, in order. They are retained for 30 days.
 
         Args:
             thread_id: The conversation's thread.
             agent_id: The agent; the memory's by default.
-            last: How many.
+            last: The maximum number to return.
         """
         return self._services.run(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
@@ -95,11 +95,11 @@ class Rollouts(MemoryHandle):
         return await self._services.arun(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
     def report(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
-        """What the comparisons come to, by stage.
+        """Aggregate the comparisons by stage.
 
         Args:
-            agent_id: Only this agent's; `None` means all agents'.
-            since: Only those made since, with a time zone.
+            agent_id: Only this agent's comparisons; `None` means all agents.
+            since: Only comparisons from this time on, with a time zone.
 
         Raises:
             InvalidInputError: The time is naive.

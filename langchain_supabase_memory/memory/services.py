@@ -1,4 +1,4 @@
-"""What every part of a memory shares: its transport, its settings, its models, and the drivers of its flows."""
+"""The shared services of a memory: its transport, settings, models, and the drivers of its flows."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ T = TypeVar("T")
 
 
 class DefaultUser(str):
-    """The owner where nobody is named. A memory with one was made for no user, so calls and runs may name others."""
+    """The default owner. A memory with one belongs to no user, so calls and runs may name others."""
 
     __slots__ = ()
 
 
 ME: Final = DefaultUser("me")
-"""The owner in an embedded memory where nobody is named."""
+"""The default owner in an embedded memory."""
 
 
 def same_user(memory_user: str | None, user_id: str) -> None:
-    """Refuse a user who is not the one that a memory was made for. Neither id is in the error: a client may see it.
+    """Reject a user other than the memory's. Neither id is in the error, because a client may see it.
 
     Args:
-        memory_user: The user that the memory was made for, if it was made for one.
-        user_id: The user that is named.
+        memory_user: The user of the memory, if it has one.
+        user_id: The given user.
 
     Raises:
         InvalidInputError: It is another user.
@@ -75,27 +75,27 @@ def same_user(memory_user: str | None, user_id: str) -> None:
 
 
 class Lifetime:
-    """Whether a memory is open: the last `with` that is left closes it."""
+    """The open or closed state of a memory; leaving the last `with` block closes it."""
 
     def __init__(self) -> None:
         self.is_closed = False
         self._entered: list[None] = []  # one for each `with` that is under way; lists change atomically
 
     def enter(self) -> None:
-        """Open it."""
+        """Open the memory."""
         self._entered.append(None)
         self.is_closed = False
 
     def leave(self) -> None:
-        """Close it for the last of those that entered it; the others close their own connections only."""
+        """Close the memory when the last `with` block is left; other blocks only close their own connections."""
         self._entered.pop()
         self.is_closed = self.is_closed or not self._entered
 
 
 class Services(Unpicklable):
-    """What every part of a memory works with: its transport, its settings and its models.
+    """The services of a memory: its transport, settings and models.
 
-    Arguments as for `SupabaseMemory`.
+    The arguments are those of `SupabaseMemory`.
     """
 
     def __init__(self, transport: Transport, *, user_id: str | UUID | None, agent_id: str, settings: Settings) -> None:
@@ -118,7 +118,7 @@ class Services(Unpicklable):
         self.redactor: Redactor | None = redactor(settings.redactor)
 
     def _begin(self) -> None:
-        """Begin what one identity's process holds: nothing of it is another's."""
+        """Create the state of one identity in this process; it is never shared with another identity."""
         needs_owner = self.transport.identity_is_callback
         self.outbox = Outbox(self.config.outbox_limit, needs_owner=needs_owner)
         self.records = StateRecords(needs_owner=needs_owner)
@@ -126,23 +126,23 @@ class Services(Unpicklable):
         self.lifetime = Lifetime()
 
     def for_user(self, user_id: str | UUID) -> Self:
-        """The same for one user: it shares all that this one holds.
+        """Return the services for one user; all state is shared.
 
         Args:
             user_id: The user.
 
         Raises:
-            InvalidInputError: The id is not a usable string, or these are another user's.
+            InvalidInputError: The id is not a usable string, or the memory belongs to another user.
         """
         twin = copy(self)
         twin.user_id = self.scope_text(user_id)
         return twin
 
     def for_identity(self, identity: Any) -> Self:
-        """The same models over the same connections, for the bearer of a token; nothing that waits is shared.
+        """Return the services for the bearer of a token, with the same models and connections but no shared state.
 
         Args:
-            identity: The token or the claims, as the transport takes them.
+            identity: The token or the claims in the transport's form.
 
         Raises:
             AuthenticationError: Nobody is signed in.
@@ -155,10 +155,10 @@ class Services(Unpicklable):
         return twin
 
     def read_only(self, *, by_words: bool = False) -> Self:
-        """The same, which summarizes and indexes nothing before an answer, and counts nothing.
+        """Return services that do not summarize or index before an answer, and count nothing.
 
         Args:
-            by_words: Whether it searches without the embedder.
+            by_words: Whether to search without the embedder.
         """
         twin = copy(self)
         twin.config = replace(
@@ -173,37 +173,37 @@ class Services(Unpicklable):
 
     @property
     def embedder_name(self) -> str | None:
-        """What the embedder's vectors are recorded under; `None` without one."""
+        """The name under which the embedder's vectors are stored; `None` without an embedder."""
         return None if self.embeddings is None else self.embeddings.name
 
     @property
     def capabilities(self) -> RecallCapabilities:
-        """What a recall has beside the database."""
+        """The models that a recall can use."""
         candidates = 0 if self.reranker is None else self.reranker.candidates
         return RecallCapabilities(self.embedder_name, candidates, self.expander is not None)
 
     @property
     def summarizer_name(self) -> str | None:
-        """What summaries are noted to be written by; `None` without a writer."""
+        """The name recorded as the author of summaries; `None` without a summarizer."""
         return None if self.model is None else self.model.name
 
     def key(
         self, thread_id: str | UUID, user_id: str | UUID | None = None, agent_id: str | None = None
     ) -> ConversationKey:
-        """The conversation that these ids and this memory's defaults name.
+        """Return the key of a conversation from these ids and the memory's defaults.
 
         Raises:
-            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+            InvalidInputError: An id is not a usable string, or there is no owner.
         """
         return ConversationKey(
             as_id("thread_id", thread_id), self.owner(user_id), self.agent_id if agent_id is None else agent_id
         )
 
     def owner(self, user_id: str | UUID | None = None) -> str | None:
-        """Whose something is: the user's who is named, or the memory's; `None` means the access token's.
+        """Return the owner: the given user, or the memory's; `None` means the access token's subject.
 
         Raises:
-            InvalidInputError: The id is not a usable string, or nobody is named.
+            InvalidInputError: The id is not a usable string, or there is no owner.
         """
         owner = self.scope_text(user_id)
         if owner is None and not self.transport.acts_as_user:
@@ -215,11 +215,11 @@ class Services(Unpicklable):
         return owner
 
     def scope_text(self, user_id: str | UUID | None = None) -> str | None:
-        """Whose conversations a verb over several is about: the user's who is named, or the memory's; `None` for all.
+        """Return the user of an operation on many conversations: the given user, or the memory's; `None` means all.
 
         Raises:
-            InvalidInputError: The id is not a usable string (an empty one never means everybody), or the memory was
-                made for another user.
+            InvalidInputError: The id is not a usable string (an empty one never means all users), or the memory
+                belongs to another user.
         """
         if user_id is None:
             return None if self.user_id is None else str(self.user_id)
@@ -230,21 +230,21 @@ class Services(Unpicklable):
 
     @property
     def made_for(self) -> str | None:
-        """The one user whose memory this is, by `user_id` or by a token; `None` where calls and runs name the user."""
+        """The only user of this memory, by `user_id` or by a token; `None` if calls and runs name the user."""
         if self.user_id is None:
             return getattr(self.transport, "user", None)
         return None if isinstance(self.user_id, DefaultUser) else self.user_id
 
     def scope(self, user_id: str | None = None, agent_id: str | None = None) -> Scope:
-        """All of a user's conversations, or those with one agent.
+        """Return the scope of all of a user's conversations, or those with one agent.
 
         Raises:
-            InvalidInputError: An id is not a usable string, or nobody is named as the owner.
+            InvalidInputError: An id is not a usable string, or there is no owner.
         """
         return Scope(self.owner(user_id), None if agent_id is None else as_id("agent_id", agent_id))
 
     def agent(self, agent_id: str | None) -> str:
-        """The agent that is named, or the memory's.
+        """Return the given agent, or the memory's.
 
         Raises:
             InvalidInputError: The id is not a usable string.
@@ -252,26 +252,26 @@ class Services(Unpicklable):
         return as_id("agent_id", self.agent_id if agent_id is None else agent_id)
 
     def chunking(self, chunking: ChunkPolicy | None = None) -> ChunkPolicy:
-        """A policy of chunks, or the memory's."""
+        """Return the given chunk policy, or the memory's."""
         check_settings(chunking=chunking)
         return chunking or self.config.chunking
 
     def require_embedder(self) -> str:
-        """The embedder's name.
+        """Return the embedder's name.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is no embedder.
         """
         return embedders.require_embedder(self.embeddings).name
 
     def summary_policy(self, policy: SummaryPolicy | None = None) -> SummaryPolicy:
-        """A policy, or the memory's, with every number that was left open derived from the budget."""
+        """Return the given summary policy, or the memory's, with open numbers derived from the budget."""
         check_settings(policy=policy)
         budget = self.settings.budget
         return (policy or self.config.policy).for_budget(budget, recalls=self.config.recall is not None)
 
     def health(self) -> Health:
-        """How the memory stands, without asking anybody: whether calls pass, what waits, and what fails and why."""
+        """Report, without a call, whether calls succeed, how much is in the outbox, and what fails and why."""
         transport = self.transport
         circuit = transport.breaker.circuit if isinstance(transport, BreakingTransport) else CLOSED
         return Health(
@@ -284,7 +284,7 @@ class Services(Unpicklable):
         )
 
     def run(self, flow: Flow[T]) -> T:
-        """Drive a flow through this memory's transport, its summary model and its embedder."""
+        """Run a flow with this memory's transport and models."""
         return effects.run(flow, self)
 
     async def arun(self, flow: Flow[T]) -> T:
@@ -292,22 +292,22 @@ class Services(Unpicklable):
         return await effects.arun(flow, self)
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
-        """What observes a flow while it is driven. `health` knows of each step that fails."""
+        """Return the observer of a running flow. It reports each failed step to `health`."""
         return instrumentation.observing(flow, self.metrics, self._watching)
 
     @contextmanager
     def answering(self, step: ModelStep) -> Iterator[Any]:
-        """The model that a step asks for, while nothing of it is streamed.
+        """Return the model for a step, with streaming turned off.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is no such model.
         """
         asked = self._model_of(step)
         with without_streaming():
             yield asked
 
     def _watching(self, step: Step[Any]) -> AbstractContextManager[None]:
-        """What tells `health` how a step ends. That what it asks for is closed or missing is no failure of it."""
+        """Report the end of a step to `health`. A closed memory or a missing model is not a failure of the step."""
         if isinstance(step, Call):
             self._check_open()
             return self.causes.watching(step.part, settles=step.function != SCHEMA, function=step.function)

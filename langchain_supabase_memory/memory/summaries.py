@@ -1,4 +1,4 @@
-"""Summaries that are made now, by the memory's summarizer or by one that a call names."""
+"""Summarize now, with the memory's summarizer or one given in the call."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 def summarize(
     services: Services, key: ConversationKey, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
 ) -> Flow[SummaryResult]:
-    """Summarize now what is beyond what the policy keeps verbatim, whether it is due or not.
+    """Summarize now the messages beyond those that the policy keeps verbatim, whether due or not.
 
     Args:
         services: The memory.
         key: The conversation.
-        policy: How; the memory's by default.
+        policy: The summary policy; the memory's by default.
         model: The model; the memory's by default.
 
     Returns:
-        What was done. A model that failed is no error: nothing is changed.
+        The result. If the model fails, nothing is changed and nothing is raised.
 
     Raises:
         ConfigurationError: There is no model.
@@ -49,17 +49,17 @@ def complete_summary(
 ) -> Flow[CompleteSummary]:
     """Summarize the whole conversation, of any length, level by level, with its vector, topics and key facts.
 
-    The board is revised first: topics and key facts are its own. What was made before is used again, so that of a
-    conversation that went on only the last branch is written anew.
+    The board is revised first, because topics and key facts come from it. Finished summaries are reused: when a
+    conversation continues, only the last branch is written again.
 
     Args:
         services: The memory.
         key: The conversation.
-        policy: How long a summary may be, how much one call of the model reads; the memory's by default.
+        policy: The maximum length of a summary and the input of one model call; the memory's by default.
         model: The model; the memory's by default.
 
     Returns:
-        The summary. A model that failed is no error: what was made stays, and the next call goes on.
+        The summary. If the model fails, nothing is raised: finished parts stay, and the next call continues.
 
     Raises:
         ConfigurationError: There is no model.
@@ -83,19 +83,19 @@ def summarize_due(
     policy: SummaryPolicy | None = None,
     model: Summarizer | None = None,
 ) -> Flow[dict[ConversationKey, SummaryResult]]:
-    """Summarize every conversation of which more is not yet summarized than the policy allows.
+    """Summarize every conversation with more unsummarized messages than the policy allows.
 
-    Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
-    once: one of them wins each segment, the others change nothing.
+    Call it from a scheduled task if the policy's mode is `background`. Any number of processes may call it at once:
+    one of them wins each segment, and the others change nothing.
 
     Args:
         services: The memory.
-        user_id: Only this user's conversations; the memory's by default.
-        policy: When and how; the memory's by default.
+        user_id: Only this user's conversations; by default the memory's user.
+        policy: The summary policy; the memory's by default.
         model: The model; the memory's by default.
 
     Returns:
-        What was done for each conversation that was due.
+        The result for each conversation that was due.
 
     Raises:
         ConfigurationError: There is no model.

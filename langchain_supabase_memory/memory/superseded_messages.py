@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with messages that a graph has left."""
+"""Operations on messages that a graph has left."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class SupersededMessages(ConversationHandle):
     """The messages that a graph has left, because it was forked or they were removed from its state."""
 
     def list(self, *, retention: Retention | None = None) -> builtins.list[StoredMessage]:
-        """The messages that a graph has left, in order; `reinstate` brings them back.
+        """List the messages that a graph has left, in order; `reinstate` restores them.
 
         Args:
-            retention: What is kept; what is beyond it is not shown.
+            retention: Messages beyond this retention are not returned.
 
         Returns:
             The messages, oldest first.
@@ -40,18 +40,18 @@ class SupersededMessages(ConversationHandle):
         )
 
     def reinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:
-        """Bring messages back that a graph has left, because it was forked or they were removed from its state.
+        """Restore messages that a graph has left, because it was forked or they were removed from its state.
 
-        They stand at their own numbers again, and no state of a graph takes them away any more.
+        They return to their own numbers, and no graph state can remove them any more.
 
         Args:
             message_ids: The ids of superseded messages, as `list` gives them.
 
         Returns:
-            The numbers of those that are back. An id that is not superseded is passed over.
+            The numbers of the restored messages. Ids that are not superseded are skipped.
 
         Raises:
-            InvalidInputError: `message_ids` is no list.
+            InvalidInputError: `message_ids` is not a list.
         """
         return self._services.run(reinstate(self._key, message_ids))
 

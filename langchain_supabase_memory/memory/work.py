@@ -1,5 +1,5 @@
 # Written by tools/handles.py. Do not edit.
-"""What is done with due work, over all conversations that a memory may see."""
+"""Operations on due work, over all conversations that a memory may access."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Work(MemoryHandle):
-    """What is due, running, waiting and dead: `memory.work`.
+    """Due, running, waiting and dead work: `memory.work`.
 
-    A verb is about the memory's user; where the memory has none, about everybody's conversations that it may see.
+    The methods cover the memory's user; without one, all users that the memory may access.
     """
 
     def status(
@@ -35,19 +35,18 @@ class Work(MemoryHandle):
         limit: int | None = None,
         after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
-        """What is due, running, waiting and dead, and how far each conversation is covered.
+        """List due, running, waiting and dead work, and how far each conversation is covered.
 
         Args:
-            agent_id: Only this agent's.
-            thread_id: Only those of this thread.
-            state: Only those in this state.
-            ids: Only the conversations with these ids, as lists give them.
-            limit: The most; `None` means all.
-            after: The owner and the id of a conversation: only those behind it.
+            agent_id: Only conversations with this agent.
+            thread_id: Only this thread.
+            state: Only conversations in this state.
+            ids: Only the conversations with these ids.
+            limit: The maximum number to return; `None` means all.
+            after: The owner and id of a conversation: only conversations after it.
 
         Returns:
-            Their status, in the order of owners and ids. A conversation whose ids cannot be used is left out, and
-            logged.
+            The statuses, ordered by owner and id. A conversation with ids that are not valid is left out and logged.
         """
         return self._services.run(
             status(
@@ -85,7 +84,7 @@ class Work(MemoryHandle):
         )
 
     def queue(self) -> Queue:
-        """The work of all conversations, in numbers; it needs a server's rights."""
+        """Return the work queue of all conversations, in numbers; requires a server's rights."""
         return self._services.run(queue())
 
     async def aqueue(self) -> Queue:
@@ -93,14 +92,14 @@ class Work(MemoryHandle):
         return await self._services.arun(queue())
 
     def retry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
-        """Try again what workers have given up; it needs a server's rights.
+        """Retry work that workers have given up; requires a server's rights.
 
         Args:
-            agent_id: Only this agent's.
-            thread_id: Only those of this thread.
+            agent_id: Only conversations with this agent.
+            thread_id: Only this thread.
 
         Returns:
-            How many conversations.
+            The number of conversations.
         """
         return self._services.run(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
 
@@ -109,16 +108,16 @@ class Work(MemoryHandle):
         return await self._services.arun(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
 
     def unreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
-        """The messages that cannot be read and are set aside: each is left out of packs, and stays.
+        """List the messages that cannot be read. They are left out of context packs but stay stored.
 
-        A payload that is written anew, by `append` with the message's id or by SQL, gives it back: it is shown,
-        summarized and indexed like any other.
+        A message becomes readable again when its payload is rewritten, by `append` with the message's id or by SQL.
+        Then it is shown, summarized and indexed like any other.
 
         Args:
-            limit: The most to return; `None` means all.
+            limit: The maximum number to return; `None` means all.
 
         Returns:
-            Where they are, in the order of owners and conversations.
+            Where the messages are, ordered by owner and conversation.
 
         Raises:
             InvalidInputError: `limit` is negative.
@@ -132,17 +131,17 @@ class Work(MemoryHandle):
     def summarize_due(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
-        """Summarize every conversation of which more is not yet summarized than the policy allows.
+        """Summarize every conversation with more unsummarized messages than the policy allows.
 
-        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
-        once: one of them wins each segment, the others change nothing.
+        Call it from a scheduled task if the policy's mode is `background`. Any number of processes may call it at once:
+        one of them wins each segment, and the others change nothing.
 
         Args:
-            policy: When and how; the memory's by default.
+            policy: The summary policy; the memory's by default.
             model: The model; the memory's by default.
 
         Returns:
-            What was done for each conversation that was due.
+            The result for each conversation that was due.
 
         Raises:
             ConfigurationError: There is no model.
@@ -161,16 +160,16 @@ class Work(MemoryHandle):
         )
 
     def index_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
-        """Index every conversation of which more than so many messages, or the newest summary, can not be recalled yet.
+        """Index every conversation that has too many unindexed messages or an unindexed newest summary.
 
-        Call it from a scheduled task where the policy's mode is `background`. Any number of processes may do so at
-        once: one of them wins each batch, the others change nothing.
+        Call it from a scheduled task if the policy's mode is `background`. Any number of processes may call it at once:
+        one of them wins each batch, and the others change nothing.
 
         Args:
-            messages: How many messages do not matter yet.
+            messages: How many unindexed messages to tolerate.
 
         Returns:
-            What was done for each conversation that was due.
+            The result for each conversation that was due.
         """
         return self._services.run(
             index_due(

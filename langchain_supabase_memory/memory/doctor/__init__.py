@@ -1,1 +1,1 @@
-"""The doctor: how a memory stands, line by line, with the next action. Each module judges what one party can tell."""
+"""The doctor: a health report on a memory, each line with the next action. Each module checks one area."""

@@ -1,4 +1,4 @@
-"""The doctor's round: everybody is asked once, and each line is judged by its own module."""
+"""The doctor's checks: ask each party once, and let the modules judge the answers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def doctor(services: Services) -> Flow[list[Finding]]:
-    """How this memory stands, line by line, with the next action: what `supabase-memory doctor` shows.
+    """Check this memory line by line, each with the next action: the report of `supabase-memory doctor`.
 
     The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
-    tokens. It costs the same on a hundred conversations as on a million. With a user's own token the database
-    tells less, and a line says so.
+    tokens. The cost does not depend on the number of conversations. With a user's own token the database reports
+    less, and a line says so.
 
     Args:
         services: The memory.
 
     Returns:
-        What was found; whatever fails is a finding, and nothing is raised for it.
+        The findings. A failed check is a finding; it raises nothing.
 
     Example:
         ```python
@@ -71,14 +71,14 @@ def doctor(services: Services) -> Flow[list[Finding]]:
 
 
 def _own(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
-    """What the memory has of its own, whatever the database says."""
+    """Check the memory's own models, whatever the database reports."""
     widths = (document.get("vectors") or {}).get("widths", [])
     embedder = yield from models.embedder(memory, widths, document.get("indexes", []))
     return [models.summarizer(memory), embedder]
 
 
 def _signed(memory: Services) -> Flow[list[Finding]]:
-    """How tokens are signed, where there is a project to ask."""
+    """Check how tokens are signed, if there is a project to ask."""
     url = memory.transport.endpoint.keys_url
     if url is None:
         return []

@@ -1,4 +1,4 @@
-"""What a transport tells: the address, its kind, as whom calls speak, the clocks, the keys that sign tokens."""
+"""Checks of the connection: the address, the transport, the role of calls, the clocks, the keys that sign tokens."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _MUCH_SECONDS: Final = 60.0
 
 
 def address(endpoint: EndpointInfo) -> Finding:
-    """Where the database answered."""
+    """Report the address at which the database answered."""
     return green("address", f"{endpoint.address or 'The database'} answers.")
 
 
 def kind(endpoint: EndpointInfo, *, is_distributed: bool = False) -> Finding:
-    """Which kind of transport it is.
+    """Report the kind of transport.
 
     Args:
-        endpoint: Where calls go.
+        endpoint: The endpoint of calls.
         is_distributed: Whether Citus spreads the tables over several nodes.
     """
     if is_distributed and endpoint.kind != "data_api":
@@ -46,11 +46,11 @@ def kind(endpoint: EndpointInfo, *, is_distributed: bool = False) -> Finding:
 
 
 def connection_failed(endpoint: EndpointInfo, error: SupabaseMemoryError) -> list[Finding]:
-    """Why the database could not be examined, at the line that it is about.
+    """Report why the database could not be checked, under the line that the error concerns.
 
     Args:
-        endpoint: Where calls go.
-        error: What was raised.
+        endpoint: The endpoint of calls.
+        error: The exception.
     """
     if isinstance(error, SchemaError):
         return [address(endpoint), kind(endpoint), red("schema", error.reason, error.hint)]
@@ -63,11 +63,11 @@ def connection_failed(endpoint: EndpointInfo, error: SupabaseMemoryError) -> lis
 
 
 def role(name: str, *, sees_all: bool) -> Finding:
-    """As whom calls speak, who have a server's rights.
+    """Check the role of calls with a server's rights.
 
     Args:
         name: The role.
-        sees_all: Whether row level security shows it everybody's rows.
+        sees_all: Whether row level security shows it all users' rows.
     """
     if sees_all:
         return green("key", f"Calls speak as {name}, with a server's rights.")
@@ -81,27 +81,27 @@ def role(name: str, *, sees_all: bool) -> Finding:
 
 
 def _identifier(name: str) -> str:
-    """A name as SQL takes it."""
+    """Quote a name for SQL if necessary."""
     return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def check_user() -> Finding:
-    """Calls carry a user's own token: the rest is hidden from it."""
+    """Report that calls use a user's own token, which hides the other checks."""
     return yellow(
         "key",
-        "Calls speak as a signed-in user, under row level security. What only a server sees is left out here: clock, "
-        "pgvector, grants, vectors, workers, sizes and vacuum.",
+        "Calls speak as a signed-in user, under row level security. Checks that need a server's rights are left out: "
+        "clock, pgvector, grants, vectors, workers, sizes and vacuum.",
         "To see it, run the doctor with the project's secret key or over a connection to Postgres.",
     )
 
 
 def clock(server: datetime, sent_at: datetime, received: datetime) -> Finding:
-    """The server's clock against ours.
+    """Compare the server's clock with the local one.
 
     Args:
-        server: What the server's clock said, at some time between.
-        sent_at: What ours said before it was asked.
-        received: What ours said when the answer came.
+        server: The server's time, at some point during the call.
+        sent_at: The local time before the call.
+        received: The local time after the call.
     """
     apart = max((sent_at - server).total_seconds(), (server - received).total_seconds(), 0.0)
     if apart <= _LITTLE_SECONDS:
@@ -113,10 +113,10 @@ def clock(server: datetime, sent_at: datetime, received: datetime) -> Finding:
 
 
 def tokens(keys: int | None) -> Finding:
-    """How the project signs its users' tokens.
+    """Check how the project signs its users' tokens.
 
     Args:
-        keys: How many keys it shows; `None`: it shows nothing.
+        keys: How many keys it publishes; `None` if it does not answer.
     """
     name = "tokens"
     if keys:

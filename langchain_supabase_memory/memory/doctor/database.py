@@ -1,4 +1,4 @@
-"""What the database tells of itself: schema, pgvector, who may do what, sizes, vacuum."""
+"""Checks of the database: schema, pgvector, access rights, sizes, vacuum."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _MIGRATE: Final = "Run `supabase-memory migrate` with this release of langchain-supabase-memory."
 _OLDEST: Final = (0, 7)
 _SOUND: Final = (0, 8, 4)
-"""Below this an HNSW index has known faults."""
+"""Before this version HNSW indexes have known bugs."""
 
 _SHOWN: Final = 5
 _TO_OTHERS: Final = re.compile(r'(?!(?:anon|authenticated|service_role|everybody) )("[^"]*"|\S+) may ')
-"""A right of a role that is none of Supabase's: somebody gave it on purpose."""
+"""A right of a role that is not one of Supabase's: it was granted on purpose."""
 
 _LIVE: Final = {"memory.conversations", "memory.conversation_summary_boards"}
 
@@ -30,10 +30,10 @@ _BEHIND_SECONDS: Final = 60.0
 
 
 def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
-    """What the database is set up with, against this release.
+    """Compare the database's schema with that of this release.
 
     Args:
-        installed: What `memory_schema` answers.
+        installed: The answer of `memory_schema`.
     """
     make = partial(script.current, installed.get("vector_schema", script.VECTOR_SCHEMA))
     expected = yield from offload(make, INLINE_LIMIT)  # it reads every SQL file
@@ -48,13 +48,13 @@ def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
 def pgvector(
     row: Mapping[str, Any] | None, moved_to: str | None, indexes: Sequence[str], broken: Sequence[str]
 ) -> Finding:
-    """Where pgvector lies, and whether its release is sound.
+    """Check where pgvector is installed, and whether its version is good.
 
     Args:
-        row: Its version and schema; `None`: it is not there.
-        moved_to: The schema in which it lies, if the functions look for it in another.
-        indexes: The indexes over vectors, by their names.
-        broken: Those that were not built to their end.
+        row: Its version and schema; `None` if it is not installed.
+        moved_to: The schema it is in, if the functions look for it in another.
+        indexes: The names of the vector indexes.
+        broken: The names of those that were not built completely.
     """
     name = "pgvector"
     if row is None:
@@ -76,11 +76,11 @@ def pgvector(
 
 
 def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
-    """Row level security, grants, policies and functions, against what was shipped.
+    """Compare row level security, grants, policies and functions with those of the release.
 
     Args:
-        added: What was not there after the last migration.
-        missing: What was there, and is no more.
+        added: What was added since the last migration.
+        missing: What was removed since.
     """
     if not added and not missing:
         return green("access", "Row level security, grants and policies are as they were shipped.")
@@ -96,10 +96,10 @@ def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
 
 
 def realtime(row: Mapping[str, Any]) -> Finding:
-    """What Supabase's Realtime publishes.
+    """Check what Supabase Realtime publishes.
 
     Args:
-        row: What `memory_worker_doctor` answers.
+        row: The answer of `memory_worker_doctor`.
     """
     name, on = "live", "Run `supabase-memory migrate --realtime`."
     published, wal_level = row["published"], row["wal_level"]
@@ -127,10 +127,10 @@ def realtime(row: Mapping[str, Any]) -> Finding:
 
 
 def replica(lag_seconds: float | None) -> list[Finding]:
-    """How far a replica is behind; nothing of a primary.
+    """Check how far a replica is behind; returns nothing for a primary.
 
     Args:
-        lag_seconds: By how many seconds at most; `None`: the server is no replica.
+        lag_seconds: The maximum lag in seconds; `None` if the server is not a replica.
     """
     if lag_seconds is None:
         return []
@@ -144,10 +144,10 @@ def replica(lag_seconds: float | None) -> list[Finding]:
 
 
 def sizes(tables: Sequence[Mapping[str, Any]]) -> Finding:
-    """How much there is.
+    """Report the sizes of the tables.
 
     Args:
-        tables: With `name`, `bytes` and `rows`.
+        tables: The tables, with `name`, `bytes` and `rows`.
     """
     rows = {each["name"]: each["rows"] for each in tables}
     counts = ", ".join(
@@ -166,19 +166,19 @@ def sizes(tables: Sequence[Mapping[str, Any]]) -> Finding:
 
 
 def nodes() -> Finding:
-    """How much there is, where Citus spreads the tables: the server that was asked has none of the rows."""
+    """Report that sizes are unknown because Citus distributes the tables: the coordinator has none of the rows."""
     return green(
         "sizes", "The rows are on the nodes of Citus, and not measured here; ask citus_total_relation_size of a table."
     )
 
 
 def vacuum(is_on: bool, tables: Sequence[Mapping[str, Any]], *, is_distributed: bool = False) -> Finding:
-    """Whether dead rows are removed.
+    """Check whether dead rows are removed.
 
     Args:
-        is_on: Whether the server vacuums by itself.
-        tables: With `name`, `rows`, `dead_rows` and `is_vacuumed`.
-        is_distributed: Whether Citus spreads the tables over several nodes, which are not asked.
+        is_on: Whether autovacuum is on.
+        tables: The tables, with `name`, `rows`, `dead_rows` and `is_vacuumed`.
+        is_distributed: Whether Citus distributes the tables over several nodes, which are not asked.
     """
     name = "autovacuum"
     if not is_on:

@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""The findings of the doctor."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 State: TypeAlias = Literal["green", "yellow", "red"]
-"""`green`: as it should be. `yellow`: it works, and something is to be known or mended. `red`: something is broken."""
+"""`green`: OK. `yellow`: it works, but needs attention. `red`: something is broken."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the doctor's.
+    """One line of the doctor's report.
 
     Attributes:
-        name: What was looked at, such as `pgvector`.
-        state: How it stands.
-        text: What was found, in a sentence or two, without any content.
-        next_action: What to do next; `None` where there is nothing to do.
+        name: What was checked, such as `pgvector`.
+        state: Its state.
+        text: The finding, in a sentence or two, without any content.
+        next_action: What to do next; `None` if there is nothing to do.
     """
 
     name: str
@@ -27,22 +27,22 @@ class Finding:
 
 
 def green(name: str, text: str) -> Finding:
-    """All is well."""
+    """Return a finding that all is well."""
     return Finding(name, "green", text)
 
 
 def yellow(name: str, text: str, next_action: str) -> Finding:
-    """It works, but."""
+    """Return a finding that needs attention."""
     return Finding(name, "yellow", text, next_action)
 
 
 def red(name: str, text: str, next_action: str) -> Finding:
-    """It is broken."""
+    """Return a finding that something is broken."""
     return Finding(name, "red", text, next_action)
 
 
 def duration_text(seconds: float) -> str:
-    """How long something is, in the unit that a person would say."""
+    """Return a duration in the unit that a person would use."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"

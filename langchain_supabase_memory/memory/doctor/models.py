@@ -1,4 +1,4 @@
-"""What the memory's own models tell: the writer, the embedder, and the vectors that are stored."""
+"""Checks of the memory's models: the summarizer, the embedder, and the stored vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDEX: Final = re.compile(r"_hnsw_(\d+)$")
 
 
 def summarizer(memory: Services) -> Finding:
-    """Whether something writes summaries and boards, and whether it failed when it was last asked."""
+    """Check whether there is a summarizer for summaries and boards, and whether its last call failed."""
     name = memory.summarizer_name
     if name is None:
         words = "This memory has no writer: nothing is summarized here, and packs leave out what has no room."
@@ -33,12 +33,12 @@ def summarizer(memory: Services) -> Finding:
 
 
 def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) -> Flow[Finding]:
-    """Whether the embedder answers now, and with vectors of the width that is stored.
+    """Check whether the embedder answers now, with vectors of the stored dimensions.
 
     Args:
         memory: The memory.
-        widths: The dimensions of what is stored under its name.
-        indexes: The indexes over vectors, by their names.
+        widths: The dimensions of the vectors stored under its name.
+        indexes: The names of the vector indexes.
     """
     name = memory.embedder_name
     if name is None:
@@ -59,11 +59,11 @@ def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) ->
 
 
 def vectors(name: str, sample: Mapping[str, Any]) -> Finding:
-    """Whether what is indexed has the embedder's vectors.
+    """Check whether chunks have vectors of the embedder.
 
     Args:
-        name: The embedder's.
-        sample: What was found of at most a hundred chunks.
+        name: The embedder's name.
+        sample: The counts of at most a hundred chunks.
     """
     looked, lacking, others = sample["chunks"], sample["lacking"], sample["of_others"]
     if not lacking:

@@ -1,4 +1,4 @@
-"""What the queue tells: whether workers live, how long work waits, what was given up, whether what expires goes."""
+"""Checks of the work queue: whether workers run, how long work waits, what was given up, whether data expires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import Retention
 
 _ALIVE_SECONDS: Final = 300.0
-"""A worker is seen at least every two minutes."""
+"""A running worker is seen at least every two minutes."""
 
 _LATE_SECONDS: Final = 300.0
 _TOO_LATE_SECONDS: Final = 3600.0
@@ -22,11 +22,11 @@ _MOST_DEAD: Final = 100
 
 
 def worker(now: datetime, seen_at: datetime | None, wait_seconds: float) -> Finding:
-    """Whether a worker lives.
+    """Check whether a worker is running.
 
     Args:
         now: The server's time.
-        seen_at: When one was last seen; `None`: never.
+        seen_at: When a worker was last seen; `None` means never.
         wait_seconds: How long the oldest work has waited, in seconds.
     """
     name = "worker"
@@ -47,10 +47,10 @@ def worker(now: datetime, seen_at: datetime | None, wait_seconds: float) -> Find
 
 
 def lag(wait_seconds: float, *, has_run: bool) -> Finding:
-    """How long work waits.
+    """Check how long work waits.
 
     Args:
-        wait_seconds: How long the oldest has, in seconds.
+        wait_seconds: How long the oldest work has waited, in seconds.
         has_run: Whether a worker was ever seen.
     """
     if wait_seconds <= _LATE_SECONDS:
@@ -63,10 +63,10 @@ def lag(wait_seconds: float, *, has_run: bool) -> Finding:
 
 
 def dead(count: int) -> Finding:
-    """What was given up.
+    """Report work that was given up.
 
     Args:
-        count: How many conversations, at most a hundred.
+        count: The number of conversations, at most a hundred.
     """
     if not count:
         return green("dead work", "Nothing was given up.")
@@ -76,12 +76,12 @@ def dead(count: int) -> Finding:
 
 
 def retention(policy: Retention | None, now: datetime, expired_at: datetime | None) -> Finding:
-    """Whether what is not to be kept goes.
+    """Check whether expired data is deleted.
 
     Args:
-        policy: What the memory keeps; `None`: everything.
+        policy: The memory's retention; `None` means everything.
         now: The server's time.
-        expired_at: When a worker last removed what has expired; `None`: never.
+        expired_at: When a worker last deleted expired data; `None` means never.
     """
     name = "retention"
     if policy is None:
