@@ -1,1 +1,1 @@
-"""The outside: databases, models, observers."""
+"""Adapters to the outside: databases, models, observability."""

@@ -1,4 +1,4 @@
-"""Addresses of databases and keys, checked where they are passed; a message never holds a key or a password."""
+"""Check database addresses and keys where they are passed; error messages never contain a key or a password."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _PLACEHOLDER: Final = re.compile(r"\[(YOUR[ _-])?PASSWORD\]|<PASSWORD>|YOUR[_-]P
 
 
 def data_api(url: object, key: object, rest_path: object) -> str:
-    """The address of the Data API, if url, key and path can be right.
+    """Return the Data API's address, after checking url, key and path.
 
     Args:
         url: The project's url.
         key: The project's key.
-        rest_path: Where the Data API lies under the url.
+        rest_path: The path of the Data API under the url.
 
     Raises:
-        ConfigurationError: One of them is none.
+        ConfigurationError: One of them is not valid.
     """
     if isinstance(url, str) and isinstance(key, str) and key.startswith(("http://", "https://")):
         raise ConfigurationError("The url and the key are swapped.", hint=f"Pass the url first: {_OVER_HTTP}.")
@@ -58,7 +58,7 @@ def data_api(url: object, key: object, rest_path: object) -> str:
 
 
 def is_publishable(key: str) -> bool:
-    """Whether a key of a project is for everybody: the publishable one, or the older `anon`.
+    """Return whether a project key is public: the publishable key, or the older `anon` key.
 
     Args:
         key: The key.
@@ -129,13 +129,13 @@ def _no_key(key: object) -> str:
 
 
 def postgres(conn_string: object) -> dict[str, Any]:
-    """The parts of a connection string, if it is one.
+    """Parse a connection string.
 
     Args:
-        conn_string: What was passed as one.
+        conn_string: The value passed as a connection string.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is not a valid connection string.
         MissingDependencyError: The extra `postgres` is not installed.
     """
     try:
@@ -175,17 +175,17 @@ def postgres(conn_string: object) -> dict[str, Any]:
 
 
 ENCODING: Final[dict[str, Any]] = {"client_encoding": "utf8"}
-"""A keyword of each connection: `PGCLIENTENCODING`, or the connection string, may name an encoding that lacks signs."""
+"""A keyword for every connection, because `PGCLIENTENCODING` or the connection string may name a narrower encoding."""
 
 
 def check_encoding(name: str | None) -> None:
-    """Refuse a database that cannot hold every text.
+    """Refuse a database that cannot store every text.
 
     Args:
-        name: Its encoding, as the server names it; `None` where a pooler does not tell.
+        name: Its encoding, as the server names it; `None` if a pooler does not tell.
 
     Raises:
-        ConfigurationError: It is another than UTF8.
+        ConfigurationError: The encoding is not UTF8.
     """
     if name not in (None, "", "UTF8"):
         raise ConfigurationError(
@@ -196,7 +196,7 @@ def check_encoding(name: str | None) -> None:
 
 
 def _unparsed(words: str) -> ConfigurationError:
-    """The error for what libpq cannot take apart; none of its words is kept, for they repeat what was passed."""
+    """Return the error for a string that libpq cannot parse, without libpq's message, which repeats the input."""
     if "query parameter" in words or "connection option" in words:
         return ConfigurationError(
             "The connection string has a parameter that Postgres does not know.",

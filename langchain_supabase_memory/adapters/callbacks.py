@@ -1,7 +1,7 @@
-"""The callbacks of a graph's run, without what streams to its user: neither our prompts nor our models' answers do.
+"""Callbacks of a graph's run that hide our prompts and our models' answers from the user's stream.
 
-LangGraph and `astream_events` stream by callback handlers, which every model and node that runs in a graph inherits.
-They stream the tokens of each model call, and each message that a node returns in any key of its state.
+LangGraph and `astream_events` stream with callback handlers, which every model and node in a graph's run inherits. They
+stream the tokens of each model call, and each message that a node returns in any key of its state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 NOSTREAM: Final = "nostream"
-"""LangGraph's tag: the tokens of a model call that has it are not streamed to the user."""
+"""LangGraph's tag for model calls whose tokens are not streamed to the user."""
 
 _GRAPH: Final = "__pregel_"
 _RUNTIME: Final = "__pregel_runtime"
@@ -27,11 +27,11 @@ _TOKENS: Final = frozenset({"on_llm_new_token", "on_stream_event"})
 
 @contextmanager
 def without_streaming() -> Iterator[None]:
-    """Run a block so that no model called in it streams to the user of the graph's run that it belongs to.
+    """Run a block so that models called in it do not stream to the user of the enclosing graph's run.
 
-    It holds for models that a function or another graph calls, too. Tracing and counts of tokens go on as before.
+    This includes models that a function or another graph calls. Tracing and token counts are not affected.
     """
-    running = sys.modules.get("langchain_core.runnables.config")  # it takes long to import; who runs a graph has it
+    running = sys.modules.get("langchain_core.runnables.config")  # slow to import; any graph run has imported it
     ambient = None if running is None else running.var_child_runnable_config.get()
     if running is None or not ambient:
         yield
@@ -44,12 +44,12 @@ def without_streaming() -> Iterator[None]:
 
 
 def hide_tokens(messages: Iterable[BaseMessage], config: Mapping[str, Any] | None) -> None:
-    """Keep messages that a node is about to return out of the streams with `stream_mode="messages"`.
+    """Keep messages that a node is about to return out of streams with `stream_mode="messages"`.
 
-    LangGraph streams each message once, by its id. So it is told that these were streamed before.
+    LangGraph streams each message once, by its id, so the messages are registered as already streamed.
 
     Args:
-        messages: The messages; those without an id get one, on the object itself.
+        messages: The messages; those without an id get one, set on the object itself.
         config: The configuration of the node's run.
     """
     handlers = [each for each in _handlers((config or {}).get("callbacks")) if _streams(each)]
@@ -68,7 +68,7 @@ def hide_tokens(messages: Iterable[BaseMessage], config: Mapping[str, Any] | Non
 def _without_streaming(config: RunnableConfig) -> RunnableConfig:
     config["tags"] = [*(config.get("tags") or ()), NOSTREAM]
     config["callbacks"] = _filter_tokens(config.get("callbacks"))
-    # A graph that is called here must not take itself for a part of the one around it, and write into its stream.
+    # A graph called here must not treat itself as part of the enclosing graph and write into its stream.
     config["configurable"] = {
         key: value
         for key, value in (config.get("configurable") or {}).items()
@@ -96,12 +96,12 @@ def _handlers(callbacks: Any) -> list[Any]:
 
 
 def _streams(handler: Any) -> bool:
-    """Whether a handler is what LangGraph or `astream_events` streams by; LangChain's own sign of them."""
+    """Return whether LangGraph or `astream_events` streams with this handler, by LangChain's own marker."""
     return hasattr(handler, "tap_output_iter")
 
 
 def _filtered_handler(handler: Any) -> Any:
-    """A handler without its tokens, if it is the application's own and takes some; a tracer needs them."""
+    """Wrap an application's handler that receives tokens, to drop them; tracers need them and stay as they are."""
     from langchain_core.tracers.base import AsyncBaseTracer, BaseTracer
 
     if isinstance(handler, (BaseTracer, AsyncBaseTracer, _TokenFilter)):
@@ -115,16 +115,16 @@ def _takes_tokens(handler: Any) -> bool:
 
 
 class _TokenFilter:
-    """A callback handler of the application that is told everything but tokens."""
+    """An application's callback handler that receives everything but tokens."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
 
     def on_llm_new_token(self, *_: Any, **__: Any) -> None:
-        """Tell nobody."""
+        """Drop the token."""
 
     def on_stream_event(self, *_: Any, **__: Any) -> None:
-        """Tell nobody."""
+        """Drop the event."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handler, name)

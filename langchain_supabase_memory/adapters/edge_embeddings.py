@@ -1,4 +1,4 @@
-"""An embedder inside Supabase: the Edge Function `memory-embed`, which runs the Edge runtime's own model."""
+"""Embedder inside Supabase: the Edge Function `memory-embed`, which runs the Edge runtime's own model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FUNCTION: Final = "memory-embed"
-"""The name of the function, and of its folder in `edge_functions`."""
+"""The name of the function and of its folder in `edge_functions`."""
 
 MODEL: Final = "gte-small"
-"""The model of Supabase's Edge runtime: English, 384 numbers, the first 512 tokens of a text."""
+"""The model of Supabase's Edge runtime: English, 384 dimensions, reads the first 512 tokens of a text."""
 
 WIDTH: Final = 384
 BATCH: Final = 16
@@ -33,26 +33,26 @@ _SAID: Final = {
     404: ("There is no such Edge Function.", f"Deploy it: supabase functions deploy {FUNCTION}."),
     413: ("The Edge Function was passed too much at once.", "Pass a smaller batch=."),
     429: ("The Edge Function was called too often.", "Pass a larger batch=, or call less often."),
-    # What Supabase answers where a function takes more time or memory than it may.
-    546: ("The Edge Function took more than it may.", "Pass a smaller batch=."),
+    # Supabase's status for a function that exceeds its time or memory limit.
+    546: ("The Edge Function exceeded its time or memory limit.", "Pass a smaller batch=."),
 }
 
 
 class EdgeEmbeddings(Unpicklable, Embeddings):
     """Embeds with the model of Supabase's Edge runtime, through the Edge Function `memory-embed`.
 
-    No key of a provider and no download: `supabase functions deploy memory-embed`, with the function's file from this
-    package's repository, is all. The model reads English.
+    It needs no provider key and no download, only `supabase functions deploy memory-embed` with the function's file
+    from this package's repository. The model reads English.
 
     Args:
         url: The project's url, as for `SupabaseMemory.from_url`.
-        key: The project's key, or a user's access token. The function refuses who is neither a server nor signed in.
+        key: The project's key, or a user's access token. The function only accepts servers and signed-in users.
         function: The name under which the function was deployed.
-        batch: The most texts in one request.
+        batch: The maximum number of texts in one request.
         timeout_seconds: How long to wait for one request, in seconds.
 
     Raises:
-        ConfigurationError: The url is none, the key is empty, or a number is not positive.
+        ConfigurationError: The url is not valid, the key is empty, or a number is not positive.
     """
 
     model: Final = MODEL
@@ -63,7 +63,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         number("batch", batch, integer=True, optional=False, example=BATCH)
         number("timeout_seconds", timeout_seconds, optional=False, example=30)
         if not isinstance(url, str) or not url.startswith(("https://", "http://")):
-            raise ConfigurationError("That is no url of a project.", hint='Pass "https://<project>.supabase.co".')
+            raise ConfigurationError("That is not the url of a project.", hint='Pass "https://<project>.supabase.co".')
         for name, value in (("key", key), ("function", function)):
             if not isinstance(value, str) or not value.strip() or not value.isascii() or not value.isprintable():
                 raise ConfigurationError(f"{name} must be a text of ASCII letters and signs.", hint=f"Pass {name}=.")
@@ -80,14 +80,14 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         self._lock = fork.Lock()
 
     def __repr__(self) -> str:
-        """Its address, without the key."""
+        """Return the address, without the key."""
         return f"EdgeEmbeddings({self._address!r})"
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises:
-            EmbeddingError: The function could not be reached, refused, or answered something else.
+            EmbeddingError: The function could not be reached, refused, or returned something else.
         """
         vectors: list[list[float]] = []
         with httpx.Client(headers=self._headers, timeout=self._timeout_seconds, verify=self._certificates()) as client:
@@ -119,7 +119,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, as that of any text: the model knows no difference.
+        """Return the vector of a query, which this model embeds like any text.
 
         Raises:
             EmbeddingError: As for `embed_documents`.
@@ -131,7 +131,7 @@ class EdgeEmbeddings(Unpicklable, Embeddings):
         return (await self.aembed_documents([text]))[0]
 
     def _certificates(self) -> ssl.SSLContext:
-        """Whom to trust, read from files once."""
+        """Return the trusted certificates, read from files once."""
         with self._lock:
             if self._trusted is None:
                 self._trusted = httpx.create_ssl_context()
@@ -147,10 +147,10 @@ def _body(texts: list[str]) -> bytes:
 
 
 def _vectors(answer: httpx.Response, count: int) -> list[list[float]]:
-    """The vectors in an answer.
+    """Return the vectors in a response.
 
     Raises:
-        EmbeddingError: It has none, or others than were asked for. Nothing of its text is shown.
+        EmbeddingError: The response has no vectors, or not those requested. Its text is not shown.
     """
     code = str(answer.status_code)
     if answer.status_code != httpx.codes.OK:

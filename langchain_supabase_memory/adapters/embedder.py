@@ -1,4 +1,4 @@
-"""The model that embeds: any LangChain embedder, in both colors, in batches, with patience and checked answers."""
+"""The embedder: any LangChain embedder, sync and async, in batches, with retries, timeouts and checked results."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DIGITS: Final = 6
-"""The decimals of a vector that are kept on the way to the database, which stores fewer."""
+"""The decimals of a vector that are sent to the database, which stores fewer."""
 
 REMEMBERED: Final = 64
-"""How many questions' vectors are kept."""
+"""The number of queries whose vectors are cached."""
 
 _REST_SECONDS: Final = 30.0
 _LEAST_SECONDS: Final = 0.001
 
 
 class EmbeddingModel:
-    """Asks an embedder.
+    """Calls an embedder.
 
     Args:
         embeddings: Any LangChain embedder, or its name, such as `"openai:text-embedding-3-small"`, for LangChain's
             `init_embeddings`.
-        name: What its vectors are recorded under; by default the embedder's own model name, or its class. Vectors of
-            two names are never compared.
-        batch: The most texts in one call of the embedder.
-        characters: The most characters of one text; what is longer is cut, as the embedder would.
-        attempts: The most tries of one call, the first included.
+        name: The name stored with its vectors; by default the embedder's own model name, or its class. Vectors with
+            different names are never compared.
+        batch: The maximum number of texts in one call of the embedder.
+        characters: The maximum length of one text in characters; longer texts are truncated, as the embedder would.
+        attempts: The maximum number of tries of one call, including the first.
         timeout_seconds: How long to wait for one call, in seconds.
-        wait_seconds: How long to wait before the second try, in seconds; it doubles from try to try.
-        question_seconds: How long to wait for a question's vector, in seconds, all tries included: without one the
-            question goes by words. After such a wait in vain the embedder is not asked for as long as thirty seconds.
+        wait_seconds: How long to wait before the second try, in seconds; it doubles with each try.
+        question_seconds: How long to wait for a query's vector, in seconds, including all tries; without one, the
+            search uses keywords. After such a timeout the embedder is not called for thirty seconds.
 
     Raises:
-        ConfigurationError: It is no embedder or a name of none, the provider's key is missing, or a number is not
+        ConfigurationError: It is not an embedder or the name of one, the provider's key is missing, or a number is not
             positive.
-        MissingDependencyError: A package that an embedder by its name needs is not installed.
+        MissingDependencyError: A package that the named embedder needs is not installed.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class EmbeddingModel:
         self._questions: dict[bytes, list[float]] = {}
 
     def answer(self, embed: Embed) -> list[list[float]]:
-        """A vector for each text. The newest questions are remembered: an agent that uses tools asks them again.
+        """Return a vector for each text. The newest queries are cached, because an agent that uses tools repeats them.
 
         Raises:
-            EmbeddingError: The embedder failed at every try, or gave something that is no vector.
+            EmbeddingError: The embedder failed at every try, or returned something that is not a vector.
         """
         known = self._cached(embed)
         if known is not None:
@@ -121,7 +121,7 @@ class EmbeddingModel:
         return self._store(embed, _of_one_width(vectors))
 
     async def aanswer(self, embed: Embed) -> list[list[float]]:
-        """The async twin of `answer`, by the embedder's async methods."""
+        """The async twin of `answer`, with the embedder's async methods."""
         known = self._cached(embed)
         if known is not None:
             return known
@@ -141,14 +141,14 @@ class EmbeddingModel:
         return self._store(embed, _of_one_width(vectors))
 
     def __repr__(self) -> str:
-        """Its name, without keys."""
+        """Return its name, without keys."""
         return f"EmbeddingModel({self.name!r})"
 
     def _until(self, embed: Embed) -> float:
-        """Until when somebody waits, by the monotonic clock.
+        """Return the deadline, by the monotonic clock.
 
         Raises:
-            EmbeddingError: A question was waited for in vain a moment ago.
+            EmbeddingError: A query timed out a moment ago.
         """
         now = time.monotonic()
         if embed.is_query and self._resting is not None and now < self._resting[0]:
@@ -172,13 +172,13 @@ class EmbeddingModel:
 
     def _store(self, embed: Embed, vectors: list[list[float]]) -> list[list[float]]:
         if embed.is_query:
-            # One assignment, so that threads need no lock: at worst one of them asks once more.
+            # One assignment, so that threads need no lock: at worst one of them embeds the query again.
             newest = [*self._questions.items(), *zip(map(_digest, embed.texts), vectors, strict=True)][-REMEMBERED:]
             self._questions = dict(newest)
         return vectors
 
     def _calls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
-        """How many vectors each call is to give, and the call."""
+        """Yield for each call how many vectors it should return, and the call."""
         if embed.is_query:
             for text in embed.texts:
                 yield 1, partial(self._query, text)
@@ -187,9 +187,9 @@ class EmbeddingModel:
             yield len(texts), partial(self._embeddings.embed_documents, texts)
 
     def _acalls(self, embed: Embed) -> Iterator[tuple[int, Callable[[], Any]]]:
-        from langchain_core.embeddings import Embeddings  # imported long since, by whoever made the embedder
+        from langchain_core.embeddings import Embeddings  # already imported by whoever created the embedder
 
-        # LangChain's own default for an embedder without async methods waits for its thread even when it is cancelled.
+        # LangChain's default for an embedder without async methods waits for its thread even when it is canceled.
         kind = type(self._embeddings)
         method = "aembed_query" if embed.is_query else "aembed_documents"
         if getattr(kind, method) is getattr(Embeddings, method):
@@ -213,16 +213,16 @@ class EmbeddingModel:
 
 
 def embedder(model: Embeddings | EmbeddingModel | str | None) -> EmbeddingModel | None:
-    """What embeds texts: what was given, or nothing.
+    """Return the model for an embedder, or `None`.
 
     Raises:
-        ConfigurationError: What was given is no embedder.
+        ConfigurationError: The value is not an embedder.
     """
     return model if model is None or isinstance(model, EmbeddingModel) else EmbeddingModel(model)
 
 
 def embedding(flow: Flow[T], model: EmbeddingModel | None) -> Flow[T]:
-    """A flow whose texts go to an embedder of its own; `None` leaves them to the memory's."""
+    """Return a flow that embeds its texts with another embedder; `None` uses the memory's."""
 
     def change(step: Step[Any]) -> Step[Any]:
         return replace(step, embedder=model) if isinstance(step, Embed) and step.embedder is None else step
@@ -231,10 +231,10 @@ def embedding(flow: Flow[T], model: EmbeddingModel | None) -> Flow[T]:
 
 
 def require_embedder(model: EmbeddingModel | None) -> EmbeddingModel:
-    """The embedder, if there is one.
+    """Return the embedder, if there is one.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no embedder.
     """
     if model is None:
         raise ConfigurationError(
@@ -245,22 +245,24 @@ def require_embedder(model: EmbeddingModel | None) -> EmbeddingModel:
 
 
 def _digest(text: str) -> bytes:
-    """What a question is remembered by: its words are not kept."""
+    """Return the cache key of a query, so that its text is not stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _failed(error: Exception) -> EmbeddingError:
-    if isinstance(error, EmbeddingError):  # of an embedder of this package: it says the next action, and no content
+    if isinstance(error, EmbeddingError):  # from an embedder of this package: its message has a hint and no content
         return EmbeddingError(error.message, code=error.code, hint=error.hint)
     return EmbeddingError(f"The embedder failed ({type(error).__name__}).", code=code_of(error))
 
 
 def _normalized(vectors: Any, count: int) -> list[list[float]]:
-    """The vectors of one call at length one, if there is one for each text."""
+    """Normalize the vectors of one call to length one, after checking that there is one for each text."""
     try:
         given = list(vectors)
     except TypeError:
-        raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+        raise EmbeddingError(
+            "The embedder returned something that is not a vector.", hint="Check the embedder."
+        ) from None
     if len(given) != count:
         raise EmbeddingError(f"The embedder gave {len(given)} vectors for {count} texts.", hint="Check the embedder.")
     made = []
@@ -269,7 +271,9 @@ def _normalized(vectors: Any, count: int) -> list[list[float]]:
             numbers = [float(number) for number in vector]
             length = math.hypot(*numbers)
         except (TypeError, ValueError, OverflowError):
-            raise EmbeddingError("The embedder gave something that is no vector.", hint="Check the embedder.") from None
+            raise EmbeddingError(
+                "The embedder returned something that is not a vector.", hint="Check the embedder."
+            ) from None
         if not length or not math.isfinite(length):
             raise EmbeddingError(
                 "The embedder gave a vector that is empty, all zero or not finite.", hint="Check the embedder."

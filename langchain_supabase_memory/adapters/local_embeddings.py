@@ -1,4 +1,4 @@
-"""An embedder on this machine: ONNX models through fastembed, without a key and without torch."""
+"""Local embedder: ONNX models through fastembed, without a key and without torch."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 ENGLISH: Final = "BAAI/bge-small-en-v1.5"
 MULTILINGUAL: Final = "intfloat/multilingual-e5-small"
 MODELS: Final = {"english": ENGLISH, "multilingual": MULTILINGUAL}
-"""The choices, and the models' names at Hugging Face. Both are under the MIT license, and have 384 numbers."""
+"""The choices and the models' names at Hugging Face. Both have the MIT license and 384 dimensions."""
 
 _PREFIXES: Final = {MULTILINGUAL: ("query: ", "passage: ")}
-"""What a model was trained to read before a question, and before a text; see its card at Hugging Face."""
+"""The prefixes that a model was trained to read before a query and before a document; see its card at Hugging Face."""
 
 _WIDTH: Final = 384
 _GUARD: Final = fork.Lock()
 
 
 class LocalEmbeddings(Embeddings):
-    """Embeds on this machine. The model is fetched from Hugging Face once, at the first text, and kept in a folder.
+    """Embeds on this machine. The model is downloaded from Hugging Face once, at the first text, into a folder.
 
     ```python
     SupabaseMemory.embedded("./memory", embeddings=LocalEmbeddings("multilingual", cache_dir="./models"))
@@ -38,13 +38,13 @@ class LocalEmbeddings(Embeddings):
         language: `english` (bge-small-en-v1.5, 67 MB) or `multilingual` (multilingual-e5-small, 470 MB, about a hundred
             languages).
         cache_dir: The folder of the models; by default fastembed's, which `FASTEMBED_CACHE_PATH` names.
-        path: A folder that holds the model's files, for a network that is closed: nothing is fetched.
-        offline: Whether only what is in `cache_dir` already may be used.
-        threads: The most threads of one call; by default as many as onnxruntime likes.
+        path: A folder with the model's files, for a closed network: nothing is downloaded.
+        offline: Whether to use only what is already in `cache_dir`.
+        threads: The maximum number of threads of one call; by default onnxruntime decides.
 
     Raises:
         MissingDependencyError: The extra `local` is not installed.
-        ConfigurationError: `language` is none of the choices.
+        ConfigurationError: `language` is not one of the choices.
     """
 
     def __init__(
@@ -71,22 +71,22 @@ class LocalEmbeddings(Embeddings):
 
     def _begin(self) -> None:
         if self._loaded is not None:
-            fork.leave_to_parent(self._loaded)  # it works with threads, which a child does not inherit
+            fork.leave_to_parent(self._loaded)  # it uses threads, which a child does not inherit
             self._loaded = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises:
-            EmbeddingError: The model could not be fetched or read.
+            EmbeddingError: The model could not be downloaded or read.
         """
         return self._vectors(f"{self._passage}{text}" for text in texts)
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question.
+        """Return the vector of a query.
 
         Raises:
-            EmbeddingError: The model could not be fetched or read.
+            EmbeddingError: The model could not be downloaded or read.
         """
         return self._vectors([f"{self._query}{text}"])[0]
 
@@ -94,7 +94,7 @@ class LocalEmbeddings(Embeddings):
         return [vector.tolist() for vector in self._ready().embed(list(texts))]
 
     def _ready(self) -> Any:
-        """The model; whoever asks first loads it."""
+        """Return the model, loading it at the first call."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._load()
@@ -120,7 +120,7 @@ class LocalEmbeddings(Embeddings):
 
 
 def _know_multilingual() -> None:
-    """Tell fastembed of the multilingual model, which is none of its own; once in a process."""
+    """Register the multilingual model with fastembed, which does not include it; once per process."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 

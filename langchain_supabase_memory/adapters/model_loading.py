@@ -1,6 +1,7 @@
-"""Models and embedders by a name such as `"openai:gpt-5.5"`, made by LangChain's `init_chat_model`, `init_embeddings`.
+"""Load models and embedders by a name such as `"openai:gpt-5.5"`.
 
-They are made where they are named, without a network, so that a package or a key that is missing shows at once.
+LangChain's `init_chat_model` and `init_embeddings` create them, at once and without network access, so that a missing
+package or key shows immediately.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|VER
 
 
 def load_chat_model(name: str) -> BaseChatModel:
-    """A chat model by its name.
+    """Return a chat model by its name.
 
     Args:
-        name: Its provider and its own name, `openai:gpt-5.5`; or the name alone, where LangChain knows whose it is.
+        name: The provider and the model's name, `openai:gpt-5.5`; or only the name, if LangChain knows its provider.
 
     Raises:
         MissingDependencyError: The extra `agents`, or the provider's package, is not installed.
-        ConfigurationError: It is no name of a model, or the provider's key is missing.
+        ConfigurationError: It is not the name of a model, or the provider's key is missing.
     """
     made = _init_model("model", name, CHAT_MODEL, _init_chat_model)
     if not is_chat_model(made):
@@ -47,14 +48,14 @@ def load_chat_model(name: str) -> BaseChatModel:
 
 
 def load_embedder(name: str) -> Embeddings:
-    """An embedder by its name.
+    """Return an embedder by its name.
 
     Args:
-        name: Its provider and its own name: `openai:text-embedding-3-small`.
+        name: The provider and the embedder's name: `openai:text-embedding-3-small`.
 
     Raises:
         MissingDependencyError: The extra `agents`, or the provider's package, is not installed.
-        ConfigurationError: It is no name of an embedder, or the provider's key is missing.
+        ConfigurationError: It is not the name of an embedder, or the provider's key is missing.
     """
     made = _init_model("embedder", name, EMBEDDER, _init_embeddings)
     if not is_embedder(made):
@@ -75,7 +76,7 @@ def _init_embeddings(name: str) -> Any:
 
 
 def _init_model(kind: str, name: str, example: str, make: Callable[[str], Any]) -> Any:
-    # What is no name may be a key that was passed by mistake: only a provider is ever shown.
+    # An invalid name may be a key that was passed by mistake, so only the provider is shown.
     provider = found[0] if (found := _PROVIDER.match(name)) else None
     whose = f"The {kind} of {provider}" if provider else f"The {kind} that is named"
     if not name.strip() or name.endswith(":"):
@@ -87,7 +88,7 @@ def _init_model(kind: str, name: str, example: str, make: Callable[[str], Any]) 
             raise MissingDependencyError(f"A {kind} by its name", "agents") from None
         package = _PACKAGE.search(str(error))
         raise MissingDependencyError(whose, package=package[0] if package else f"langchain-{provider}") from None
-    except Exception as error:  # whatever a provider's package raises; its text may hold what was passed
+    except Exception as error:  # whatever a provider's package raises; its text may contain what was passed
         variables, failure = _variables(str(error)), type(error).__name__
     else:
         missing = _unset(made)
@@ -115,12 +116,12 @@ def _no_name(kind: str, example: str) -> ConfigurationError:
 
 
 def _variables(text: str) -> list[str]:
-    """The variables of the environment that a provider's error asks for."""
+    """Return the environment variables that a provider's error names."""
     return list(dict.fromkeys(_VARIABLE.findall(text)))
 
 
 def _unset(model: object) -> str | None:
-    """The variable of a key that the provider's package would only miss at the first call."""
+    """Return the variable of a missing key that the provider's package would only report at the first call."""
     for field, variable in getattr(model, "lc_secrets", {}).items():
         value = getattr(model, field, None)
         if isinstance(value, SecretStr) and not value.get_secret_value():

@@ -1,4 +1,4 @@
-"""Waiting for something of the application's own, sync or async: only so long, and not again right after in vain."""
+"""Timeouts for calls of application code, sync or async, with a pause after a timeout."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 REST_SECONDS: Final = 30.0
-"""How long what was waited for in vain is left alone, so that not every answer waits for it."""
+"""The pause after a timeout, in seconds, so that not every answer waits for the timeout."""
 
 
 class ModelTimeout:
-    """Calls that may hang, in both colors; neither blocks an event loop.
+    """Calls that may hang, sync and async; neither blocks an event loop.
 
     Args:
         seconds: The longest wait for one call, in seconds.
@@ -29,11 +29,11 @@ class ModelTimeout:
         self._rests_until = 0.0
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function, and where that gives a coroutine, run it.
+        """Call a function, and run the coroutine if it returns one.
 
         Raises:
-            TimeoutError: It took too long, or did so a moment ago.
-            Exception: What it raises.
+            TimeoutError: The call timed out, or did so a moment ago.
+            Exception: Whatever the function raises.
         """
         self._check()
         try:
@@ -43,15 +43,15 @@ class ModelTimeout:
             raise
 
     async def acall(self, function: Callable[[], Any]) -> Any:
-        """The async twin of `call`, which ends the call at its deadline."""
+        """The async twin of `call`, which cancels the call at its deadline."""
         return await self.wait(lambda: aresolve_awaitable(function))
 
     async def wait(self, function: Callable[[], Awaitable[Any]]) -> Any:
-        """Await what a function gives.
+        """Await the result of a function.
 
         Raises:
-            TimeoutError: It took too long, or did so a moment ago.
-            Exception: What it raises.
+            TimeoutError: The call timed out, or did so a moment ago.
+            Exception: Whatever the function raises.
         """
         self._check()
         try:
@@ -62,11 +62,11 @@ class ModelTimeout:
 
     def _check(self) -> None:
         if time.monotonic() < self._rests_until:
-            raise TimeoutError("it was waited for in vain a moment ago")
+            raise TimeoutError("it timed out a moment ago")
 
 
 def resolve_awaitable(function: Callable[[], Any]) -> Any:
-    """Call a function, and where that gives something to await, run that in this thread."""
+    """Call a function, and if it returns an awaitable, run that in this thread."""
     answer = function()
     if not inspect.isawaitable(answer):
         return answer
@@ -75,6 +75,6 @@ def resolve_awaitable(function: Callable[[], Any]) -> Any:
 
 
 async def aresolve_awaitable(function: Callable[[], Any]) -> Any:
-    """The async twin of `resolve_awaitable`: the function in a thread, and what is to be awaited on the loop."""
+    """The async twin of `resolve_awaitable`: calls the function in a thread, and awaits its awaitable on the loop."""
     answer = await in_thread(function)
     return await answer if inspect.isawaitable(answer) else answer

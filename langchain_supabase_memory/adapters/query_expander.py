@@ -1,4 +1,4 @@
-"""Further questions for a recall: made by a chat model or a function, few, short, cached, and with a deadline."""
+"""The query expander: a chat model or function that derives more queries for a recall, cached, with a timeout."""
 
 from __future__ import annotations
 
@@ -30,39 +30,40 @@ if TYPE_CHECKING:
 Expander: TypeAlias = (
     "BaseChatModel | Runnable[Any, Any] | Callable[[str], Iterable[str] | str | Awaitable[Iterable[str] | str]] | str"
 )
-"""What makes further questions of one. A function takes the question, and gives texts or lines; it may be a coroutine
-function."""
+"""Derives more queries from one.
+
+A function takes the query and returns texts or lines; it may be a coroutine function.
+"""
 
 MOST: Final = 7
 REMEMBERED: Final = 64
-"""How many questions' further ones are kept: an agent that uses tools asks them again."""
+"""The number of queries whose expansions are cached, because an agent that uses tools repeats them."""
 
 _LONGEST: Final = 2_000
-"""The characters of a question that are shown."""
+"""The maximum number of a query's characters that the model sees."""
 
-# What lists and JSON put around a line.
+# Characters that lists and JSON put around a line.
 _BEFORE: Final = re.compile(r"^(?:[\s\"'\[\]`*•–—-]|\d{1,2}[.)](?=\s|$))+")
 _AFTER: Final = re.compile(r"[\s\"'\[\]`,]+$")
 _FENCE: Final = re.compile(r"^\s*```\w*\s|```\s*$")
 
 
 class ExpandModel:
-    """Asks a model for further questions, to find what the person's own words do not name.
+    """Asks a model for more queries, to find what the person's own words do not name.
 
-    Whatever it answers is looked for and nothing else: it reaches no prompt. Blank lines, repeats and refusals are
-    dropped.
+    Its answer is only used for searching and never enters a prompt. Blank lines, repeats and refusals are dropped.
 
     Args:
-        model: A chat model, or its name, such as `"openai:gpt-5.5-mini"`; or a function of the question, which gives
+        model: A chat model, or its name, such as `"openai:gpt-5.5-mini"`; or a function of the query, which returns
             texts or lines.
-        queries: The most further questions of one, 1 to 7.
-        characters: The most characters of each; what is longer is cut.
-        seconds: How long somebody waits for them, in seconds; then the question goes alone. After such a wait in vain
-            the model is not asked for thirty seconds.
+        queries: The maximum number of additional queries, 1 to 7.
+        characters: The maximum length of each in characters; longer ones are truncated.
+        seconds: The timeout in seconds; after it, only the original query is used. After such a timeout the model is
+            not called for thirty seconds.
 
     Raises:
-        ConfigurationError: It is no model, or a number is out of its range.
-        MissingDependencyError: A package that a model by its name needs is not installed.
+        ConfigurationError: It is not a model, or a number is out of its range.
+        MissingDependencyError: A package that the named model needs is not installed.
     """
 
     def __init__(self, model: Expander, *, queries: int = 3, characters: int = 200, seconds: float = 2.0) -> None:
@@ -84,10 +85,10 @@ class ExpandModel:
         self._made: dict[bytes, list[str]] = {}
 
     def answer(self, step: Expand) -> list[str]:
-        """Further questions, the best first; none if the model gave none.
+        """Return more queries, the best first; empty if the model returned none.
 
         Raises:
-            ExpansionError: It failed, or took too long.
+            ExpansionError: The model failed, or took too long.
         """
         known = self._made.get(_digest(step.query))
         if known is not None:
@@ -99,7 +100,7 @@ class ExpandModel:
         return self._store(step.query, answer)
 
     async def aanswer(self, step: Expand) -> list[str]:
-        """The async twin of `answer`, by the model's async method."""
+        """The async twin of `answer`, with the model's async method."""
         known = self._made.get(_digest(step.query))
         if known is not None:
             return known
@@ -114,7 +115,7 @@ class ExpandModel:
         return self._store(step.query, answer)
 
     def __repr__(self) -> str:
-        """What it is, without keys."""
+        """Return a description, without keys."""
         name = getattr(self._function, "__name__", "function") if self._model is None else self._model.name
         return f"ExpandModel({name!r}, queries={self._queries})"
 
@@ -134,14 +135,14 @@ class ExpandModel:
         return made
 
     def _texts(self, query: str, answer: Any) -> list[str]:
-        """What of an answer can be looked for."""
+        """Return the usable queries of an answer."""
         if isinstance(answer, str):
             answer = answer_text(answer)
             answer = [] if is_nothing(answer) else _parse_texts(answer)
         try:
             given = [each for each in answer if isinstance(each, str)]
         except TypeError:
-            raise ExpansionError("What makes further questions gave something that is no text.") from None
+            raise ExpansionError("The query expander returned something that is not text.") from None
         found: dict[str, str] = {query.strip().casefold(): ""}
         for each in given:
             text = clean(_AFTER.sub("", _BEFORE.sub("", each[: 4 * self._characters])))[: self._characters].strip()
@@ -151,16 +152,16 @@ class ExpandModel:
 
 
 def expander(value: Expander | ExpandModel | None) -> ExpandModel | None:
-    """What makes further questions: what was given, or nothing.
+    """Return the model for a query expander, or `None`.
 
     Raises:
-        ConfigurationError: What was given is no model.
+        ConfigurationError: The value is not a model.
     """
     return value if value is None or isinstance(value, ExpandModel) else ExpandModel(value)
 
 
 def _parse_texts(answer: str) -> list[Any]:
-    """The texts of an answer: those of a list in JSON, alone or under a name, however it is fenced; else its lines."""
+    """Return the texts of an answer: those of a JSON list, bare or under a key, fenced or not; else its lines."""
     try:
         given = json.loads(_FENCE.sub("", answer))
     except (ValueError, RecursionError):
@@ -171,9 +172,9 @@ def _parse_texts(answer: str) -> list[Any]:
 
 
 def _digest(query: str) -> bytes:
-    """What a question is remembered by: its words are not kept."""
+    """Return the cache key of a query, so that its text is not stored."""
     return hashlib.sha256(query.encode("utf-8", "surrogatepass")).digest()
 
 
 def _failed(error: Exception) -> ExpansionError:
-    return ExpansionError(f"What makes further questions failed ({type(error).__name__}).", code=code_of(error))
+    return ExpansionError(f"The query expander failed ({type(error).__name__}).", code=code_of(error))

@@ -1,4 +1,4 @@
-"""The second stage of recall: any LangChain document compressor or function, with a deadline and checked answers."""
+"""The reranker: any LangChain document compressor or function, with a timeout and checked results."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ if TYPE_CHECKING:
 Reranker: TypeAlias = (
     "BaseDocumentCompressor | Callable[[str, Sequence[Document]], Iterable[Any] | Awaitable[Iterable[Any]]]"
 )
-"""What puts candidates into a better order. A function takes the question and the documents, and gives the documents in
-its order, or a number for each, the higher the better; it may be a coroutine function."""
+"""Puts candidates into a better order.
+
+A function takes the query and the documents, and returns the documents in its order, or a number for each, the higher
+the better; it may be a coroutine function.
+"""
 
 MOST: Final = 200
-"""The most candidates: as many as the database ranks around."""
+"""The maximum number of candidates, the same as the database's own limit."""
 
 REMEMBERED: Final = 16
-"""How many orders are kept: an agent that uses tools asks for the same again."""
+"""The number of orders that are cached, because an agent that uses tools repeats its queries."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Defects:
-    """What is wrong with one order, in numbers."""
+    """Counts what is wrong with one order."""
 
     missing: int = 0
     foreign: int = 0
@@ -45,7 +48,7 @@ class _Defects:
     unscored: int = 0
 
     def describe(self) -> list[str]:
-        """It in words, without those that do not occur."""
+        """Describe the defects that occurred, in words."""
         words = {
             "missing": "did not come back (look at its top_n)",
             "foreign": "that came back were none of them",
@@ -56,17 +59,17 @@ class _Defects:
 
 
 class RerankModel:
-    """Asks a reranker.
+    """Calls a reranker.
 
     Args:
         reranker: Any LangChain `BaseDocumentCompressor`, such as `CrossEncoderReranker` or `CohereRerank`; or a
-            function of the question and the documents, which gives the documents in its order or a number for each.
-        candidates: How many of the best of the first stage it is shown, 2 to 200.
-        seconds: How long somebody waits for it, in seconds; then the first stage's order stands. After such a wait in
-            vain it is not asked for thirty seconds.
+            function of the query and the documents, which returns the documents in its order or a number for each.
+        candidates: How many of the first stage's best candidates it receives, 2 to 200.
+        seconds: The timeout in seconds; after it, the first stage's order stays. After such a timeout the reranker is
+            not called for thirty seconds.
 
     Raises:
-        ConfigurationError: It is no reranker, or a number is out of its range.
+        ConfigurationError: It is not a reranker, or a number is out of its range.
     """
 
     def __init__(self, reranker: Reranker, *, candidates: int = 64, seconds: float = 2.0) -> None:
@@ -86,16 +89,16 @@ class RerankModel:
         self._said: set[str] = set()
 
     def answer(self, step: Rerank) -> list[list[RankingFunction]]:
-        """For each question the candidates in their new order, by their places; those it does not place are left out.
+        """Return for each query the candidates in their new order, by index; candidates without a rank are left out.
 
         Raises:
-            RerankingError: It failed, took too long, or gave something that is no order.
+            RerankingError: The reranker failed, took too long, or returned something that is not an order.
         """
         known = self._cached(step)
         if known is not None:
             return known
         try:
-            # All questions within one deadline.
+            # All queries share one deadline.
             answers = self._patience.call(
                 lambda: [resolve_awaitable(self._call(query, step)) for query in step.queries]
             )
@@ -104,7 +107,7 @@ class RerankModel:
         return self._store(step, answers)
 
     async def aanswer(self, step: Rerank) -> list[list[RankingFunction]]:
-        """The async twin of `answer`, by the reranker's async method."""
+        """The async twin of `answer`, with the reranker's async method."""
         known = self._cached(step)
         if known is not None:
             return known
@@ -115,11 +118,11 @@ class RerankModel:
         return self._store(step, answers)
 
     def __repr__(self) -> str:
-        """What it is, without keys."""
+        """Return a description, without keys."""
         return f"RerankModel({type(self._reranker).__name__}, candidates={self.candidates})"
 
     def _call(self, query: str, step: Rerank, method: str | None = None) -> Callable[[], Any]:
-        """The call for one question, with documents of its own: a reranker may write into them."""
+        """Return the call for one query, with its own documents, because a reranker may modify them."""
         documents = [each.model_copy(update={"metadata": dict(each.metadata)}) for each in step.documents]
         if self._is_compressor:
             return partial(getattr(self._reranker, method or "compress_documents"), documents, query)
@@ -128,7 +131,7 @@ class RerankModel:
     async def _aall(self, step: Rerank) -> list[Any]:
         from langchain_core.documents import BaseDocumentCompressor
 
-        # LangChain's own default for one without an async side waits for its thread even when it is cancelled.
+        # LangChain's default for a reranker without async methods waits for its thread even when it is canceled.
         own = getattr(type(self._reranker), "acompress_documents", None)
         is_async = self._is_compressor and own not in (None, BaseDocumentCompressor.acompress_documents)
         calls = [self._call(query, step, "acompress_documents" if is_async else None) for query in step.queries]
@@ -145,15 +148,15 @@ class RerankModel:
         return made
 
     def _usable(self, answer: Any, step: Rerank) -> list[RankingFunction]:
-        """What can be used of an answer.
+        """Return the usable part of an answer.
 
         Raises:
-            RerankingError: Nothing can.
+            RerankingError: Nothing is usable.
         """
         try:
             given = list(answer)
         except TypeError:
-            raise RerankingError("The reranker gave something that is no order.") from None
+            raise RerankingError("The reranker returned something that is not an order.") from None
         order, defects = _of_numbers(given, step) if _are_numbers(given) else _of_documents(given, step)
         fresh = [text for name, text in zip(_kinds(defects), defects.describe(), strict=True) if name not in self._said]
         if fresh:
@@ -165,10 +168,10 @@ class RerankModel:
 
 
 def reranker(value: Reranker | RerankModel | None) -> RerankModel | None:
-    """What puts candidates into a better order: what was given, or nothing.
+    """Return the model for a reranker, or `None`.
 
     Raises:
-        ConfigurationError: What was given is no reranker.
+        ConfigurationError: The value is not a reranker.
     """
     return value if value is None or isinstance(value, RerankModel) else RerankModel(value)
 
@@ -178,7 +181,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A value as a number, whatever library it is of; `None` if it is none."""
+    """Convert a number from any library; `None` if the value is not a number."""
     if isinstance(value, (str, bytes, bool)):
         return None
     try:
@@ -218,7 +221,7 @@ def _of_documents(values: Sequence[Any], step: Rerank) -> tuple[list[RankingFunc
 
 
 def _id(document: Any) -> str | None:
-    """The candidate that a document is, also where only its metadata was copied."""
+    """Return the id of a document's candidate, even if only its metadata was copied."""
     metadata = getattr(document, "metadata", None)
     named = metadata.get("chunk_id") if isinstance(metadata, dict) else None
     found = named if named is not None else getattr(document, "id", None)
@@ -230,7 +233,7 @@ def _kinds(defects: _Defects) -> list[str]:
 
 
 def _digests(step: Rerank) -> list[bytes]:
-    """What each order is remembered by: words are not kept."""
+    """Return the cache keys of the orders, so that no text is stored."""
     shown = hashlib.sha256()
     for document in step.documents:
         shown.update(f"{document.id}\n{len(document.page_content)}\n{document.page_content}".encode("utf-8", "replace"))
@@ -238,5 +241,5 @@ def _digests(step: Rerank) -> list[bytes]:
 
 
 def _failed(error: Exception) -> RerankingError:
-    # The text of an error that is not ours may hold content; its class does not.
+    # The message of another package's error may contain content; its class does not.
     return RerankingError(f"The reranker failed ({type(error).__name__}).", code=code_of(error))

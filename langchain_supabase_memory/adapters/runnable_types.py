@@ -1,7 +1,7 @@
-"""What LangChain calls a model or an embedder, told without importing its classes.
+"""Detect LangChain's models and embedders without importing their classes.
 
-They take longer to import than all of this package. Whoever holds an instance of a class has imported it; so where its
-module was never imported, nothing is one.
+Those classes take longer to import than all of this package. An instance can only exist if its class's module was
+imported; so if the module was never imported, no value is an instance.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ALTERNATING_NAMES: Final = re.compile(
     r"(?:mi[sx]tral|ministral|magistral|devstral|codestral|gemma|llama-?2|codellama|deepseek-(?:r1|reasoner)|sonar)",
     re.IGNORECASE,
 )
-"""Whose chat template, or whose server, refuses roles that do not alternate: by class, or by a part of the name."""
+"""Models whose chat template or server requires alternating roles: by class, or by a part of the name."""
 
 _NAMES: Final = ("model_name", "model", "model_id", "repo_id", "model_path")
 _WRAPPED: Final = ("bound", "runnable", "llm")
 
 
 def alternates(model: object) -> bool:
-    """Whether a model is known to need roles that alternate, by its class or by its name."""
+    """Return whether a model is known to require alternating roles, by its class or by its name."""
     for _ in range(_DEEPEST):
         if any(kind.__name__ in _ALTERNATING_CLASSES for kind in type(model).__mro__):
             return True
@@ -43,21 +43,21 @@ def alternates(model: object) -> bool:
 
 
 _DEEPEST: Final = 5
-"""How many wrappers around a model are looked into."""
+"""The maximum number of wrappers around a model that are unwrapped."""
 
 
 def is_runnable(value: object) -> TypeGuard[Runnable[Any, Any]]:
-    """Whether it is a `Runnable`."""
+    """Return whether the value is a `Runnable`."""
     return _is_one(value, "langchain_core.runnables.base", "Runnable")
 
 
 def is_chat_model(value: object) -> TypeGuard[BaseChatModel]:
-    """Whether it is a `BaseChatModel`."""
+    """Return whether the value is a `BaseChatModel`."""
     return _is_one(value, "langchain_core.language_models.chat_models", "BaseChatModel")
 
 
 def is_embedder(value: object) -> TypeGuard[Embeddings]:
-    """Whether it is an `Embeddings`."""
+    """Return whether the value is an `Embeddings`."""
     return _is_one(value, "langchain_core.embeddings.embeddings", "Embeddings")
 
 

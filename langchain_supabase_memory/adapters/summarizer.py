@@ -1,4 +1,4 @@
-"""The model that writes summaries: any LangChain chat model, runnable or function, in both colors."""
+"""The summarizer: any LangChain chat model, runnable or function, sync and async."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ T = TypeVar("T")
 
 
 class SummaryWriter(Protocol):
-    """Writes without a language model, from the material itself."""
+    """Writes summaries from the material itself, without a language model."""
 
     def write(self, material: Material) -> str:
-        """The answer: a text, or for a board a JSON document."""
+        """Return the answer: a text, or for a board a JSON document."""
         ...
 
 
 Summarizer: TypeAlias = "Runnable[Any, Any] | Callable[[list[BaseMessage]], Any] | SummaryWriter | str"
-"""A chat model, any runnable, or a function, which takes messages and gives a message or a text; or a `SummaryWriter`.
+"""A chat model, any runnable, or a function that takes messages and returns a message or text; or a `SummaryWriter`.
 
-Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`."""
+Or a chat model's name, such as `"openai:gpt-5.5"`, for LangChain's `init_chat_model`.
+"""
 
 _CONFIG: Final[RunnableConfig] = {
     "tags": [NOSTREAM],
@@ -52,11 +53,11 @@ _CONFIG: Final[RunnableConfig] = {
     "run_name": "supabase_memory_summary",
 }
 
-# OpenAI's own classes hold an answer to its schema if told to. Those of other providers that are derived from their
-# base take the word too, and some refuse it.
+# OpenAI's own classes can enforce a schema strictly. Classes of other providers that derive from their base accept the
+# keyword too, and some of those servers refuse it.
 _STRICT: Final = frozenset({"ChatOpenAI", "AzureChatOpenAI"})
 
-# What servers say that have no structured output, and with what status.
+# Messages of servers without structured output, and their statuses.
 _UNSTRUCTURED: Final = re.compile(
     r"response_format|json_schema|text\.format|structured.output|tool_choice|support.{0,20}\btool|\btools?\b.{0,40}support",
     re.IGNORECASE,
@@ -65,17 +66,17 @@ _REFUSED: Final = frozenset({400, 404, 422, 501})
 
 
 class SummaryModel:
-    """Asks a model, with a limit of time and so that nothing of it is streamed to the user.
+    """Asks a model, with a timeout and without streaming to the user.
 
-    A document is asked for as structured output, where the model has it. Where its server says that it has not, later
-    questions are plain from the beginning, and the document is looked for in the text.
+    A document is requested as structured output, if the model supports it. If its server says that it does not, later
+    prompts request plain text, and the document is parsed from that.
 
     Args:
         model: A chat model or its name, any runnable, or a function.
 
     Raises:
-        ConfigurationError: It is none of these, or a name of none, or the provider's key is missing.
-        MissingDependencyError: A package that a model by its name needs is not installed.
+        ConfigurationError: It is none of these, not the name of a model, or the provider's key is missing.
+        MissingDependencyError: A package that the named model needs is not installed.
     """
 
     def __init__(self, model: Summarizer) -> None:
@@ -97,14 +98,14 @@ class SummaryModel:
 
     @property
     def is_model(self) -> bool:
-        """Whether it is a model that is asked; a `SummaryWriter` takes this machine's time alone."""
+        """Whether it calls a model; a `SummaryWriter` only uses CPU time on this machine."""
         return self._writer is None
 
     def answer(self, ask: Ask) -> BaseMessage:
         """Ask, and wait for the answer.
 
         Raises:
-            TimeoutError: It took too long.
+            TimeoutError: The model took too long.
             Exception: Whatever the model raises.
         """
         asked = self._target(ask)
@@ -118,7 +119,7 @@ class SummaryModel:
             raise
 
     async def aanswer(self, ask: Ask) -> BaseMessage:
-        """The async twin of `answer`, by the model's async method."""
+        """The async twin of `answer`, with the model's async method."""
         try:
             return await awithin(ask.timeout_seconds, self._ask_within(ask))
         except Exception as error:
@@ -137,18 +138,18 @@ class SummaryModel:
         return self._read(answer, ask)
 
     def _read(self, answer: Any, ask: Ask) -> BaseMessage:
-        """An answer as a message, without what the model thinks in its text; what is quoted stays as it was said."""
+        """Return an answer as a message without reasoning in its text; extractive answers stay verbatim."""
         if not is_runnable(self._model):
             message = _message(answer)
             return message if self._is_quoted(ask) else _without_thoughts(message)
         return _without_thoughts(_message(answer, self._required_fields(ask)))
 
     def _is_quoted(self, ask: Ask) -> bool:
-        """Whether it answers from the material itself, and asks no model."""
+        """Return whether it answers from the material itself, without a model."""
         return self._writer is not None and ask.material is not None
 
     def _target(self, ask: Ask) -> Any:
-        """A runnable, which is to be invoked with the prompt, or a function, which is to be called."""
+        """Return a runnable to invoke with the prompt, or a function to call."""
         if self._writer is not None and self._is_quoted(ask):
             return partial(self._writer, ask.material)
         if not is_runnable(self._model):
@@ -160,15 +161,15 @@ class SummaryModel:
         try:
             structured: Runnable[Any, Any] = model.with_structured_output(given, include_raw=True, **more)
         except (NotImplementedError, AttributeError, ValueError, TypeError):
-            return self._model  # it answers with text, in which the document is looked for
+            return self._model  # it answers with text, from which the document is parsed
         return structured
 
     def _required_fields(self, ask: Ask) -> Set[str]:
-        """What a document has, where the model holds to its schema and nothing has cut it."""
+        """Return the fields of a document that a strict model always returns unless the answer was truncated."""
         return frozenset(ask.schema["required"] if ask.schema is not None and self._is_strict else ())
 
     def _remember_refusal(self, error: Exception, ask: Ask) -> None:
-        """Note it where a server says that it has no structured output."""
+        """Remember that a server has no structured output."""
         if ask.schema is not None and getattr(error, "status_code", None) in _REFUSED:
             self._is_structured = self._is_structured and _UNSTRUCTURED.search(str(error)) is None
 
@@ -176,10 +177,10 @@ class SummaryModel:
 def summarizer(
     model: Summarizer | SummaryModel | Inherited | None, default: SummaryModel | None = None
 ) -> SummaryModel | None:
-    """What writes summaries: what was given, or the default where nothing was; `None` for no summaries at all.
+    """Return the summarizer for a value, or the default if none was passed; `None` for no summaries at all.
 
     Raises:
-        ConfigurationError: What was given is no model.
+        ConfigurationError: The value is not a model.
     """
     if isinstance(model, Inherited):
         return default
@@ -187,16 +188,16 @@ def summarizer(
 
 
 def summarizer_of(model: Summarizer | Inherited | None, default: SummaryModel | None) -> Flow[SummaryModel | None]:
-    """The same within a flow: to make a model by its name takes imports, which would block an event loop."""
+    """Load a summarizer within a flow: loading by name imports packages, which would block an event loop."""
     make = partial(summarizer, model, default)
     return (yield from offload(make, INLINE_LIMIT)) if isinstance(model, str) else make()
 
 
 def require_summarizer(model: SummaryModel | None) -> SummaryModel:
-    """What writes summaries, if there is one.
+    """Return the summarizer, if there is one.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no summarizer.
     """
     if model is None:
         raise ConfigurationError(
@@ -207,7 +208,7 @@ def require_summarizer(model: SummaryModel | None) -> SummaryModel:
 
 
 def asking(flow: Flow[T], model: SummaryModel | None) -> Flow[T]:
-    """A flow whose questions go to a model of its own; `None` leaves them to the memory's."""
+    """Return a flow that asks another summarizer; `None` uses the memory's."""
 
     def change(step: Step[Any]) -> Step[Any]:
         return replace(step, writer=model) if isinstance(step, Ask) and step.writer is None else step
@@ -216,25 +217,25 @@ def asking(flow: Flow[T], model: SummaryModel | None) -> Flow[T]:
 
 
 def _blocks(model: object) -> bool:
-    """Whether it is a chat model without an async side.
+    """Return whether a chat model has no async methods.
 
-    LangChain's own default for those is a thread of the event loop's few, which the loop's end waits for.
+    LangChain's default for those uses one of the event loop's few threads, which closing the loop waits for.
     """
     if not is_chat_model(model):
         return False
-    from langchain_core.language_models import BaseChatModel  # imported long since, by whoever made the model
+    from langchain_core.language_models import BaseChatModel  # already imported by whoever created the model
 
     return all(getattr(type(model), name) is getattr(BaseChatModel, name) for name in ("_agenerate", "_astream"))
 
 
 def _is_strict(model: object) -> bool:
-    """Whether it is one of OpenAI's own, or derived from it; without importing them."""
+    """Return whether it is one of OpenAI's own classes, or derived from one, without importing them."""
     kinds = type(model).__mro__
     return any(kind.__name__ in _STRICT and kind.__module__.startswith("langchain_openai.") for kind in kinds)
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as OpenAI's strict mode wants it: every property is required, what may be left out is null instead."""
+    """Convert a schema for OpenAI's strict mode: every property is required, and optional ones may be null."""
     made: dict[str, Any] = dict(schema)
     if "properties" in made:
         needed = made.get("required", ())
@@ -273,11 +274,11 @@ def _without_thoughts(message: BaseMessage) -> BaseMessage:
 
 
 def _structured(raw: Any, parsed: Any, required: Set[str]) -> BaseMessage:
-    """A structured answer as a message with its document as text; what says how it ended stays."""
+    """Return a structured answer as a message with its document as text, with its finish reason."""
     kept = raw if isinstance(raw, BaseMessage) else AIMessage("")
     calls = [*kept.tool_calls, *kept.invalid_tool_calls] if isinstance(kept, AIMessage) else []
     if not calls and str(kept.text).strip():
-        return kept  # as it stands: LangChain's parser completes half a document
+        return kept  # verbatim: LangChain's parser completes a truncated document
     if parsed is None and len(calls) != 1:
         return kept
     given = calls[0]["args"] if parsed is None else parsed if isinstance(parsed, dict) else parsed.model_dump()

@@ -1,8 +1,8 @@
-"""The functions for a database whose owners Citus spreads over several servers. Pure: it rewrites text.
+"""Rewrites the functions for a database that Citus distributes over several servers. Pure: text in, text out.
 
-`sql/functions/*.sql` and `sql/access.sql` are the one source. Where Citus needs another form, it is made here: by rules
-that hold for all of them, by a piece in `sql/citus/pieces/` in the place of what stands between `-- Citus: <name>` and
-`-- Citus: end`, or by a function in `sql/citus/functions/` that takes the place of the one of its name.
+`sql/functions/*.sql` and `sql/access.sql` are the only source. Where Citus needs another form, it is created here: by
+rules that apply to all of them, by a piece in `sql/citus/pieces/` that replaces the text between `-- Citus: <name>` and
+`-- Citus: end`, or by a function in `sql/citus/functions/` that replaces the one with its name.
 """
 
 from __future__ import annotations
@@ -14,29 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RULES: Final = (
-    # No policy on a distributed table may have a subquery. On a node no claim is set, so nobody sees a row by this one.
+    # A policy on a distributed table must not contain a subquery. On a node no claim is set, so this one hides every
+    # row.
     ("user_id = (select (select auth.jwt()) ->> 'sub')", "user_id = (auth.jwt() ->> 'sub')"),
-    # The node is chosen by the owner's name, which a plan for all owners does not know.
+    # The node depends on the owner's name, which a generic plan does not know.
     ("set plan_cache_mode = force_generic_plan", "set plan_cache_mode = force_custom_plan"),
-    # What a node notifies nobody hears, and no transaction over several connections may: workers look by the clock.
+    # Nobody receives a notification from a node, and transactions over several connections cannot send one: workers
+    # poll.
     ("perform pg_notify('memory_work', '');", ""),
 )
 
 _TRIGGER: Final = re.compile(r"^create (?:or replace |constraint )?trigger .*?;$", re.MULTILINE | re.DOTALL)
-"""Citus sends the whole text that it stands in to the nodes, which take one statement: so it is executed by itself."""
+"""Citus sends the whole statement batch to the nodes, which accept one statement each, so triggers run on their own."""
 
 _PIECE: Final = re.compile(r"^ *-- Citus: (?!end$)(\w+)$\n.*?^ *-- Citus: end$\n", re.MULTILINE | re.DOTALL)
 
 
 def rewritten(code: str, pieces: Mapping[str, str]) -> str:
-    """Functions and access as Citus takes them.
+    """Return functions and access rules in the form that Citus accepts.
 
     Args:
-        code: What a plain Postgres takes.
-        pieces: What takes the place of marked pieces, by their names.
+        code: The code for plain Postgres.
+        pieces: The replacements for marked pieces, by name.
 
     Raises:
-        ValueError: A rule or a piece finds no place any more, so that something would be missing.
+        ValueError: A rule or a piece no longer matches, so that something would be missing.
     """
     places = [found[1] for found in _PIECE.finditer(code)]
     if sorted(places) != sorted(pieces):

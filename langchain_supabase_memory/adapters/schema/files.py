@@ -1,4 +1,4 @@
-"""The script as migration files for `supabase db push`, which then owns their history."""
+"""Writes the script as migration files for `supabase db push`, which then owns their history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SETTLED: Final = re.compile(r"v_asked +constant integer +:= (null|\d+);")
-"""In the ledger's file: how many partitions it asks for."""
+"""Matches the number of partitions that the ledger's file requests."""
 
 
 def write(
@@ -27,28 +27,28 @@ def write(
     partitions: int | None = None,
     now: datetime | None = None,
 ) -> list[Path]:
-    """Write what is new since the last time into a folder of Supabase migrations.
+    """Write the parts that are new since the last run into a folder of Supabase migrations.
 
-    A file that is there is never touched. Tables and indexes are known by their name, all else by its checksum, so a
-    second run writes nothing, and after an upgrade, or where pgvector has moved, only what that brought is written.
+    Existing files are never changed. Tables and indexes are identified by name, all else by checksum, so a second run
+    writes nothing. After an upgrade, or if pgvector has moved, only the changed parts are written.
 
     Args:
-        folder: Usually `supabase/migrations`; made if absent.
-        vector_schema: The schema that pgvector lies in.
-        vector_index: Also write the index over the vectors of chunks of this width, 1 to 4,000 dimensions.
+        folder: Usually `supabase/migrations`; created if it does not exist.
+        vector_schema: The schema that contains pgvector.
+        vector_index: Also write the index over chunk vectors of this width, 1 to 4,000 dimensions.
         realtime: As for `script.parts`.
-        partitions: As for `script.parts`; a later run without it keeps the number of the files that are there.
-        now: The time the new files are named for; the present by default.
+        partitions: As for `script.parts`; a later run without it uses the number in the existing files.
+        now: The timestamp in the names of new files; the current time by default.
 
     Returns:
         The files written, in the order they are applied.
 
     Raises:
-        ConfigurationError: As for `script.parts`; the files that are there make other partitions; or the folder cannot
-            be written to. Then nothing is written.
+        ConfigurationError: As for `script.parts`; the existing files create another number of partitions; or the folder
+            is not writable. Then nothing is written.
     """
     partitions = _existing_partitions(folder, partitions)
-    # Each file is a migration of its own, so the lock and what it is for are one.
+    # Each file is a separate migration, so the lock and the statements it protects are one file.
     lock, vector, ledger, *others = script.parts(
         vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions
     )
@@ -65,10 +65,10 @@ def write(
 
 
 def _existing_partitions(folder: Path, partitions: int | None) -> int | None:
-    """The number of partitions that the files of before have settled; what is asked for if there are none.
+    """Return the number of partitions in the existing files; the requested number if there are none.
 
     Raises:
-        ConfigurationError: Another number is asked for.
+        ConfigurationError: Another number is requested.
     """
     ledgers = sorted(folder.glob("*_langchain_supabase_memory_ledger_*.sql"))
     try:
@@ -91,8 +91,8 @@ def _existing_partitions(folder: Path, partitions: int | None) -> int | None:
 
 
 def _new(folder: Path, parts: list[script.ScriptPart], present: list[str], first: datetime) -> dict[Path, str]:
-    """The files that are missing, and what they say."""
-    # `db push` applies files in the order of their names and refuses one older than the newest applied.
+    """Return the missing files and their contents."""
+    # `db push` applies files in the order of their names and refuses one older than the newest applied file.
     stamps = [name.split("_", 1)[0] for name in present if name[:14].isdigit()]
     if stamps and max(stamps)[:14] >= first.strftime("%Y%m%d%H%M%S"):
         first = datetime.strptime(max(stamps)[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(seconds=1)
@@ -107,7 +107,7 @@ def _new(folder: Path, parts: list[script.ScriptPart], present: list[str], first
 
 
 def _write_all(new: dict[Path, str]) -> list[Path]:
-    """Write all of these files, or none: half of a file would be taken for the whole one the next time."""
+    """Write all of these files, or none: the next run would take half a file for a complete one."""
     made: list[Path] = []
     try:
         for path, text in new.items():

@@ -1,4 +1,4 @@
-"""Applies the script over a connection: one transaction, so a failure leaves the database as it was."""
+"""Applies the script over a connection, in one transaction, so a failure leaves the database unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VECTOR_SCHEMA: Final = (
 
 
 def ensure(conn_string: str) -> None:
-    """Set a database up unless it is of this release: for who opens one that others may be using just now.
+    """Migrate a database unless it already has this release's schema; for callers that share the database.
 
     Errors as for `migrate`.
     """
@@ -64,34 +64,34 @@ def migrate(
     partitions: int | None = None,
     citus: bool | None = None,
 ) -> script.Installed:
-    """Set a database up, or bring it to this release. Safe to repeat, and safe when two run at once.
+    """Set up a database, or upgrade it to this release. Safe to repeat, and safe to run concurrently.
 
-    On Supabase the roles and `auth` functions are left as they are; on another Postgres those that are missing are
-    made. pgvector is used in the schema where it lies; where it is not there, it is created in `extensions`.
+    On Supabase the roles and `auth` functions stay as they are; on other Postgres servers missing ones are created.
+    pgvector is used in the schema that contains it; if it is not installed, it is created in `extensions`.
 
     Args:
-        conn_string: A Postgres connection string of a role that may create schemas, such as Supabase's `postgres`: a
-            direct one, or that of a pooler.
-        vector_index: Also make an index over the vectors of chunks of this width, 1 to 4,000 dimensions, which serves
-            owners of more than ten thousand. It makes indexing slower, and stays until you drop it.
-        realtime: Whether Supabase's Realtime publishes that conversations and boards change; `None` leaves that as it
-            is.
-        partitions: For a new database: spread the tables of owners over this many partitions, 2 to 64. `None` leaves
-            a database as it is, and makes plain tables in a new one.
-        citus: For a new database with the extension citus: spread the tables of owners over its nodes, all of one
-            owner on one of them. Then the role is a superuser. `None` leaves a database as it is, and makes plain
-            tables in a new one.
+        conn_string: A Postgres connection string, direct or through a pooler, of a role that may create schemas, such
+            as Supabase's `postgres`.
+        vector_index: Also create an index over chunk vectors of this width, 1 to 4,000 dimensions, for owners with more
+            than ten thousand chunks. It slows down indexing, and stays until you drop it.
+        realtime: Whether Supabase's Realtime publishes changes of conversations and boards; `None` leaves that
+            unchanged.
+        partitions: For a new database: spread the owners' tables over this many partitions, 2 to 64. `None` leaves a
+            database unchanged, and creates plain tables in a new one.
+        citus: For a new database with the extension citus: distribute the owners' tables over its nodes, with all of
+            one owner's rows on one node. The role must be a superuser. `None` leaves a database unchanged, and creates
+            plain tables in a new one.
 
     Returns:
-        What the database is now set up with.
+        What is now installed in the database.
 
     Raises:
-        ConfigurationError: `vector_index` or `partitions` is out of range, the name of pgvector's schema cannot be
-            written, `citus` comes with `partitions` or `realtime`, the database does not store text as UTF8, or the
-            server is a read replica.
+        ConfigurationError: `vector_index` or `partitions` is out of range, the name of pgvector's schema is not usable,
+            `citus` is combined with `partitions` or `realtime`, the database does not store text as UTF8, or the server
+            is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
-        MigrationConflictError: The tables are of a newer release, or from files that were edited since, or not in as
-            many partitions, or not as spread, as asked for; or the extension citus is missing.
+        MigrationConflictError: The tables are from a newer release, from files that were edited since, or partitioned
+            or distributed differently than requested; or the extension citus is missing.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
         SchemaError: A statement failed; nothing was changed.
@@ -100,12 +100,12 @@ def migrate(
         import psycopg
     except ImportError:
         raise MissingDependencyError("Migrating a database", "postgres") from None
-    # The script is checked before the server is asked for anything.
+    # The script is checked before anything is sent to the server.
     lock, *_ = script.parts(vector_index=vector_index, realtime=realtime, partitions=partitions, citus=bool(citus))
     addresses.postgres(conn_string)
 
     def apply() -> script.Installed:
-        # Two simple queries in one transaction, and nothing that lasts longer: any pooler may sit between.
+        # Two simple queries in one transaction, and no session state, so any pooler works.
         with psycopg.connect(
             conn_string, connect_timeout=10, prepare_threshold=None, **addresses.ENCODING
         ) as connection:
@@ -128,7 +128,7 @@ def migrate(
         for pause in _PAUSES:
             try:
                 return apply()
-            except psycopg.errors.DeadlockDetected:  # with calls of applications, which go on meanwhile
+            except psycopg.errors.DeadlockDetected:  # with calls of applications, which continue meanwhile
                 time.sleep(pause)
         return apply()
     except psycopg.Error as error:
@@ -136,7 +136,7 @@ def migrate(
         if isinstance(failure, MigrationConflictError):
             failure = from_error(str(error.sqlstate), error.diag.message_primary, error.diag.message_hint)
         elif error.diag.message_primary and not isinstance(failure, ConfigurationError):
-            # A migration carries no user's content, so the server's own words may be shown.
+            # A migration contains no user content, so the server's own message may be shown.
             kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
             failure = kind(
                 f"The migration failed: {error.diag.message_primary}.",
@@ -147,12 +147,12 @@ def migrate(
 
 
 def _partitions(connection: psycopg.Connection[Any]) -> int | None:
-    """Into how many partitions the tables that are there are spread."""
+    """Return the number of partitions of the existing tables."""
     [(count,)] = connection.execute(_PARTITIONS).fetchall()
     return count or None
 
 
 def _is_distributed(connection: psycopg.Connection[Any]) -> bool:
-    """Whether Citus spreads the tables that are there."""
+    """Return whether Citus distributes the existing tables."""
     [(is_there,)] = connection.execute("select to_regclass('pg_catalog.pg_dist_partition') is not null").fetchall()
     return is_there and connection.execute(_DISTRIBUTED).fetchall() == [(1,)]

@@ -1,7 +1,7 @@
-"""A table's file for a database whose owners are spread over partitions. Pure: it rewrites text.
+"""Rewrites a table's file for a partitioned database. Pure: text in, text out.
 
-`sql/tables/*.sql` are the one source: each table that begins with its owner is partitioned by it, all others stay as
-they are. Partitions lie in `memory_private`, where nobody but the table's owner reaches them.
+`sql/tables/*.sql` are the only source: each table whose first column is its owner is partitioned by it, all others stay
+as they are. Partitions are in `memory_private`, which only the tables' owner can access.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from langchain_supabase_memory.errors import ConfigurationError
 
 _MOST: Final = 64
-"""So many fit, with their indexes, into the locks of one transaction of a server as it comes."""
+"""The maximum: that many partitions, with their indexes, fit into the default locks of one transaction."""
 
 _OWNED: Final = re.compile(
     r"^create table (?P<table>\w+\.(?P<name>\w+)) \((?P<columns>\n  user_id .*?)\n\)(?P<options> with \([^)]*\))?;",
@@ -21,7 +21,7 @@ _OWNED: Final = re.compile(
 
 
 def check(count: int) -> None:
-    """Refuse a number of partitions that cannot be.
+    """Check the number of partitions.
 
     Raises:
         ConfigurationError: It is not 2 to 64.
@@ -34,10 +34,10 @@ def check(count: int) -> None:
 
 
 def spread(table_file: str, count: int) -> str:
-    """A table's file with each owner's table in this many partitions, which its indexes and constraints follow into."""
+    """Return a table's file with the owners' tables partitioned, including their indexes and constraints."""
 
     def spread_one(match: re.Match[str]) -> str:
-        # A partitioned table has no storage of its own, so the options are its partitions'.
+        # A partitioned table has no storage of its own, so the options apply to its partitions.
         return f"""create table {match["table"]} ({match["columns"]}
 ) partition by hash (user_id);
 do $partitions$

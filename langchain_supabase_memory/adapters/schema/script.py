@@ -1,10 +1,9 @@
-"""The SQL files in the order they run, rendered. Pure: it reads package data and touches no database.
+"""The SQL files in the order they run, rendered. Pure: it reads package data and accesses no database.
 
-`sql/tables/NNNN_*.sql` are each applied once, and the ledger keeps their names and checksums: a database whose tables
-are of another release is refused. Everything else is code and is replaced whole at every run. Rendered into them are
-the schema that pgvector lies in, what this release consists of, the kinds of board items, the columns that Realtime
-publishes, the parts of a prompt, into a vector index its width, and into the tables of owners their partitions, if
-they have any.
+Each file `sql/tables/NNNN_*.sql` is applied once, and the ledger stores its name and checksum: a database with tables
+from another release is refused. All other files are code and are replaced completely at every run. The rendered values
+are the schema of pgvector, the contents of this release, the kinds of board items, the columns that Realtime publishes,
+the parts of a prompt, the width of a vector index, and the partitions of the owners' tables, if any.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 VECTOR_SCHEMA: Final = "extensions"
-"""Where pgvector is created if it is nowhere: where Supabase's dashboard puts it."""
+"""Where pgvector is created if it is not installed: the same schema as Supabase's dashboard uses."""
 
 _WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
 
 
 def _kinds() -> dict[str, str]:
-    """What the functions and their comments say of the kinds of board items."""
+    """Return the kinds of board items as rendered into the functions and their comments."""
     closable = [each for each in BOARD_KINDS.values() if each.can_close]
     plain = {each.states[0] for each in BOARD_KINDS.values() if not each.can_close}
     said = [f"of {_article(each.kind)} {each.kind} {_words(each.states, 'or')}" for each in closable]
@@ -72,18 +71,17 @@ _LISTS: Final = {
     "manifest_reasons": ", ".join(encoding.REASONS),
     "manifest_scores": ", ".join(encoding.SCORES),
 }
-"""What is rendered into functions and their comments from the tables of kinds, columns and parts of a prompt."""
+"""The lists of kinds, columns and prompt parts that are rendered into functions and their comments."""
 
 
 @dataclass(frozen=True)
 class ScriptPart:
-    """One piece of the script.
+    """One part of the script.
 
     Attributes:
-        name: What it is called, such as `0001_conversations`.
-        sql: The statements, ready to run by a role that need not be a superuser, without a transaction of their own.
-        checksum: SHA-256, in hexadecimal: of what a table's file says, and of what runs where it is code, but for the
-            number of the release.
+        name: Its name, such as `0001_conversations`.
+        sql: The statements, ready to run by a role that need not be a superuser, without their own transaction.
+        checksum: SHA-256, in hexadecimal: of a table file's text, or of the rendered code without the release number.
     """
 
     name: str
@@ -93,14 +91,14 @@ class ScriptPart:
 
 @dataclass(frozen=True)
 class Installed:
-    """What a database is set up with, as `memory_schema()` answers.
+    """What is installed in a database, as `memory_schema()` returns it.
 
     Attributes:
-        version: The release that set it up.
+        version: The release that installed it.
         tables: The names of the table files applied.
         code: The checksum of the functions and the access rules.
         vector_schema: The schema in which they look for pgvector.
-        vector_moved_to: The schema in which it lies, if that is another by now.
+        vector_moved_to: The schema that contains pgvector, if it has moved since.
     """
 
     version: str
@@ -119,26 +117,26 @@ def parts(
     partitions: int | None = None,
     citus: bool = False,
 ) -> list[ScriptPart]:
-    """Everything a database needs, in order. Running it again changes nothing.
+    """Return everything a database needs, in order. Running it again changes nothing.
 
     Args:
-        vector_schema: The schema that pgvector lies in. The script creates it there if it is nowhere, and refuses to
-            run if it is elsewhere.
-        plain: Also make what Supabase has and another Postgres lacks: three roles and the `auth` functions.
-        vector_index: Also make an index over the vectors of this width, 1 to 4,000 dimensions, which serves owners of
-            more than ten thousand chunks.
-        realtime: Whether Supabase's Realtime publishes that conversations and boards change; `None` leaves that as it
-            is.
-        partitions: Into how many partitions, 2 to 64, the tables of owners are spread; `None` for plain tables. As the
-            database was made: the script refuses to run where its tables are otherwise.
-        citus: Whether Citus spreads the tables of owners over its nodes; as the database was made, too.
+        vector_schema: The schema that contains pgvector. The script creates it there if it is not installed, and
+            refuses to run if it is elsewhere.
+        plain: Also create what plain Postgres lacks and Supabase has: three roles and the `auth` functions.
+        vector_index: Also create an index over vectors of this width, 1 to 4,000 dimensions, for owners with more than
+            ten thousand chunks.
+        realtime: Whether Supabase's Realtime publishes changes of conversations and boards; `None` leaves that
+            unchanged.
+        partitions: The number of partitions of the owners' tables, 2 to 64; `None` for plain tables. It must match the
+            database: the script refuses to run if its tables differ.
+        citus: Whether Citus distributes the owners' tables over its nodes; it must match the database, too.
 
     Returns:
         The parts; run them in one transaction.
 
     Raises:
-        ConfigurationError: `vector_index` or `partitions` is out of range, the schema's name cannot be written into
-            the functions, or `citus` comes with `partitions` or `realtime`.
+        ConfigurationError: `vector_index` or `partitions` is out of range, the schema's name cannot be written into the
+            functions, or `citus` is combined with `partitions` or `realtime`.
     """
     if partitions is not None:
         check(partitions)
@@ -184,13 +182,13 @@ def parts(
 
 
 def text(vector_schema: str = VECTOR_SCHEMA, **options: Any) -> str:
-    """The whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
+    """Return the whole script as one text, for an SQL editor or a simple query. Arguments and errors as for `parts`."""
     ordered = parts(vector_schema, **options)
     return "\n".join(f"-- {part.name}\n{part.sql}" for part in ordered)
 
 
 def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
-    """What this release sets a database up with, where pgvector lies in this schema.
+    """Return what this release installs in a database whose pgvector is in this schema.
 
     Raises:
         ConfigurationError: The schema's name cannot be written into the functions.
@@ -200,15 +198,15 @@ def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
 
 
 def with_lists(template: str) -> str:
-    """SQL with what stands in tables of this package in its places, such as the comments of functions."""
+    """Return SQL with the lists of this package filled in, such as in the comments of functions."""
     return _render(template, _LISTS)
 
 
 def _quoted(schema: str) -> str:
-    """A schema's name as an identifier that stands in functions, in texts and in formats alike.
+    """Return a schema's name as an identifier that is safe in functions, strings and format templates alike.
 
     Raises:
-        ConfigurationError: It has a character that means something in one of these.
+        ConfigurationError: It has a character with a special meaning in one of these.
     """
     if not schema.isprintable() or set(schema) & set("\"'$%{}\\") or not 1 <= len(schema.encode()) <= 63:
         raise ConfigurationError(
@@ -219,19 +217,19 @@ def _quoted(schema: str) -> str:
 
 
 def _code(*others: str) -> str:
-    """The functions and the access rules, with those of further folders in the place of the same ones."""
+    """Return the functions and the access rules; files in the additional folders replace those with the same names."""
     functions = [_read(f"{folder}/{name}.sql") for folder in ("functions", *others) for name in _names(folder)]
     return "\n".join([_read("replace.sql"), *functions, _read("access.sql")])
 
 
 def _distributed_code() -> str:
-    """The same for Citus."""
+    """Return the functions and the access rules for Citus."""
     pieces = {name: _read(f"citus/pieces/{name}.sql") for name in _names("citus/pieces")}
     return distributed.rewritten(_code("citus/functions"), pieces)
 
 
 def _once(part: ScriptPart, checksum: str) -> ScriptPart:
-    """Wrap a table file, so that it runs once and is recorded by name and checksum in the same transaction."""
+    """Wrap a table file so that it runs once, and record its name and checksum in the same transaction."""
     sql = f"""do $migration$
 begin
   if not exists (select from memory_private.migrations where name = '{part.name}') then
@@ -259,7 +257,7 @@ def _checksum(content: str) -> str:
 @cache
 def _root() -> Traversable:
     packaged = files("langchain_supabase_memory") / "sql"
-    # An editable install runs from the checkout, where `sql/` lies beside the package.
+    # An editable install runs from the checkout, where `sql/` is next to the package.
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "sql"
 
 

@@ -1,5 +1,5 @@
-"""What is seen from outside: numbers and log lines, with ids and counts and never a word of what was said.
+"""Observability: metrics and log lines with ids and counts, never content.
 
-`metrics` counts, `logs` writes JSON lines, `server` serves the numbers. The spans are made by `memory.instrumentation`,
-which observes every flow. Optional packages are imported when they are first used.
+`metrics` counts, `logs` writes JSON lines, `alerts` counts and logs problems, `server` serves the metrics. The spans
+come from `memory.instrumentation`, which observes every flow. Optional packages are imported on first use.
 """

@@ -1,4 +1,4 @@
-"""Alerts: what somebody should look at, counted and logged; ids and counts, never content."""
+"""Alerts about problems that need attention, counted and logged; ids and counts, never content."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 Alert: TypeAlias = Literal["quality", "dead", "lag"]
-"""What is wrong with the work: a poor summary, a conversation that was given up, work that has been due for too long.
-A worker's `on_alert` hears these."""
+"""The kind of problem: a summary of low quality, a conversation that was given up, work that is overdue.
+
+A worker's `on_alert` receives these.
+"""
 
 CountedAlert: TypeAlias = Alert | Literal["rollout"]
-"""What `memory_alerts_total` counts: these, and a rollout whose stage could not be read. That is noticed and logged
-where the agent runs, and no worker hears of it."""
+"""The kinds that `memory_alerts_total` counts: these, and a rollout whose phase could not be read.
+
+The latter is logged where the agent runs, and no worker receives it.
+"""
 
 _OF_THREAD: Final = "thread {memory_thread_id!r} (user {memory_user_id!r}, agent {memory_agent_id!r})"
 _SAID: Final[dict[Alert, str]] = {
@@ -32,11 +36,11 @@ _SAID: Final[dict[Alert, str]] = {
 
 
 def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
-    """Give an alert: a warning in the log, and one more in `memory_alerts_total`.
+    """Log a warning, and increment `memory_alerts_total`.
 
     Args:
-        metrics: Where to count it.
-        kind: What is wrong.
+        metrics: The metrics that count it.
+        kind: The kind of problem.
         facts: Ids and counts about it.
     """
     metrics.alert(kind)
@@ -44,10 +48,10 @@ def alert(metrics: NoMetrics, kind: Alert, facts: Mapping[str, Any]) -> None:
 
 
 def is_poor(quality: float | None, minimum: float | None) -> bool:
-    """Whether a summary holds too little of its source."""
+    """Return whether a summary's quality is below the minimum."""
     return quality is not None and minimum is not None and quality < minimum
 
 
 def of_quality(key: ConversationKey, quality: float) -> dict[str, Any]:
-    """The facts of an alert about a poor summary."""
+    """Return the facts of an alert about a summary of low quality."""
     return {**conversation_fields(key), "memory_quality": round(quality, 3)}

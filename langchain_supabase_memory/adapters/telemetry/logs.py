@@ -1,4 +1,4 @@
-"""Log lines, for people or as JSON. The package's own records carry ids and counts, in fields named `memory_…`."""
+"""Log formatters, as text or JSON. The package's own records carry ids and counts, in fields named `memory_…`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 PACKAGE: Final = "langchain_supabase_memory"
-"""The logger above all of this package's."""
+"""The root logger of this package."""
 
 LogFormat = Literal["plain", "json"]
 
 _FIELDS: Final = "memory_"
-"""What the names of the package's own fields begin with."""
+"""The prefix of the package's own fields."""
 
 _FIRST: Final = (
     "alert",
@@ -35,7 +35,7 @@ _FIRST: Final = (
     "user_id",
     "agent_id",
 )
-"""The fields that a line for people shows before the others, by what follows `memory_`."""
+"""The fields that a text line shows first, without the prefix `memory_`."""
 
 _NO_WORD: Final = re.compile(r'[\s"=]|^$')
 
@@ -43,13 +43,13 @@ _OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: `time` (UTC, ISO 8601), `level`, `logger`, `message`, and what `extra` added.
+    """Formats one JSON object a line: `time` (UTC, ISO 8601), `level`, `logger`, `message`, and the fields of `extra`.
 
-    Of an exception it says the class and where it was raised, and not its text, which may hold what a user wrote.
+    For an exception it shows the class and where it was raised, but not its text, which may contain user content.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as one line."""
+        """Format a record as one line."""
         shown: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -62,17 +62,16 @@ class JsonFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """A line for people: time, level, logger and message, then the `memory_` fields as `key=value` without that word.
+    """Formats a line of text: time, level, logger, message, then the `memory_` fields as `key=value`, unprefixed.
 
-    What became of something and why comes first, then whose it is, then the rest. Of an exception it says what
-    `JsonFormatter` does.
+    The outcome and its reason come first, then the ids, then the rest. Exceptions are shown as by `JsonFormatter`.
     """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as one line; a message with line breaks keeps them."""
+        """Format a record as one line; line breaks in the message stay."""
         record.message = record.getMessage()
         record.asctime = self.formatTime(record, self.datefmt)
         fields = {
@@ -88,11 +87,11 @@ class PlainFormatter(logging.Formatter):
 
 
 def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
-    """Write this package's records, and the warnings of all others, to the standard error stream.
+    """Write this package's records, and the warnings of all others, to standard error.
 
     Args:
-        log_format: `json` for one object a line, `plain` for people.
-        level: The least level of the package's own records.
+        log_format: `json` for one object a line, `plain` for text.
+        level: The minimum level of the package's own records.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
@@ -101,12 +100,12 @@ def configure(log_format: LogFormat, level: int = logging.INFO) -> None:
 
 
 def conversation_fields(key: ConversationKey, error: SupabaseMemoryError | None = None) -> dict[str, Any]:
-    """The fields of a record about a conversation: its ids, and the class and the code of an error."""
+    """Return the fields of a record about a conversation: its ids, and the class and the code of an error."""
     return log_fields(key) if error is None else {**log_fields(key), **error_fields(error)}
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
-    """The fields of a record about a failure: the error's class, and the server's code if it has one."""
+    """Return the fields of a record about a failure: the error's class, and the server's code if it has one."""
     return {
         "memory_error": type(error).__name__,
         "memory_code": error.code if isinstance(error, SupabaseMemoryError) else None,
@@ -114,7 +113,7 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 
 
 def _error_text(record: logging.LogRecord) -> dict[str, str]:
-    """Of the exception of a record its class and where it was raised."""
+    """Return the class of a record's exception and where it was raised."""
     if not record.exc_info or record.exc_info[0] is None:
         return {}
     shown, trace = {"exception": record.exc_info[0].__name__}, record.exc_info[2]
@@ -126,12 +125,12 @@ def _error_text(record: logging.LogRecord) -> dict[str, str]:
 
 
 def _field_text(value: object) -> str:
-    """A value that stays one word of one line: as it is, or else as JSON."""
+    """Format a value as one word on one line: unchanged if possible, else as JSON."""
     if isinstance(value, str) and value.isprintable() and value == spell_out(value) and not _NO_WORD.search(value):
         return value
     return json.dumps(value, default=_by_class, skipkeys=True)
 
 
 def _by_class(value: object) -> str:
-    """What JSON does not know, by its class: its text may be anything."""
+    """Replace a value that JSON cannot encode with its class, because its text may contain anything."""
     return f"<{type(value).__name__}>"

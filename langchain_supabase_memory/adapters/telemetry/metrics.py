@@ -1,4 +1,4 @@
-"""The numbers for Prometheus. No label holds an id or a word, so their number of series is bounded."""
+"""Prometheus metrics. No label contains an id or content, so the number of series is bounded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import Outcome
 
 CONTENT_TYPE: Final = "text/plain; version=1.0.0; charset=utf-8"
-"""The media type of an answer without numbers."""
+"""The media type of an empty response."""
 
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 _MILLISECONDS: Final = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000)
@@ -30,119 +30,120 @@ _SHARES: Final = (0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
 class NoMetrics:
-    """Counts nothing, at no cost: what a memory has by default. One method for each event."""
+    """Counts nothing, at no cost: a memory's default. One method for each event."""
 
     measures: bool = False
-    """Whether anybody looks, so that a number that costs something need not be computed for nobody."""
+    """Whether metrics are collected, so that a costly number is only computed if needed."""
 
     def summary_generated(self, seconds: float, tokens: int, quality: float | None = None) -> None:
-        """A summary was stored.
+        """Record that a summary was stored.
 
         Args:
-            seconds: How long the model took for it, in seconds, with tries that gave nothing.
+            seconds: How long the model took, in seconds, including failed tries.
             tokens: Its length, in approximate tokens.
-            quality: How good it is, from 0 to 1, if somebody judged.
+            quality: Its quality, from 0 to 1, if it was judged.
         """
 
     def board_revised(self, quality: float | None = None) -> None:
-        """A board was revised.
+        """Record that a board was revised.
 
         Args:
-            quality: How good its summary is, from 0 to 1, if somebody judged.
+            quality: The quality of its summary, from 0 to 1, if it was judged.
         """
 
     def chunks_created(self, count: int) -> None:
-        """So many chunks were stored."""
+        """Record that this many chunks were stored."""
 
     def searched(self, ms: float, by_meaning: bool, vector_ms: float | None = None) -> None:
-        """The working memory was searched.
+        """Record a search of the working memory.
 
         Args:
-            ms: How long it took, in milliseconds, the embedding of the question included.
-            by_meaning: Whether vectors were compared, and not words alone.
+            ms: How long it took, in milliseconds, including the embedding of the query.
+            by_meaning: Whether vectors were compared in addition to keywords.
             vector_ms: How long the database took, in milliseconds; `ms` by default.
         """
 
     def reranked(self, seconds: float, is_ordered: bool) -> None:
-        """A reranker was asked.
+        """Record a call of the reranker.
 
         Args:
-            seconds: How long it was waited for, in seconds.
-            is_ordered: Whether it gave an order; else the first stage's stands.
+            seconds: How long the call took, in seconds.
+            is_ordered: Whether it returned an order; otherwise the first stage's order stays.
         """
 
     def vector_searched(self, ms: float) -> None:
-        """Vectors were compared: in a search of the working memory, of summaries or of the store.
+        """Record a vector search: of the working memory, of summaries or of the store.
 
         Args:
             ms: How long the database took, in milliseconds.
         """
 
     def context_used(self, used: int, saved: int, quality: float | None = None) -> None:
-        """A context pack was made.
+        """Record that a context pack was created.
 
         Args:
-            used: What is sent, in approximate tokens.
-            saved: What resending the whole history would have cost beyond that, in approximate tokens; where a short
-                history costs more with a pack than without, it counts as 0.
+            used: The approximate tokens that are sent.
+            saved: The approximate tokens saved compared with resending the whole history; 0 if a short history costs
+                more with a pack than without.
             quality: The share of the history's messages, from 0 to 1, that the pack shows or its summary covers.
         """
 
     def queue(self, depth: int, lag_seconds: float, leases: int, dead: int) -> None:
-        """How the work stands that is due.
+        """Record the state of the job queue.
 
         Args:
-            depth: How many pieces wait.
+            depth: How many jobs are waiting.
             lag_seconds: How long the oldest of them has waited, in seconds.
-            leases: How many are being worked on.
-            dead: How many were given up.
+            leases: How many jobs are being processed.
+            dead: How many jobs were given up.
         """
 
     def retried(self) -> None:
-        """A piece of work failed and will be tried again."""
+        """Record that a job failed and will be retried."""
 
     def piece(self, outcome: Outcome) -> None:
-        """A piece of work ended.
+        """Record that a job ended.
 
         Args:
-            outcome: `done`; `again` if there is more to do or somebody else was at it, too; `retry` and `dead` if it
-                failed; `lost` if somebody else has it or it could not be given back; `gone` if its conversation is.
+            outcome: `done`; `again` if there is more to do or another worker interfered; `retry` and `dead` if it
+                failed; `lost` if another worker holds it or it could not be released; `gone` if its conversation was
+                deleted.
         """
 
     def alert(self, kind: CountedAlert) -> None:
-        """Somebody was alerted.
+        """Record an alert.
 
         Args:
-            kind: What is wrong: `quality`, `dead`, `lag` or `rollout`.
+            kind: The kind of problem: `quality`, `dead`, `lag` or `rollout`.
         """
 
     def index_size(self, megabytes: float) -> None:
-        """The size of the vectors and of their index in the database, in megabytes of 1,000,000 bytes."""
+        """Record the size of the vectors and of their index in the database, in megabytes of 1,000,000 bytes."""
 
     def render(self) -> tuple[bytes, str]:
-        """Everything in Prometheus' text format, and its media type."""
+        """Return everything in Prometheus' text format, and its media type."""
         return b"", CONTENT_TYPE
 
 
 NO_METRICS: Final = NoMetrics()
-"""The one that is used where none is given."""
+"""The default metrics."""
 
 
 class Metrics(Unpicklable, NoMetrics):
-    """Counts into a registry of `prometheus_client`. Make one for a process, and share it: it is safe in all threads.
+    """Counts into a registry of `prometheus_client`. Create one per process, and share it: it is thread-safe.
 
     `working_memory_chunks_created` is a gauge that only ever rises, since `prometheus_client` appends `_total` to the
-    name of every counter; `increase()` and `rate()` work on it all the same.
+    name of every counter; `increase()` and `rate()` still work on it.
 
-    A process that is forked begins to count at zero, in a registry of its own; a registry that you pass is yours, and
-    stays as it is (`prometheus_client` has a mode for several processes).
+    A forked process starts counting at zero, in its own registry; a registry that you pass is yours and is not reset
+    (`prometheus_client` has a mode for several processes).
 
     Args:
-        registry: Where to register; by default one of its own, so that nothing else is in `render()`.
+        registry: The registry to use; by default a new one, so that `render()` contains nothing else.
 
     Raises:
         MissingDependencyError: The extra `metrics` is not installed.
-        ConfigurationError: The registry has metrics of these names already.
+        ConfigurationError: The registry already has metrics with these names.
     """
 
     measures = True
@@ -173,7 +174,7 @@ class Metrics(Unpicklable, NoMetrics):
             self._chunks = Gauge("working_memory_chunks_created", "Chunks that were stored; it only rises.", **into)
             self._searches = Counter("working_memory_searches_total", "Searches of the working memory.", **into)
             self._vectors = Counter("vector_search_queries_total", "Searches that compared vectors.", **into)
-            self._reranks = Counter("reranks_total", "Asked rerankers, by what came of it.", ["outcome"], **into)
+            self._reranks = Counter("reranks_total", "Calls of the reranker, by outcome.", ["outcome"], **into)
             self._retries = Counter("memory_retries_total", "Pieces of work that are tried again.", **into)
             self._pieces = Counter("memory_pieces_total", "Pieces of work, by how they ended.", ["outcome"], **into)
             self._alerts = Counter("memory_alerts_total", "Alerts, by their kind.", ["kind"], **into)
@@ -187,7 +188,7 @@ class Metrics(Unpicklable, NoMetrics):
             self._reranking = timed("rerank_duration_seconds", "The time for a reranker.", _SECONDS)
             self._length = timed("summary_token_count", "Approximate tokens of a summary.", _SUMMARY_TOKENS)
             self._used = timed("context_tokens_used", "Approximate tokens of a context pack.", _USED_TOKENS)
-            self._saved = timed("context_tokens_saved", "Approximate tokens that a pack spared.", _SAVED_TOKENS)
+            self._saved = timed("context_tokens_saved", "Approximate tokens that a pack saved.", _SAVED_TOKENS)
             self._quality = timed(
                 "context_quality_score",
                 "The share of the history that a pack shows or covers; how a summary or a board was judged.",
@@ -241,7 +242,7 @@ class Metrics(Unpicklable, NoMetrics):
     def context_used(self, used: int, saved: int, quality: float | None = None) -> None:
         """See `NoMetrics`."""
         self._used.observe(used)
-        self._saved.observe(max(saved, 0))  # a histogram's sum must not fall
+        self._saved.observe(max(saved, 0))  # a histogram's sum must not decrease
         if quality is not None:
             self._quality.labels("pack").observe(quality)
 
@@ -276,7 +277,7 @@ class Metrics(Unpicklable, NoMetrics):
 
 
 class _WithoutTimes:
-    """A registry without the series `…_created`, which say when a metric was made and read like counters."""
+    """A registry without the series `…_created`, which say when a metric was created and look like counters."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

@@ -1,4 +1,4 @@
-"""A small server for Prometheus and for probes: `/metrics` and `/healthz`, beside an application or a worker."""
+"""A small HTTP server for Prometheus and probes, with `/metrics` and `/healthz`, for an application or a worker."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ if TYPE_CHECKING:
     from typing import Self
 
 HealthCheck: TypeAlias = Callable[[], "Health | tuple[bool, Mapping[str, Any]]"]
-"""Says how it stands without waiting for anything: `memory.health`, or a function that gives whether all is well and
-some counts. It is called in a thread of its own."""
+"""Reports health without blocking: `memory.health`, or a function that returns whether all is well and some counts.
+
+It is called in its own thread.
+"""
 
 _PATIENCE_SECONDS: Final = 5.0
-"""How long a client may be silent."""
+"""How long a client may be idle, in seconds."""
 
 _logger = logging.getLogger(__name__)
 
 
 class MetricsServer(Unpicklable):
-    """Serves `/metrics` and `/healthz` from threads of its own, so that no event loop waits for it.
+    """Serves `/metrics` and `/healthz` from its own threads, so that no event loop waits for it.
 
     ```python
     with MetricsServer(metrics, memory.health) as server:
         print(server.port)
     ```
 
-    `/healthz` answers 200 or, when something is wrong, 503, both with a small JSON object of counts. Whoever reaches
-    the port may read: the default is this machine alone.
+    `/healthz` returns 200 or, if something is wrong, 503, both with a small JSON object of counts. There is no
+    authentication, so the default is to listen only on this machine.
 
     Args:
-        metrics: What to serve.
-        health: How it stands; without one, it is well as long as it answers.
+        metrics: The metrics to serve.
+        health: The health check; without one, the server reports healthy as long as it responds.
         host: The address to listen on; `0.0.0.0` in a container.
         port: The port; 0 picks a free one.
 
     Raises:
-        ConfigurationError: An argument is of another type than it must be.
+        ConfigurationError: An argument has the wrong type.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class MetricsServer(Unpicklable):
         fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
-        """In a child process nobody answers, and the port is the parent's."""
+        """Reset in a child process, which has no server threads and does not own the port."""
         if self._server is not None:
             self._server.socket.close()
         self._server = None
@@ -75,14 +77,14 @@ class MetricsServer(Unpicklable):
 
     @property
     def port(self) -> int:
-        """The port, once it listens the one that was picked."""
+        """The port; once it listens, the one that was picked."""
         return self._address[1] if self._server is None else int(self._server.server_address[1])
 
     def start(self) -> Self:
-        """Begin to listen; nothing happens if it does already.
+        """Start listening; does nothing if it already does.
 
         Raises:
-            ConfigurationError: The port is in use, or there is no such address on this machine.
+            ConfigurationError: The port is in use, or this machine has no such address.
         """
         if self._server is not None:
             return self
@@ -91,7 +93,7 @@ class MetricsServer(Unpicklable):
             self._server = _HTTPServer(self._address, self._answer)
         except (OSError, OverflowError) as error:
             raise ConfigurationError(
-                f"The metrics can not be served on {host}:{port} ({getattr(error, 'strerror', None) or 'no port'}).",
+                f"The metrics cannot be served on {host}:{port} ({getattr(error, 'strerror', None) or 'no port'}).",
                 hint="Pass another port (0 picks a free one), or stop the process that has it.",
             ) from None
         self._thread = threading.Thread(
@@ -101,7 +103,7 @@ class MetricsServer(Unpicklable):
         return self
 
     def close(self) -> None:
-        """Finish the answers that are under way, at most five seconds long each, and free the port."""
+        """Finish the responses in progress, for at most five seconds each, and free the port."""
         server, thread = self._server, self._thread
         self._server = self._thread = None
         if server is not None and thread is not None:
@@ -118,11 +120,11 @@ class MetricsServer(Unpicklable):
         self.close()
 
     def _answer(self, path: str) -> tuple[HTTPStatus, str, bytes]:
-        """Status, media type and body for a path."""
+        """Return status, media type and body for a path."""
         if path == "/metrics":
             try:
                 body, content_type = self._metrics.render()
-            except Exception as error:  # a collector in a registry of somebody else's
+            except Exception as error:  # a collector in the application's registry
                 return HTTPStatus.INTERNAL_SERVER_ERROR, _JSON, _json({"error": type(error).__name__})
             return HTTPStatus.OK, content_type, body
         if path == "/healthz":
@@ -150,7 +152,7 @@ class MetricsServer(Unpicklable):
                 return health.state != "open", said
             is_well, counts = health
             _json(counts)
-        except Exception as error:  # its text may hold anything, its class does not
+        except Exception as error:  # its text may contain anything, its class does not
             return False, {"error": type(error).__name__}
         return is_well, counts
 
@@ -163,7 +165,7 @@ def _json(values: Mapping[str, Any]) -> bytes:
 
 
 class _HTTPServer(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for the answers under way
+    daemon_threads = False  # so that closing waits for the responses in progress
 
     def __init__(self, address: tuple[str, int], answer: Callable[[str], tuple[HTTPStatus, str, bytes]]) -> None:
         self.answer = answer
@@ -171,12 +173,12 @@ class _HTTPServer(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking the name service who we are, as the base does, for that may take seconds."""
+        """Bind without the base class's DNS lookup of this host, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error of ours, and no traceback on the console."""
+        """Log at debug level: a client that disconnected is not an error, and needs no traceback on the console."""
         _logger.debug("A request for metrics broke off (%s).", type(sys.exception()).__name__)
 
 
@@ -193,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(with_body=False)
 
     def log_message(self, *_: Any) -> None:
-        """Probes come every few seconds: no line for each."""
+        """Log nothing: probes come every few seconds."""
 
     def _send(self, *, with_body: bool) -> None:
         status, content_type, body = self.server.answer(self.path.partition("?")[0])

@@ -1,11 +1,12 @@
-"""Two ways to the same SQL functions: the Data API, and a direct connection. One conformance suite holds both.
+"""Two transports to the same SQL functions: the Data API, and a direct connection. One conformance suite covers both.
 
-- `base`: what a transport is, and how a call is repeated.
-- `answers`: the shapes of the functions' documents; what is no answer is never taken for one.
-- `responses`: what an HTTP response says, whoever gave it.
-- `credentials`: who is signed in; nobody is an error.
-- `loops`: one async resource per event loop, closed with its loop; `running`: a loop, for code that has none.
+- `base`: the transport protocol; `retry`: retries; `breaker`: the circuit breaker.
+- `response_shapes`: the shapes of the functions' documents, so that no other response is accepted.
+- `http_errors`: maps an HTTP response from the database or a gateway to a document or an error.
+- `credentials`: access tokens and claims; a missing user is an error.
+- `per_loop`: one async resource per event loop, closed with its loop; `event_loop`: a loop for sync code.
+- `pools`: connection pools; `endpoint`: requests to the Data API; `endpoint_info`: where calls go.
 - `supabase`: over the official client's `rpc`, with the caller's token on each request.
 - `postgres`: over `psycopg` and its pool, able to act as a user inside the call's transaction.
-- `embedded`: a private Postgres from a Python package, for the second way.
+- `embedded`, `embedded_transport`: a private Postgres from a Python package, over a direct connection.
 """

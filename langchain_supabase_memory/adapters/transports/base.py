@@ -1,4 +1,4 @@
-"""What a transport is."""
+"""The transport protocol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Transport(Protocol):
-    """Performs calls of SQL functions. It opens what it needs at the first call, never in its constructor."""
+    """Performs calls of SQL functions. It opens connections at the first call, never in its constructor."""
 
     @property
     def acts_as_user(self) -> bool:
@@ -18,20 +18,20 @@ class Transport(Protocol):
 
     @property
     def identity_is_callback(self) -> bool:
-        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        """Whether a callback returns the user before each call, so that the next call may be another user's."""
 
     @property
     def endpoint(self) -> EndpointInfo:
-        """Where calls go, as far as that is known by now; nothing in it is secret."""
+        """Where calls go, as far as it is known; contains no secrets."""
 
     def perform(self, call: Call) -> Any:
-        """Perform one call, repeating it while the server cannot be reached, and return its decoded document."""
+        """Perform one call, retrying while the server cannot be reached, and return its decoded document."""
 
     async def aperform(self, call: Call) -> Any:
         """The async twin of `perform`; it never blocks the event loop."""
 
     def for_token(self, identity: Any) -> Transport:
-        """A transport over the same connections whose calls carry this identity."""
+        """Return a transport over the same connections whose calls carry this identity."""
 
     def close(self) -> None:
         """Close what the sync methods opened, and nothing else."""

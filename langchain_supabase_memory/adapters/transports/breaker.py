@@ -1,9 +1,9 @@
-"""What becomes of a call while the database is away: it is repeated, and then refused at once by a circuit breaker.
+"""The circuit breaker: after retries fail, it refuses calls at once while the database is unavailable.
 
-Closed, calls pass. After some failures in a row it opens, and calls are refused for a while. Then one of them is let
-through to try (half-open): if it succeeds the circuit closes, else it stays open for twice as long. All others are
-refused meanwhile, and the waits have jitter, so that a database that comes back is not met by everybody at once.
-After Nygard, "Release It!" (2007), chapter 5.
+When it is closed, calls pass. After several failures in a row it opens, and refuses calls for a while. Then it lets one
+call through as a probe (half-open): if that succeeds the circuit closes, else it stays open for twice as long. All
+other calls are refused meanwhile, and the waits have jitter, so that a recovering database does not receive everybody's
+calls at once. After Nygard, "Release It!" (2007), chapter 5.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = Literal["closed", "open", "half-open"]
 
 @dataclass(frozen=True)
 class Circuit:
-    """How a circuit stands.
+    """The state of a circuit.
 
     Attributes:
         state: `closed`: calls pass; `open`: they are refused; `half-open`: one is being tried.
@@ -51,7 +51,7 @@ CLOSED = Circuit("closed", 0, 0.0, None)
 
 
 class Breaker:
-    """The state of a circuit. Every method is safe to call from any thread.
+    """The circuit breaker. Every method is thread-safe.
 
     Args:
         policy: When it opens, and for how long.
@@ -62,7 +62,7 @@ class Breaker:
         self._policy = policy
         self._clock = clock
         self.has_answered = False
-        """Whether the database has once done what it was asked, for anybody; also before this process was forked."""
+        """Whether the database has ever completed a call, for any user; also before this process was forked."""
         fork.run_in_each_process(self._begin)
 
     def _begin(self) -> None:
@@ -76,7 +76,7 @@ class Breaker:
         """Let a call pass, or refuse it.
 
         Returns:
-            Whether it is the one that tries an open circuit; to be handed on when it has ended.
+            Whether it is the probe of an open circuit; pass this on when the call has ended.
 
         Raises:
             UnavailableError: The circuit is open.
@@ -98,16 +98,16 @@ class Breaker:
             return True
 
     def succeeded(self) -> None:
-        """Note that the database answered, whatever it said."""
+        """Record that the database answered, even with an error."""
         with self._lock:
             self._failures = 0
             self._probing = False
 
     def failed(self, error: UnavailableError, *, probe: bool) -> None:
-        """Note that the database was away."""
+        """Record that the database was unavailable."""
         with self._lock:
             if self._failures >= self._policy.failures and not probe:
-                return  # it was under way when the circuit opened, and tells nothing new
+                return  # it started before the circuit opened, so it is not news
             self._probing = False
             self._failures += 1
             self._last_code = error.code
@@ -117,13 +117,13 @@ class Breaker:
                 self._closed_until = self._clock() + wait * random.uniform(0.75, 1.25)
 
     def gave_up(self, *, probe: bool) -> None:
-        """Note that a call was abandoned before it ended, which says nothing of the database."""
+        """Record that a call was abandoned before it ended, which says nothing about the database."""
         with self._lock:
             self._probing = self._probing and not probe
 
     @property
     def circuit(self) -> Circuit:
-        """How it stands now."""
+        """Return the current state."""
         with self._lock:
             if self._failures < self._policy.failures:
                 return Circuit("closed", self._failures, 0.0, self._last_code if self._failures else None)
@@ -132,11 +132,11 @@ class Breaker:
 
 
 class BreakingTransport(Unpicklable):
-    """A transport behind a circuit breaker.
+    """A transport with a circuit breaker.
 
     Args:
         inner: The transport.
-        breaker: The state, shared by all transports to the same database.
+        breaker: The circuit breaker, shared by all transports to the same database.
     """
 
     def __init__(self, inner: Transport, breaker: Breaker) -> None:
@@ -150,12 +150,12 @@ class BreakingTransport(Unpicklable):
 
     @property
     def identity_is_callback(self) -> bool:
-        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        """Whether a callback returns the user before each call, so that the next call may be another user's."""
         return self.inner.identity_is_callback
 
     @property
     def user(self) -> str | None:
-        """The user that every call acts as; `None` where no call does, where that varies, or where nobody can say."""
+        """The user that every call acts as; `None` if calls act as no user, if the user varies, or if it is unknown."""
         return getattr(self.inner, "user", None)
 
     @property
@@ -188,7 +188,7 @@ class BreakingTransport(Unpicklable):
         return answer
 
     def for_token(self, identity: Any) -> BreakingTransport:
-        """The same circuit for another user."""
+        """Return a transport for another user with the same circuit."""
         return BreakingTransport(self.inner.for_token(identity), self.breaker)
 
     def close(self) -> None:
@@ -200,13 +200,13 @@ class BreakingTransport(Unpicklable):
         await self.inner.aclose()
 
     def __repr__(self) -> str:
-        """The transport's."""
+        """Return the inner transport's representation."""
         return repr(self.inner)
 
     def _note(self, error: BaseException, probe: bool) -> None:
         if isinstance(error, UnavailableError) and error.is_away:
             self.breaker.failed(error, probe=probe)
         elif isinstance(error, SupabaseMemoryError) and error.code is not None:
-            self.breaker.succeeded()  # it answered, if only with an error
+            self.breaker.succeeded()  # it answered, even if with an error
         else:
             self.breaker.gave_up(probe=probe)

@@ -1,6 +1,6 @@
-"""Who is signed in: a credential, or a function that gives the present one. Nobody is an error, and never more power.
+"""Credentials of a signed-in user, or a callback that returns them. A missing user is an error, never more privileges.
 
-Once there is a credential, whatever it turns out to be, calls are made with it or not at all.
+Once a credential was passed, whatever its value, calls are made with it or not at all.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROLES: Final = frozenset({"anon", "authenticated", "service_role"})
-"""The roles that claims may name: they must not be a way to a stronger one."""
+"""The roles that claims may name, so that they cannot name a more powerful role."""
 
 
 class Credential(Unpicklable, Generic[T]):
-    """A credential that was given, or that a function gives before each call.
+    """A credential, or a callback that returns one before each call.
 
     Args:
-        value: The credential, or a (sync or async) function without arguments that gives it.
-        checked: Makes of it what a call carries, or raises `AuthenticationError`.
+        value: The credential, or a (sync or async) function without arguments that returns it.
+        checked: Converts it to what a call carries, or raises `AuthenticationError`.
 
     Raises:
-        AuthenticationError: What was given is none.
+        AuthenticationError: The value is not a credential.
     """
 
     def __init__(
@@ -47,20 +47,20 @@ class Credential(Unpicklable, Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """What every call carries; `None` where a function gives it."""
+        """The value that every call carries; `None` if a callback returns it."""
         return self._value
 
     @property
     def is_callable(self) -> bool:
-        """Whether it is asked for before each call, so that another time it may be another."""
+        """Whether a callback returns the value before each call, so that it may change."""
         return self._function is not None
 
     def now(self) -> T:
-        """What a sync call carries now.
+        """Return the value for a sync call now.
 
         Raises:
-            AuthenticationError: The function failed, or gave nobody.
-            ConfigurationError: The function is an async one.
+            AuthenticationError: The callback failed, or returned no user.
+            ConfigurationError: The callback is async.
         """
         if self._value is not None:
             return self._value
@@ -75,15 +75,15 @@ class Credential(Unpicklable, Generic[T]):
         return self._checked(given)
 
     async def anow(self) -> T:
-        """What an async call carries now. Raises as `now` does."""
+        """Return the value for an async call now. Raises as `now` does."""
         if self._value is not None:
             return self._value
-        # A function that is not async may block, for example while it has the session renewed.
+        # A sync callback may block, for example while it refreshes the session.
         given = self._call() if inspect.iscoroutinefunction(self._function) else await in_thread(self._call)
         if inspect.isawaitable(given):
             try:
                 given = await given
-            except Exception as error:  # whatever a function of the application raises
+            except Exception as error:  # whatever the application's callback raises
                 raise _failed(error) from error
         return self._checked(given)
 
@@ -91,19 +91,19 @@ class Credential(Unpicklable, Generic[T]):
         assert self._function is not None
         try:
             return self._function()
-        except Exception as error:  # whatever a function of the application raises
+        except Exception as error:  # whatever the application's callback raises
             raise _failed(error) from error
 
 
 def token(value: object) -> str:
-    """An access token, if it can be one.
+    """Check an access token.
 
     Raises:
-        AuthenticationError: It is no text, or an empty one, or nothing that a header may hold.
+        AuthenticationError: It is not a string, is empty, or is not a valid header value.
     """
     if not isinstance(value, str) or not value or not value.isascii() or not value.isprintable() or " " in value:
         raise AuthenticationError(
-            f"Nobody is signed in: the access token is no token but {_kind(value)}.",
+            f"Nobody is signed in: the access token is not a token but {_kind(value)}.",
             hint=f"{_AWAIT if isawaitable(value) else ''}Pass the session's access_token, a JWT, or a function that "
             "gives it.",
         )
@@ -121,10 +121,10 @@ def token(value: object) -> str:
 
 
 def claims(value: object) -> tuple[str, str]:
-    """Claims as JSON, and the role they name.
+    """Return claims as JSON, and their role.
 
     Raises:
-        AuthenticationError: They are none, name no user, or a role that is none of Supabase's.
+        AuthenticationError: They are not claims, name no user, or name a role that Supabase does not have.
     """
     if not isinstance(value, Mapping):
         raise AuthenticationError(
@@ -152,20 +152,20 @@ def claims(value: object) -> tuple[str, str]:
 
 
 def check_types(claims: Mapping[str, Any]) -> None:
-    """Refuse claims of types that RFC 7519 does not have, which compare wrongly, or not at all.
+    """Refuse claims whose types violate RFC 7519, because they would compare wrongly, or not at all.
 
     Args:
         claims: The claims of a verified token.
 
     Raises:
-        AuthenticationError: One is of another type.
+        AuthenticationError: A claim has the wrong type.
     """
     for name, (types, what) in _TYPES.items():
         value = claims.get(name)
         if value is None:
             continue
         is_usable = isinstance(value, types) and not isinstance(value, bool)
-        if not is_usable or (types is _NUMBERS and not abs(value) < _MUCH):  # not a number is less than nothing
+        if not is_usable or (types is _NUMBERS and not abs(value) < _MUCH):  # also rejects NaN
             raise AuthenticationError(
                 f"The claim {name} of the token is {type_name(value)}, and not {what}.",
                 hint="Pass the claims as they were decoded from a token of Auth; correct what issues the token.",
@@ -181,11 +181,11 @@ _TYPES: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     **dict.fromkeys(("sub", "role", "iss"), ((str,), "a text")),
     "aud": ((str, list, tuple), "a text or a list of texts"),
 }
-"""What each registered claim is; the others are the application's."""
+"""The types of registered claims; the others belong to the application."""
 
 
 def subject(token: str) -> str | None:
-    """The user that an access token names; whether it is good the server decides. `None` if it cannot be read.
+    """Return the user that an access token names, unverified; the server verifies it. `None` if it cannot be read.
 
     Args:
         token: The token, a JWT.
@@ -198,13 +198,13 @@ def subject(token: str) -> str | None:
 
 
 def token_claims(value: str) -> dict[str, Any]:
-    """What a token says, whoever signed it: a signed-in user's, which has not expired.
+    """Return a token's unverified claims, after checking that it is a signed-in user's and has not expired.
 
     Args:
         value: The token, a JWT.
 
     Raises:
-        AuthenticationError: It cannot be read, has expired, or is no signed-in user's.
+        AuthenticationError: It cannot be read, has expired, or is not a signed-in user's.
     """
     part = token(value).split(".")[1]
     try:
@@ -224,7 +224,7 @@ def token_claims(value: str) -> dict[str, Any]:
 
 
 def claimed(text: str) -> str | None:
-    """The user that claims in JSON name; `None` if they name none.
+    """Return the user that JSON claims name; `None` if they name none.
 
     Args:
         text: The claims.
@@ -233,7 +233,7 @@ def claimed(text: str) -> str | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("role") == "service_role":  # it sees everybody
+    if not isinstance(found, dict) or found.get("role") == "service_role":  # it sees every user's rows
         return None
     user = found.get("sub")
     return user if isinstance(user, str) and user else None
@@ -250,7 +250,7 @@ def _failed(error: Exception) -> AuthenticationError:
 
 
 def _kind(value: object) -> str:
-    """What something is, without what it says."""
+    """Describe a value without its content."""
     if value is None:
         return "None"
     if isinstance(value, str):

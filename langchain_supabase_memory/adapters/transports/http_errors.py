@@ -1,4 +1,4 @@
-"""What an HTTP response says: a document, or one of our errors, whoever between us and the database gave it."""
+"""Maps an HTTP response, from the database or a gateway, to a document or one of our errors."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ if TYPE_CHECKING:
     import httpx
 
 LONGEST_RETRY_AFTER_SECONDS: Final = 3600.0
-"""What a server asks for beyond is taken for this."""
+"""The upper limit of a server's `Retry-After`, in seconds."""
 
 _CODE: Final = re.compile(r"[0-9A-Z]{5}|PGRST[0-9A-Z]+")  # an SQLSTATE, or PostgREST's own
 _ON_A_REPLICA: Final = "read-write mode during recovery"
-"""PostgREST wants to write before the function does; a Postgres that speaks another language is not known by it."""
+"""PostgREST's own write before the function fails on a replica; this only matches servers whose messages are English.
+"""
 
 _ROLE: Final = re.compile(r'role ".*" does not exist|permission denied to set role ".*"', re.DOTALL)
-"""PostgREST could not become the role that the token names."""
+"""PostgREST could not switch to the token's role."""
 
 _FUNCTION: Final = re.compile(r"Could not find the function (\w+)\.memory_")
-"""The schema in which PostgREST looked."""
+"""Captures the schema in which PostgREST looked."""
 
 _CONSTRAINT: Final = re.compile(r'violates check constraint "(\w{1,63})"')
 
 
 def document(response: httpx.Response) -> Any:
-    """The document of a response.
+    """Return the document of a response.
 
     Args:
         response: A response that was read to its end.
 
     Raises:
-        UnavailableError: It has none, or something between here and the database answered that it is away.
+        UnavailableError: It has no document, or a gateway reports that the database is unavailable.
         SupabaseMemoryError: The database or a gateway refused.
     """
     if response.is_success:
@@ -56,7 +57,7 @@ def document(response: httpx.Response) -> Any:
 
 
 def failure(response: httpx.Response) -> SupabaseMemoryError:
-    """Our error for a response without success. Texts of the server are dropped, since they can hold rows; ours stay.
+    """Return our error for an unsuccessful response. The server's texts may contain rows, so only our own are retained.
 
     Args:
         response: A response that was read to its end.
@@ -70,7 +71,7 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
 def _failure(response: httpx.Response) -> SupabaseMemoryError:
     error = _error(response.content)
     code = None if error is None else error.get("code")
-    if not isinstance(code, str) or not _CODE.fullmatch(code):  # a gateway gives one of its own, or none
+    if not isinstance(code, str) or not _CODE.fullmatch(code):  # a gateway sends another code, or none
         if code == "":
             return connection_lost(response.status_code)
         return from_status(response.status_code, is_page=error is None)
@@ -91,13 +92,13 @@ def _failure(response: httpx.Response) -> SupabaseMemoryError:
 
 
 def retry_after_seconds(header: str | None) -> float | None:
-    """How long a server asks to wait, in seconds.
+    """Return how long a server asks to wait, in seconds.
 
     Args:
-        header: A `Retry-After`: seconds, or a date.
+        header: A `Retry-After` header: seconds, or a date.
 
     Returns:
-        From 0 to `LONGEST_RETRY_AFTER_SECONDS`; `None` if it says nothing of use.
+        From 0 to `LONGEST_RETRY_AFTER_SECONDS`; `None` if it is not usable.
     """
     if header is None:
         return None
@@ -114,7 +115,7 @@ def retry_after_seconds(header: str | None) -> float | None:
 
 
 def _error(content: bytes) -> dict[str, Any] | None:
-    """The error document of a server; `None` if something else came, such as a page."""
+    """Return a server's error document; `None` if something else came, such as a page."""
     try:
         found = documents.loads(content)
     except (ValueError, RecursionError):

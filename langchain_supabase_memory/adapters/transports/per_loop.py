@@ -1,8 +1,8 @@
-"""One async resource per event loop, opened at first use there and closed with the loop.
+"""One async resource per event loop, opened at its first use there and closed with the loop.
 
-Async clients are bound to the loop they were first used in: a client kept across two `asyncio.run` fails with "Event
-loop is closed". So each loop gets its own, held by an async generator, which `asyncio.run` and every other runner
-finishes (`loop.shutdown_asyncgens`) before it closes the loop.
+Async clients are bound to the loop in which they were first used: a client that is reused in a second `asyncio.run`
+fails with "Event loop is closed". So each loop gets its own, held by an async generator, which `asyncio.run` and every
+other runner finishes (`loop.shutdown_asyncgens`) before it closes the loop.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ class PerLoop(Generic[T]):
 
     def _begin(self) -> None:
         if self._held:
-            fork.leave_to_parent(self._held)  # freed, an async generator has its loop close it
+            fork.leave_to_parent(self._held)  # when an async generator is freed, its loop closes it
         self._held = {}
 
     async def get(self) -> T:
-        """The running loop's `T`; opened now if this is the first use."""
+        """Return the running loop's `T`, opening it at the first use."""
         loop = asyncio.get_running_loop()
         held = self._held.setdefault(loop, _LoopValue())
         if held.holder is None:
             if held.opening is None:
-                # In a task of its own: all wait for one opening, and who is cancelled cancels it for nobody else.
+                # In its own task: all callers wait for one opening, and canceling one caller does not cancel it for the
+                # others.
                 held.opening = asyncio.create_task(self._open(loop, held))
                 held.opening.add_done_callback(retrieve_exception)
             await asyncio.shield(held.opening)
         return held.value
 
     async def aclose(self, value: T | None = None) -> None:
-        """Close the running loop's `T`, if there is one (and if it is this `value`, where one is given).
+        """Close the running loop's `T`, if there is one (and if it is this `value`, if one is passed).
 
         The next `get` opens a fresh one.
         """
@@ -76,15 +77,15 @@ class PerLoop(Generic[T]):
         try:
             yield value
         finally:
-            if os.getpid() == process:  # a loop that was made before a fork ends in the child, too
+            if os.getpid() == process:  # a loop from before a fork ends in the child, too
                 held = self._held.get(loop)
                 if held is not None and held.holder is not None and held.value is value:
-                    del self._held[loop]  # the loop shuts down
+                    del self._held[loop]  # the loop is shutting down
                 await self._closer(value)
 
 
 class _LoopValue(Generic[T]):
-    """What one loop holds; `value` is there once `holder` is."""
+    """One loop's entry; `value` is set once `holder` is."""
 
     value: T
 

@@ -1,8 +1,8 @@
-"""Connections that each serve one call at a time. One whose call did not come to its end is closed, not used again.
+"""Connection pools: each connection serves one call at a time, and is closed if its call did not complete.
 
-The libraries' own pools of HTTP connections count a place as taken for good where a call is cancelled at the wrong
-moment: between being given its connection and using it, or while it gives the connection back. Here no connection is
-shared between calls, and giving one back cannot be interrupted.
+The HTTP libraries' own pools leak a slot if a call is canceled at the wrong moment: after it received its connection
+and before it uses it, or while it returns the connection. Here calls do not share connections, and returning one cannot
+be interrupted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Closable(Protocol):
-    """A connection of sync calls."""
+    """A connection for sync calls."""
 
     def close(self) -> None:
-        """Close it; nothing happens if it is closed."""
+        """Close the connection; does nothing if it is closed."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class Pool(Generic[C]):
-    """The connections of sync calls. Every method is safe to call from any thread.
+    """The pool for sync calls. Every method is thread-safe.
 
     Args:
-        opener: Makes a connection, without I/O.
-        size: The most at once; who comes then waits.
+        opener: Creates a connection, without I/O.
+        size: The maximum number of connections; further callers wait.
     """
 
     def __init__(self, opener: Callable[[], C], size: int) -> None:
@@ -44,10 +44,10 @@ class Pool(Generic[C]):
         self._closed = False
 
     def take(self) -> C:
-        """A connection for one call.
+        """Return a connection for one call.
 
         Raises:
-            AbandonedError: None became free before the deadline of the call.
+            AbandonedError: None became free before the call's deadline.
         """
         hold(self._slots)
         try:
@@ -59,11 +59,11 @@ class Pool(Generic[C]):
             raise
 
     def give_back(self, connection: C, *, is_usable: bool) -> None:
-        """End a call.
+        """Return a connection after its call.
 
         Args:
-            connection: What `take` gave.
-            is_usable: Whether its call came to its end, so that the next can use it.
+            connection: The connection from `take`.
+            is_usable: Whether its call completed, so that the next call can use it.
         """
         try:
             if is_usable and not self._closed:
@@ -74,7 +74,7 @@ class Pool(Generic[C]):
             self._slots.release()
 
     def close(self) -> None:
-        """Close what is idle; what is in use is closed when it is given back."""
+        """Close idle connections; connections in use are closed when they are returned."""
         self._closed = True
         while self._idle:
             with suppress(IndexError):
@@ -82,12 +82,12 @@ class Pool(Generic[C]):
 
 
 class AsyncPool(Generic[T]):
-    """The connections of one event loop.
+    """The pool of one event loop.
 
     Args:
-        opener: Makes a connection.
-        closer: Closes it; nothing happens if it is closed.
-        size: The most at once; who comes then waits.
+        opener: Creates a connection.
+        closer: Closes it; does nothing if it is closed.
+        size: The maximum number of connections; further callers wait.
     """
 
     def __init__(self, opener: Callable[[], Awaitable[T]], closer: Callable[[T], Awaitable[None]], size: int) -> None:
@@ -99,7 +99,7 @@ class AsyncPool(Generic[T]):
         self._closed = False
 
     async def take(self) -> T:
-        """A connection for one call."""
+        """Return a connection for one call."""
         await self._slots.acquire()
         try:
             return self._idle.pop() if self._idle else await self._opener()
@@ -108,18 +108,18 @@ class AsyncPool(Generic[T]):
             raise
 
     def give_back(self, connection: T, *, is_usable: bool) -> None:
-        """End a call. Arguments as for `Pool.give_back`."""
+        """Return a connection after its call. Arguments as for `Pool.give_back`."""
         if is_usable and not self._closed:
             self._idle.append(connection)
         else:
-            # In a task of its own: who was cancelled may be cancelled again while it waits.
+            # In its own task: a canceled caller may be canceled again while it waits.
             task = asyncio.create_task(self._close(connection))
             self._leaving[task] = connection
             task.add_done_callback(self._left)
         self._slots.release()
 
     async def close(self) -> None:
-        """Close what is idle or being closed; what is in use is closed when it is given back."""
+        """Close idle connections and those being closed; connections in use are closed when they are returned."""
         self._closed = True
         closing = [*self._idle, *self._leaving.values()]
         self._idle = []
@@ -130,6 +130,6 @@ class AsyncPool(Generic[T]):
         await self._closer(connection)
 
     def _left(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():  # else the loop ends, and `close` comes
+        if not task.cancelled():  # otherwise the loop is ending, and `close` follows
             del self._leaving[task]
             retrieve_exception(task)

@@ -1,4 +1,4 @@
-"""The direct connection: `psycopg` and its pool, safe behind a transaction pooler, able to act as a user."""
+"""The direct connection: `psycopg` and a pool, safe behind a transaction pooler, able to act as a user."""
 
 from __future__ import annotations
 
@@ -55,36 +55,37 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Call
 
 Claims: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | Callable[[], Awaitable[Mapping[str, Any]]]
-"""The claims of a verified access token, or a function that gives the present ones, asked before each call.
+"""The claims of a verified access token, or a callback that returns the current ones before each call.
 
-`sub` is the user, `role` one of Supabase's three, `authenticated` by default."""
+`sub` is the user, `role` one of Supabase's three, `authenticated` by default.
+"""
 
 _ACT_AS: Final = "select set_config('request.jwt.claims', %s, true), set_config('role', %s, true)"
 
 POOL_SIZE: Final = 8
-"""The most connections of one pool; there is one pool for sync calls, and one for each event loop."""
+"""The maximum size of a pool; there is one pool for sync calls, and one for each event loop."""
 
 TIMEOUT_SECONDS: Final = 10
 """How long to wait for a connection, in seconds."""
 
 
 class PostgresTransport(Unpicklable):
-    """Performs calls over a connection to Postgres.
+    """Performs calls over connections to Postgres.
 
     Args:
-        conn_string: A Postgres connection string, or a function that gives one at the first call (it may block).
-        claims: Whom to act as: the claims of an access token that you have verified, or a function that gives them. The
-            role and the claims are set for the call's own transaction, so row level security decides and nothing stays
-            on the connection. Only where none were given calls run as the role of the connection string, and the user
-            is named with each: claims that name nobody, or a function that gives none, are an error.
-        pool_size: The most connections of one pool.
-        prepare: Whether statements are prepared by the server, which spares it their parsing. By default where no
-            pooler stands between. Given up by itself, with the call repeated, where the server refuses.
-        retry: How a call is repeated.
+        conn_string: A Postgres connection string, or a function that returns one at the first call (it may block).
+        claims: The user to act as: the claims of an access token that you have verified, or a callback that returns
+            them. The role and the claims are set in the call's own transaction, so row level security applies and
+            nothing stays on the connection. Only without claims do calls run as the role of the connection string, and
+            then each call names its user. Claims without a user, or a callback that returns none, are an error.
+        pool_size: The maximum size of a pool.
+        prepare: Whether to use server-side prepared statements, which saves parsing. By default only without a pooler.
+            If the server refuses them, they are disabled automatically and the call is repeated.
+        retry: How a call is retried.
 
     Raises:
         ConfigurationError: The connection string cannot be parsed.
-        AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
+        AuthenticationError: The claims are not valid, name no user, or name a role that Supabase does not have.
     """
 
     def __init__(
@@ -108,27 +109,27 @@ class PostgresTransport(Unpicklable):
 
     @property
     def identity_is_callback(self) -> bool:
-        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        """Whether a callback returns the user before each call, so that the next call may be another user's."""
         return self._claims is not None and self._claims.is_callable
 
     @property
     def user(self) -> str | None:
-        """The subject of the claims; `None` without any, or where a function gives them."""
+        """The subject of the claims; `None` without claims, or if a callback returns them."""
         return None if self._claims is None or self._claims.value is None else claimed(self._claims.value[0])
 
     @property
     def endpoint(self) -> EndpointInfo:
-        """The server, and whether a pooler stands before it; of one that is not started yet, nothing."""
+        """The server, and whether a pooler is in front of it; unknown before an embedded server has started."""
         return self._pools.endpoint
 
     def for_token(self, identity: Claims) -> Self:
-        """A transport over the same pools that acts as another user.
+        """Return a transport over the same pools that acts as another user.
 
         Args:
-            identity: The claims of an access token that you have verified, or a function that gives them.
+            identity: The claims of an access token that you have verified, or a callback that returns them.
 
         Raises:
-            AuthenticationError: The claims are none, name no user, or a role that is none of Supabase's.
+            AuthenticationError: The claims are not valid, name no user, or name a role that Supabase does not have.
         """
         twin = copy(self)
         twin._claims = Credential(identity, self._check_identity)
@@ -154,18 +155,18 @@ class PostgresTransport(Unpicklable):
             return await aretry(self._retry, self._aperform_once, call, error, begun)
 
     def close(self) -> None:
-        """Close the pool of the sync calls."""
+        """Close the pool for sync calls."""
         self._pools.close()
 
     async def aclose(self) -> None:
-        """Close this event loop's pool and that of the sync calls."""
+        """Close this event loop's pool and the pool for sync calls."""
         await asyncio.to_thread(self._pools.close)
         await self._pools.asynchronous.aclose()
 
     async def alisten(self, channel: str) -> AsyncIterator[None]:
-        """Listen to a channel over a connection of its own; gives something whenever somebody has notified it.
+        """Listen to a channel over a separate connection; yields at each notification.
 
-        Nothing is heard behind a transaction pooler.
+        Behind a transaction pooler no notifications arrive.
 
         Raises:
             UnavailableError: The connection could not be made, or was lost.
@@ -173,7 +174,7 @@ class PostgresTransport(Unpicklable):
         try:
             async with await self._pools.dedicated_connection() as connection:
                 await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-                yield  # what was notified before is not heard: there may be something already
+                yield  # earlier notifications do not arrive, so there may be changes already
                 async for _ in connection.notifies():
                     yield
         except psycopg.Error as error:
@@ -221,7 +222,7 @@ class PostgresTransport(Unpicklable):
                         cursor = await connection.execute(statement, arguments)
                 row = await cursor.fetchone()
             finally:
-                # A call that was cancelled may leave a transaction open: such a connection is not used again.
+                # A canceled call may leave a transaction open, so its connection is not reused.
                 is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
                 pool.give_back(connection, is_usable=is_idle and not connection.closed)
         except _FAILURES as error:
@@ -236,12 +237,12 @@ class PostgresTransport(Unpicklable):
         raise failure
 
     def __repr__(self) -> str:
-        """The class: the connection string may hold a password."""
+        """Return the class name, because the connection string may contain a password."""
         return "PostgresTransport(…)"
 
 
 class _Pools:
-    """The pools behind a transport: one for sync calls, one per event loop. Shared by all users of one database."""
+    """The pools of a transport: one for sync calls, one per event loop. Shared by all users of one database."""
 
     def __init__(self, conn_string: str | Callable[[], str], pool_size: int, prepare: bool | None) -> None:
         number("pool_size", pool_size, integer=True, optional=False, example=POOL_SIZE)
@@ -259,7 +260,7 @@ class _Pools:
         self._lock = threading.Lock()
         if self._finalizer is not None:
             self._finalizer.detach()
-            fork.leave_to_parent(self._opened)  # freed, a pool waits for its threads
+            fork.leave_to_parent(self._opened)  # freeing a pool waits for its threads
         self._opened = self._finalizer = None
 
     @property
@@ -279,7 +280,7 @@ class _Pools:
                     conn_string, settings = self._settings()
                     self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
                     self._opened.open()
-                    # Also at the end of the process: the pool's threads must not outlive the interpreter.
+                    # Also at process exit: the pool's threads must not outlive the interpreter.
                     self._finalizer = weakref.finalize(self, self._opened.close)
                 pool = self._opened
             finally:
@@ -292,15 +293,15 @@ class _Pools:
             self.discard(pool)
 
     def stops_preparing(self, error: Exception, kwargs: Any) -> bool:
-        """Whether a call failed for a prepared statement, before anything of it was done: it can be repeated without.
+        """Return whether a prepared statement made a call fail, before it did anything, so that it can be repeated.
 
-        A pooler may hand each call to another session of the server, or drop the statements of one, and an upgrade of
-        the schema may change what a statement returns. Several calls may meet that at once: each is repeated whose own
-        connection prepared, and the pools that are opened from then on prepare nothing.
+        A pooler may route each call to another server session, or drop a session's statements, and a schema upgrade may
+        change a statement's result. Several calls may fail at once: each one whose own connection uses prepared
+        statements is repeated, and pools opened from then on prepare nothing.
 
         Args:
             error: Why it failed.
-            kwargs: How the connections of its pool were made.
+            kwargs: The connection settings of its pool.
         """
         is_about_it = kwargs["prepare_threshold"] is not None and getattr(error, "sqlstate", None) in _OF_PREPARED
         if is_about_it:
@@ -320,12 +321,12 @@ class _Pools:
         return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
 
     async def dedicated_connection(self) -> _AsyncConnection:
-        """A connection outside of the pools, for who holds it for long."""
+        """Open a connection outside the pools, for long-running use."""
         conn_string, settings = await in_thread(self._settings)
         return await _AsyncConnection.connect(conn_string, **settings["kwargs"])
 
     def _settings(self) -> tuple[str, dict[str, Any]]:
-        """Everything a pool needs, after one connection has shown that the address and the password are right."""
+        """Return the settings of a pool, after one connection has verified the address and the password."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
         self._parts = given = addresses.postgres(conn_string)
         kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS, **addresses.ENCODING}
@@ -333,7 +334,7 @@ class _Pools:
             if name not in given:
                 kwargs[name] = value
         try:
-            # The pool itself would only say that it waited in vain.
+            # The pool itself would only report a timeout.
             first = (
                 {**kwargs, "connect_timeout": ceil(seconds_left(TIMEOUT_SECONDS))}
                 if "connect_timeout" in kwargs
@@ -341,7 +342,7 @@ class _Pools:
             )
             with _Connection.connect(conn_string, **first) as connection:
                 if self._prepares is None:
-                    # A pooler makes up the number of the server's process.
+                    # A pooler invents the server's process id.
                     row = connection.execute("select pg_backend_pid()").fetchone()
                     self._prepares = row == (connection.info.backend_pid,)
                     self._is_pooled = not self._prepares
@@ -361,7 +362,7 @@ class _Pools:
 
 
 _CONNECTIONS: Final[WeakSet[psycopg.Connection[Any] | psycopg.AsyncConnection[Any]]] = WeakSet()
-"""Those of this process."""
+"""The connections of this process."""
 
 
 class _Connection(psycopg.Connection[Any]):
@@ -377,7 +378,7 @@ class _AsyncConnection(psycopg.AsyncConnection[Any]):
 
 
 def _sever() -> None:
-    """In a child process no connection of the parent reaches the server, to be mixed up or ended there."""
+    """Disconnect a child process from its parent's connections, so that it cannot disturb or end their sessions."""
     for connection in list(_CONNECTIONS):
         if not connection.closed:
             fork.sever(connection.fileno())
@@ -389,14 +390,14 @@ fork.run_in_each_process(_sever)
 
 
 _PREPARED_AT: Final = 5
-"""A connection prepares what it is sent so many times; psycopg's own default."""
+"""The number of executions after which a connection prepares a statement; psycopg's own default."""
 
 _OF_PREPARED: Final = frozenset({"26000", "42P05", "0A000", "08P01"})
-"""A statement is not there, is there already or returns something else now; or a pooler does not know the protocol."""
+"""The statement does not exist, already exists or has another result type now; or a pooler lacks the protocol."""
 
 
 class _Adapted:
-    """How our connections read values; those of the application are left as they are."""
+    """Our connections' own type adapters, separate from the application's."""
 
     connection = None
     adapters = AdaptersMap(psycopg.adapters)
@@ -407,9 +408,9 @@ set_json_loads(documents.loads, _OURS)
 
 
 class _AsyncPool(AsyncPool[_AsyncConnection]):
-    """The connections of one event loop.
+    """The pool of one event loop.
 
-    Not `psycopg_pool.AsyncConnectionPool`: its background tasks live in the loop, and one that misses its cancellation
+    Not `psycopg_pool.AsyncConnectionPool`: its background tasks run in the loop, and one that misses its cancellation
     keeps `asyncio.run` from ever ending.
     """
 
@@ -419,11 +420,11 @@ class _AsyncPool(AsyncPool[_AsyncConnection]):
 
 
 def _stop(connection: _Connection, ended: threading.Event) -> None:
-    """End what a connection waits for: at the server, and where that does not answer, here.
+    """Cancel a connection's statement on the server, and if the server does not answer, close the connection here.
 
     Args:
-        connection: The connection, which another thread waits for.
-        ended: Is set when that thread has what it waits for.
+        connection: The connection that another thread waits on.
+        ended: Set when that thread has finished waiting.
     """
     with suppress(psycopg.Error):
         connection.cancel_safe(timeout=_STOPPING_SECONDS)
@@ -433,12 +434,12 @@ def _stop(connection: _Connection, ended: threading.Event) -> None:
 
 
 _STOPPING_SECONDS: Final = 1.0
-"""How long the server may take to end a statement that nobody waits for any more, in seconds; twice at most."""
+"""How long the server may take to cancel an abandoned statement, in seconds; tried at most twice."""
 
 
 @lru_cache(maxsize=256)
 def _sql(function: str, names: tuple[str, ...]) -> LiteralString:
-    # The names are constants of the flows, never a caller's.
+    # The names are constants of the flows, never user input.
     arguments = ", ".join(f"{name} => %s" for name in names)
     return f"select public.{function}({arguments})"
 
@@ -455,13 +456,14 @@ def _statement(call: Call) -> tuple[LiteralString, list[Any]]:
 
 
 _FAILURES: Final = (psycopg.Error, ValueError, RecursionError)
-"""What a call raises; the last two are of values that cannot be sent, or documents that cannot be read."""
+"""The exceptions of a call; the last two are for values that cannot be sent, or documents that cannot be read."""
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the connection is gone.
+    """Return whether the connection is gone.
 
-    Then every other of the pool may be too; a fresh pool tries the address first, and tells at once what is wrong.
+    Then the pool's other connections may be gone too; a fresh pool tries the address first, and reports problems at
+    once.
     """
     if not isinstance(error, psycopg.OperationalError) or isinstance(error, PoolTimeout) or _is_of_node(error):
         return False
@@ -469,19 +471,19 @@ def _is_lost(error: Exception) -> bool:
 
 
 _CONNECTION: Final = ("08", "57P")
-"""How SQLSTATEs begin that tell of a lost connection, or of a server that starts or stops."""
+"""SQLSTATE prefixes of a lost connection, or of a server that is starting or stopping."""
 
 
 def _is_of_node(error: psycopg.Error) -> bool:
-    """Whether a server that lives reports another one that is away, such as the node of Citus that has the rows.
+    """Return whether a working server reports that another one is unavailable, such as the Citus node with the rows.
 
-    It ends the statement alone (ERROR). What ends a connection is FATAL.
+    That error ends only the statement (ERROR). An error that ends the connection is FATAL.
     """
     return (error.sqlstate or "").startswith(_CONNECTION) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def _is_read_only(error: Exception) -> bool:
-    """Whether the session takes no writes: for good, even where the database was read-only for a while."""
+    """Return whether the session is read-only; it stays so even after the database accepts writes again."""
     return getattr(error, "sqlstate", None) == "25006"
 
 
@@ -490,7 +492,7 @@ def _answer(row: tuple[Any, ...] | None) -> Any:
 
 
 def _translated(error: Exception) -> SupabaseMemoryError:
-    """Our error for psycopg's. Texts of the server are dropped, since they can hold rows; ours are kept."""
+    """Convert psycopg's error to ours. The server's texts may contain rows, so only our own are retained."""
     if isinstance(error, (UnicodeEncodeError, psycopg.DataError)) and not getattr(error, "sqlstate", None):
         return InvalidInputError()
     if not isinstance(error, psycopg.Error):

@@ -1,7 +1,7 @@
-"""What an answer looks like: one table of the SQL functions and the shapes of their documents, for both transports.
+"""The shapes of the SQL functions' documents, as one table for both transports.
 
-A proxy's page, an empty body, a document that was cut: what is no answer is never taken for one. Only the outside is
-looked at, the kind of the document and its keys, so that the check costs nothing.
+A proxy's page, an empty body or a truncated document is never accepted as an answer. Only the document's type and keys
+are checked, so the check is cheap.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """The outside of a document.
+    """The type and keys of a document.
 
     Attributes:
-        kind: What it is, as a Python value: `dict`, `list`, `int`, `bool` or `str`.
-        keys: What an object has at least.
-        or_null: Whether `null` is an answer, too.
-        parts: For a key, the function whose answer stands under it.
+        kind: Its Python type: `dict`, `list`, `int`, `bool` or `str`.
+        keys: The required keys of an object.
+        or_null: Whether `null` is valid, too.
+        parts: For a key, the function whose answer is its value.
     """
 
     kind: type
@@ -34,10 +34,10 @@ class Shape:
     parts: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, document: Any) -> bool:
-        """Whether a document has this shape."""
+        """Return whether a document has this shape."""
         if document is None:
             return self.or_null
-        # By its exact type: a boolean is no number.
+        # Compare exact types: a boolean is not a number.
         if type(document) is not self.kind or (isinstance(document, dict) and not self.keys <= document.keys()):
             return False
         parts: Any = document
@@ -156,30 +156,30 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_rollouts": _ARRAY,
     "memory_worker_set_rollout": _object("agent_id version stage share rest set_by set_at"),
 }
-"""Each function `public.memory_*`, and what it answers."""
+"""Each function `public.memory_*`, and the shape of its document."""
 
 
 def validate(function: str, document: Any) -> Any:
-    """A document, if it is what the function answers.
+    """Return a document, if it has the function's shape.
 
     Args:
-        function: The SQL function's name. One that is not in the table may answer anything.
-        document: What arrived.
+        function: The SQL function's name. A function that is not in the table may return anything.
+        document: The document that arrived.
 
     Raises:
-        UnavailableError: It is no answer of this function.
+        UnavailableError: It does not have the function's shape.
     """
     shape = SHAPES.get(function)
     if shape is None or shape.fits(document):
         return document
-    raise no_answer(f"What arrived is no answer of {function}.")
+    raise no_answer(f"The response is not an answer of {function}.")
 
 
 def parse(text: bytes) -> Any:
-    """The document in a body.
+    """Parse the document in a body.
 
     Raises:
-        UnavailableError: There is none.
+        UnavailableError: The body has none.
     """
     try:
         return documents.loads(text)
@@ -187,11 +187,11 @@ def parse(text: bytes) -> Any:
         kind = "nothing" if not text.strip() else "no JSON"
     except (RecursionError, ValueError):
         raise unreadable() from None
-    raise no_answer(f"What arrived instead of an answer is {kind}.")
+    raise no_answer(f"The response is {kind} instead of an answer.")
 
 
 def no_answer(message: str) -> UnavailableError:
-    """The error for what arrived in place of an answer; its text is never shown."""
+    """Return the error for a response that is not an answer; its text is never shown."""
     return UnavailableError(
         message,
         hint="Look whether a proxy or a login page answers in the database's place, and run `supabase-memory doctor`; "
@@ -200,9 +200,9 @@ def no_answer(message: str) -> UnavailableError:
 
 
 def unreadable() -> UnavailableError:
-    """The error for a document that Python refuses to read: nested too deeply, or with a number of too many digits.
+    """Return the error for a document that Python cannot read: nested too deeply, or with too many digits in a number.
 
-    One user's row may make it so, therefore it does not tell that the database is away.
+    One user's row may cause this, so it does not mean that the database is unavailable.
     """
     return UnavailableError(
         "The answer is nested too deeply, or has too long a number, to be read.",

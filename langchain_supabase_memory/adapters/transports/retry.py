@@ -1,4 +1,4 @@
-"""Further tries of a call that could not be performed; the first one is the transport's own."""
+"""Retries of a failed call; the first try is the transport's own."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 def retry(
     policy: RetryPolicy, perform: Callable[[Call], Any], call: Call, error: UnavailableError, begun: float
 ) -> Any:
-    """Perform a call again after its first try failed. Every verb is idempotent, so every verb is tried again.
+    """Retry a call after its first try failed. Every method is idempotent, so every call may be retried.
 
     Args:
-        policy: How often, how long.
+        policy: How often to retry, and for how long.
         perform: Performs the call once.
         call: The call.
-        error: What the first try raised.
+        error: The error of the first try.
         begun: When the first try began, by `time.monotonic`, in seconds.
 
     Returns:
-        What `perform` returns.
+        The result of `perform`.
 
     Raises:
         UnavailableError: It could not be performed within the policy; any other error is raised at once.
-        AbandonedError: Nobody waits for it any more.
+        AbandonedError: The caller has stopped waiting.
     """
     if is_over():
-        raise AbandonedError from None  # cut short: nothing is known about the database
+        raise AbandonedError from None  # interrupted: the state of the database is unknown
     failed = [error]
 
     def tried(call: Call) -> Any:
         if failed:
             raise failed.pop()
-        seconds_left(policy.deadline_seconds)  # who waits may have given up meanwhile
+        seconds_left(policy.deadline_seconds)  # the caller may have stopped waiting meanwhile
         return perform(call)
 
     return Retrying(**_arguments(policy, begun))(tried, call)
@@ -73,7 +73,7 @@ async def aretry(
 
 
 class _Wait:
-    """How long to wait before another try: with jitter, after what the server asks for."""
+    """Waits before another try, with jitter, for at least as long as the server asks."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._jitter = wait_random_exponential(multiplier=policy.wait_seconds, max=policy.max_wait_seconds)
@@ -85,7 +85,7 @@ class _Wait:
 
 
 def _arguments(policy: RetryPolicy, begun: float) -> dict[str, Any]:
-    """Tenacity's settings for a loop whose first try, begun at that time, has failed already."""
+    """Return tenacity's settings for a loop whose first try, started at that time, has already failed."""
     left_seconds = policy.deadline_seconds - (time.monotonic() - begun)
     return {
         "stop": stop_after_attempt(policy.attempts) | stop_before_delay(left_seconds),

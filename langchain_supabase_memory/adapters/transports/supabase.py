@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Call
 
 AccessToken: TypeAlias = str | Callable[[], str] | Callable[[], Awaitable[str]]
-"""A user's access token (a JWT), or a function that gives the present one, asked before each request."""
+"""A user's access token (a JWT), or a callback that returns the current one before each request."""
 
 MAX_IN_FLIGHT: Final = 8
-"""Requests at once per event loop, and per process for sync calls: the client slows down beyond (measured)."""
+"""Concurrent requests per event loop, and per process for sync calls: beyond this the client slows down (measured)."""
 
 TIMEOUT_SECONDS: Final = 10.0
-"""How long one request may take; Supabase's own limit for a statement is 8 seconds."""
+"""The timeout of one request, in seconds; Supabase's own limit for a statement is 8 seconds."""
 
 
 class SupabaseTransport(Unpicklable):
@@ -59,18 +59,18 @@ class SupabaseTransport(Unpicklable):
     Args:
         url: The project's url, such as `https://abc.supabase.co`.
         key: Its publishable or secret key (or the older `anon` and `service_role` keys).
-        client: A client to use for sync calls instead of one of our own; it is never closed. A process that is forked
-            from this one does not use it.
+        client: A client to use for sync calls instead of our own; it is never closed. A process that is forked from
+            this one does not use it.
         async_client: The same for async calls, in the event loop where it is first used; another loop gets its own.
-        access_token: The user on whose behalf calls are made, so that row level security decides. Only where none was
-            given the key itself speaks: a token that is none, or a function that gives none, is an error.
-        retry: How a call is repeated.
-        timeout_seconds: How long one request may take, for clients that we open.
-        rest_path: Where the Data API lies under `url`; empty for a bare PostgREST.
+        access_token: The user that calls act as, so that row level security applies. Only without a token do calls use
+            the key: an invalid token, or a callback that returns none, is an error.
+        retry: How a call is retried.
+        timeout_seconds: The timeout of one request, in seconds, for clients that we open.
+        rest_path: The path of the Data API under `url`; empty for a bare PostgREST.
 
     Raises:
-        ConfigurationError: Url or key is missing, or no url.
-        AuthenticationError: The access token is none.
+        ConfigurationError: The url or the key is missing, or the url is not valid.
+        AuthenticationError: The access token is not valid.
     """
 
     def __init__(
@@ -94,21 +94,21 @@ class SupabaseTransport(Unpicklable):
     def from_client(
         cls, client: Client | AsyncClient, *, access_token: AccessToken | None = None, retry: RetryPolicy
     ) -> SupabaseTransport:
-        """A transport over a client of yours; the missing color is opened from its url and key when needed.
+        """Return a transport over your client; the other sync or async client is opened from its url and key if needed.
 
         Args:
             client: A `supabase.Client` or `supabase.AsyncClient`.
-            access_token: As for the class; by default whoever is signed in at the client now.
+            access_token: As for the class; by default the user who is signed in at the client now.
             retry: As for the class.
 
         Raises:
-            ConfigurationError: It is no client.
-            AuthenticationError: The access token is none.
+            ConfigurationError: The value is not a client.
+            AuthenticationError: The access token is not valid.
         """
         if not (hasattr(client, "supabase_url") and hasattr(client, "supabase_key")):
             hint = "Pass what supabase.create_client or acreate_client gives; for a url and a key use from_url."
             raise wrong_type("client", "a client of the package supabase", client, hint)
-        # The Authorization header of the client may already be a user's.
+        # The client's Authorization header may already be a user's.
         from supabase import AsyncClient
 
         is_async = isinstance(client, AsyncClient)
@@ -132,27 +132,27 @@ class SupabaseTransport(Unpicklable):
 
     @property
     def identity_is_callback(self) -> bool:
-        """Whether a function says before each call who is signed in, so that the next may be another's."""
+        """Whether a callback returns the user before each call, so that the next call may be another user's."""
         return self._token is not None and self._token.is_callable
 
     @property
     def user(self) -> str | None:
-        """The subject of the access token; `None` without one, or where a function gives it."""
+        """The subject of the access token; `None` without one, or if a callback returns it."""
         return None if self._token is None or self._token.value is None else subject(self._token.value)
 
     @property
     def endpoint(self) -> EndpointInfo:
-        """The Data API, and where the project's keys are shown."""
+        """The Data API, and the url of the project's public signing keys."""
         return of_data_api(self._clients.url, self._clients.address)
 
     def for_token(self, identity: AccessToken) -> SupabaseTransport:
-        """A transport over the same clients for another user; a client is shared, a token never is.
+        """Return a transport over the same clients for another user; clients are shared, tokens never are.
 
         Args:
-            identity: The user's access token, or a function that gives it.
+            identity: The user's access token, or a callback that returns it.
 
         Raises:
-            AuthenticationError: The access token is none.
+            AuthenticationError: The access token is not valid.
         """
         twin = copy(self)
         twin._token = Credential(identity, checked_token)
@@ -165,7 +165,7 @@ class SupabaseTransport(Unpicklable):
         except TokenExpiredError:
             if self._token is None or not self._token.is_callable:
                 raise
-            return self._perform(call)  # the function may have a new one
+            return self._perform(call)  # the callback may have a new token
 
     def _perform(self, call: Call) -> Any:
         begun = time.monotonic()
@@ -175,7 +175,7 @@ class SupabaseTransport(Unpicklable):
             return retry(self._retry, self._perform_once, call, error, begun)
 
     async def _aperform(self, call: Call) -> Any:
-        """The async twin of `_perform`, by the async tries."""
+        """The async twin of `_perform`, with async retries."""
         begun = time.monotonic()
         try:
             return await self._aperform_once(call)
@@ -222,12 +222,12 @@ class SupabaseTransport(Unpicklable):
         raise failure
 
     def __repr__(self) -> str:
-        """The address, without the key."""
+        """Return the address, without the key."""
         return f"SupabaseTransport({self._clients.address!r})"
 
 
 class _Clients:
-    """The clients behind a transport: one for sync calls, one per event loop. Shared by all users of one project."""
+    """The clients of a transport: one for sync calls, one per event loop. Shared by all users of one project."""
 
     def __init__(
         self,
@@ -248,7 +248,8 @@ class _Clients:
         self.asynchronous: PerLoop[_OwnClient | _BorrowedClient] = PerLoop(self._open_async, _close_async)
 
     def _begin(self) -> None:
-        # What is the application's is its parent's in a child process, which opens its own as a second loop does.
+        # In a child process the application's client belongs to the parent; the child opens its own, like a second
+        # loop.
         self._given = None
         self._async_given = None
         self._async_given_loop: asyncio.AbstractEventLoop | None = None
@@ -261,7 +262,7 @@ class _Clients:
             return self._sent(self.endpoint.request(call, token))
         hold(self._slots)
         try:
-            seconds_left(TIMEOUT_SECONDS)  # of what nobody waits for nothing is sent
+            seconds_left(TIMEOUT_SECONDS)  # nothing is sent for an abandoned call
             request = self._given.rpc(call.function, dict(call.arguments)).request
             _authorize(request, token)
             return request.send(httpx.Headers())
@@ -294,7 +295,7 @@ class _Clients:
         given = self._async_given
         if given is not None and self._async_given_loop in (None, loop):
             self._async_given_loop = loop
-            await in_thread(lambda: given.postgrest)  # made at its first use, with the certificates that it trusts
+            await in_thread(lambda: given.postgrest)  # created at its first use, which loads certificates
             return _BorrowedClient(given)
         return _OwnClient(self.endpoint, await in_thread(self.endpoint.async_opener))
 
@@ -304,7 +305,7 @@ async def _close_async(requests: _OwnClient | _BorrowedClient) -> None:
 
 
 class _OwnClient:
-    """Async requests of one event loop over connections of ours."""
+    """Async requests of one event loop over our own connections."""
 
     def __init__(self, endpoint: Endpoint, opener: Callable[[], AsyncConnection]) -> None:
         self.endpoint = endpoint
@@ -329,16 +330,16 @@ class _OwnClient:
 
 
 class _BorrowedClient:
-    """Async requests over a client of the application's, whose connections are its own affair.
+    """Async requests over the application's client, which manages its own connections.
 
-    A request that is cancelled on its way may keep its place among them for good, so none is: it comes to its end, and
-    keeps its place among ours until then, though nobody waits for it.
+    A request canceled in transit may hold its slot there forever, so requests are never canceled: each one completes,
+    and holds our slot until then, even if nobody waits for it.
     """
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
         self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
-        self._under_way: set[asyncio.Task[httpx.Response]] = set()  # the loop itself holds tasks weakly
+        self._under_way: set[asyncio.Task[httpx.Response]] = set()  # the loop only holds weak references to tasks
 
     async def send(self, call: Call, token: str | None) -> httpx.Response:
         await self._slots.acquire()
@@ -348,7 +349,7 @@ class _BorrowedClient:
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """The client is the application's."""
+        """Do nothing: the client belongs to the application."""
 
     async def _send(self, call: Call, token: str | None) -> httpx.Response:
         request: Any = self._client.rpc(call.function, dict(call.arguments)).request
@@ -363,18 +364,18 @@ class _BorrowedClient:
 
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, TypeError, ValueError, RecursionError)
-"""What a request that gets no response raises; the last three are of arguments that are no JSON."""
+"""The exceptions of a request without a response; the last three are for arguments that are not valid JSON."""
 
 
 def _authorize(request: Any, token: str | None) -> None:
-    """Put the schema and the user's token on this one request: the client's own headers are shared, and stay."""
-    request.headers.update(PROFILE)  # a client may be made for another schema
+    """Set the schema and the user's token on this request only, because the client's own headers are shared."""
+    request.headers.update(PROFILE)  # the client may be configured for another schema
     if token is not None:
         request.headers["Authorization"] = f"Bearer {token}"
 
 
 def _translated(error: Exception) -> SupabaseMemoryError:
-    """Our error for a request that got no response."""
+    """Convert the error of a request without a response to ours."""
     kind = type(error).__name__
     cause = _cause(error)
     if isinstance(cause, socket.gaierror):
@@ -390,9 +391,11 @@ def _translated(error: Exception) -> SupabaseMemoryError:
             hint="Begin the url with http:// (a local Supabase), or correct its port.",
         )
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
-        return ConfigurationError("The project's url is no address.", hint="Copy it from the project's API settings.")
+        return ConfigurationError(
+            "The project's url is not a valid address.", hint="Copy it from the project's API settings."
+        )
     if isinstance(error, httpx.TooManyRedirects):
-        return ConfigurationError("The project's url leads round in circles.", hint="Copy it from the API settings.")
+        return ConfigurationError("The project's url redirects in a loop.", hint="Copy it from the API settings.")
     if not isinstance(error, httpx.HTTPError):
         return InvalidInputError()
     if isinstance(error, httpx.TimeoutException):
@@ -408,7 +411,7 @@ _NO_HOST: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", so
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What an error of httpx goes back to."""
+    """Return the root cause of an httpx error."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, (socket.gaierror, ssl.SSLError)):
         found = found.__cause__ or found.__context__
