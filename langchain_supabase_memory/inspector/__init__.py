@@ -1,9 +1,10 @@
-"""The inspector: a page for people, on which they see what an agent knew, and why.
+"""The inspector: a web page that shows people what an agent knew, and why.
 
-- `application`: the ASGI application, to be mounted or served; `serving`: it on an address of this machine.
-- `guard`: who may see a page, and who may change something; `context`: what a request is about.
-- `screens`: a module for each page; `edits`: what people do; `live`: what tells a page that something has changed.
-- `rendering`: templates, and how things are written; `drawing`: bars and the plot, as numbers.
+- `application`: the ASGI application, to be mounted or served; `server`: serves it on a local address.
+- `auth`: who may see a page, and who may change something; `request_context`: the context of a request.
+- `screens`: a module for each page; `edit_routes`: people's changes; `live_updates`: notifies pages of changes.
+- `rendering`: templates and formatting; `svg_charts`: bars and plots, as numbers.
+- `static_files`: style, scripts and icon; `error_pages`: the pages of errors.
 """
 
 from __future__ import annotations

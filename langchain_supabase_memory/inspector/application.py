@@ -1,4 +1,4 @@
-"""The ASGI application: its routes, and what it says where something goes wrong."""
+"""The ASGI application: its routes and error handlers."""
 
 from __future__ import annotations
 
@@ -45,24 +45,25 @@ def application(
     hosts: Sequence[str] = LOCAL,
     token: str | None = None,
 ) -> Starlette:
-    """The inspector as an ASGI application: serve it, or mount it in one of yours.
+    """Return the inspector as an ASGI application: serve it, or mount it in one of yours.
 
     Args:
-        memory: What is looked at. With a server's rights and no user it shows everybody's conversations; over
-            `memory.for_token(...)` only that user's, under row level security. Or a function of a request (of
-            Starlette) that gives the memory for whoever asks.
+        memory: The memory to inspect. With a server's rights and no user it shows every user's conversations; over
+            `memory.for_token(...)` only that user's, under row level security. Or a function that takes a Starlette
+            request and returns the memory for its user.
         write: Whether people may change something: pin, edit, delete, regenerate, opt out, retry.
-        actor: Who is noted with a change; where `memory` acts as a user, that user is.
-        hosts: The names by which it may be asked for, without a port; those of this machine by default.
-        token: What lets a browser in, once, as `?token=...`: 16 characters or more. Without one everybody is let in
-            who reaches it: the application that mounts it has to say who may.
+        actor: The name recorded with a change; if `memory` acts as a user, that user is recorded instead.
+        hosts: The accepted host names, without a port; by default those of this machine.
+        token: The token that admits one browser, once, as `?token=...`: 16 characters or more. Without a token
+            everybody who can reach the application is admitted, so the application that mounts it must authenticate
+            them.
 
     Returns:
-        The application. It keeps nothing, and closes nothing that it was given.
+        The application. It stores nothing, and does not close the memory.
 
     Raises:
-        ConfigurationError: `memory` is neither, `hosts` is no list of names, or `token` is empty or short.
-        InvalidInputError: `actor` is no name.
+        ConfigurationError: `memory` is neither, `hosts` is not a list of names, or `token` is empty or short.
+        InvalidInputError: `actor` is not a valid name.
     """
     if not isinstance(memory, SupabaseMemory) and not callable(memory):
         raise wrong_type(

@@ -1,4 +1,4 @@
-"""Who is let in: a token once, then a cookie; known hosts and origins; and what a browser may do with a page."""
+"""Authentication: a one-time token, then a cookie; allowed hosts and origins; security headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
-"""The names of this machine."""
+"""The host names of this machine."""
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -36,14 +36,14 @@ _HEADERS: Final = {
 }
 _SAFE: Final = ("GET", "HEAD")
 SHORTEST: Final = 16
-"""The fewest characters of a token: a shorter one can be guessed."""
+"""The minimum length of a token in characters: a shorter one can be guessed."""
 
 
 class SessionStore:
-    """Who has been let in.
+    """Stores who is admitted.
 
     Args:
-        token: What lets a browser in, once; `None` lets everybody in.
+        token: The one-time token that admits a browser; `None` admits everybody.
 
     Raises:
         ConfigurationError: The token is empty or short.
@@ -59,43 +59,43 @@ class SessionStore:
         self._is_open = token is None
         self._session: str | None = None
         self._secret = secrets.token_bytes(32)
-        # Cookies know no port: two inspectors of one machine keep theirs apart by the name.
+        # Cookies ignore the port, so two inspectors on one machine need different cookie names.
         self.cookie: Final = f"memory_inspector_{secrets.token_hex(4)}"
 
     def exchange_key(self, token: str) -> str | None:
-        """A new session for the token; `None` if it is another, or was used."""
+        """Exchange the token for a new session; `None` if the token is wrong or was used."""
         if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
             return None
         self._token, self._session = None, secrets.token_urlsafe(32)
         return self._session
 
     def is_valid_session(self, session: str | None) -> bool:
-        """Whether a session is one that was let in."""
+        """Return whether a session is admitted."""
         if self._is_open:
             return True
         known = self._session
         return known is not None and session is not None and hmac.compare_digest(session.encode(), known.encode())
 
     def issue_session(self, session: str | None) -> str | None:
-        """A session for who has none, where everybody is let in."""
+        """Return a new session for a browser without one, if everybody is admitted."""
         return secrets.token_urlsafe(32) if self._is_open and session is None else None
 
     def form_token(self, session: str) -> str:
-        """What a form of a session carries, which no other page can know."""
+        """Return the CSRF token for a session's forms."""
         return hmac.new(self._secret, session.encode(), "sha256").hexdigest()
 
     def is_valid_form(self, session: str, mark: str) -> bool:
-        """Whether a form is of this session."""
+        """Return whether a form's CSRF token belongs to this session."""
         return hmac.compare_digest(self.form_token(session).encode(), mark.encode())
 
 
 class AuthMiddleware:
-    """The ASGI middleware before everything else.
+    """The outermost ASGI middleware.
 
     Args:
         app: The application.
-        gate: Who has been let in.
-        hosts: The names by which it may be asked for.
+        gate: Stores who is admitted.
+        hosts: The accepted host names.
     """
 
     def __init__(self, app: ASGIApp, gate: SessionStore, hosts: Sequence[str]) -> None:
@@ -104,11 +104,11 @@ class AuthMiddleware:
         self._hosts = frozenset(each.lower() for each in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on; and every answer says what a browser may do with it."""
+        """Refuse the request or pass it on, and add security headers to every response."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # there are no web sockets
+            return  # there are no WebSockets
         request = Request(scope, receive)
         session = request.cookies.get(self._gate.cookie)
         issued = self._gate.issue_session(session)
@@ -130,13 +130,13 @@ class AuthMiddleware:
         answer = self._refusal(request, session)
         try:
             await (self._app if answer is None else answer)(scope, receive, sent)
-        except Exception as error:  # a server would log it with its text, which may hold content
+        except Exception as error:  # otherwise the server would log its text, which may contain content
             failed = on_unexpected_error(request, error)
             if not has_begun:
                 await failed(scope, receive, sent)
 
     def _refusal(self, request: Request, session: str | None) -> Response | None:
-        """What is answered in place of the application; `None` if it may go on."""
+        """Return the refusal to send instead of calling the application; `None` if the request is allowed."""
         host = request.headers.get("host", "")
         if _name(host) not in self._hosts:
             hint = "Open the address that was printed; or name this host with --allow-host, or hosts=."
@@ -152,11 +152,11 @@ class AuthMiddleware:
             hint = (
                 "The printed address works once, in one browser: start `supabase-memory inspect` again for a new one."
             )
-            return render_error(request, 401, "You are not let in.", hint)
+            return render_error(request, 401, "You are not signed in.", hint)
         return None
 
     def _entered(self, request: Request, session: str) -> Response:
-        """The same address without the token."""
+        """Redirect to the same address without the token."""
         kept = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
         query = f"?{urlencode(kept)}" if kept else ""
         answer = RedirectResponse(f"{request.scope.get('root_path', '')}/{query}", 303)
@@ -170,7 +170,7 @@ class AuthMiddleware:
 
 
 def _is_own(request: Request, host: str) -> bool:
-    """Whether no other site is behind a request. Who changes something has to say where it comes from."""
+    """Return whether a request comes from our own pages. A change must send its origin."""
     origin = request.headers.get("origin")
     if origin is None:
         return request.method in _SAFE
@@ -178,13 +178,13 @@ def _is_own(request: Request, host: str) -> bool:
 
 
 def _is_read(request: Request) -> bool:
-    """Whether it is a style or a script, which hold nothing that was said and which the page of a refusal needs."""
+    """Return whether it is a style or a script, which contain no user content and which the refusal page needs."""
     root = request.scope.get("root_path", "")
     return request.method in _SAFE and request.url.path.startswith(f"{root}/static/")
 
 
 def _name(host: str) -> str:
-    """A host without its port."""
+    """Return a host without its port."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:

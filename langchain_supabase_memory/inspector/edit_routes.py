@@ -1,4 +1,4 @@
-"""What people do: pin, edit, delete, regenerate, opt out, retry. Only with `write`, and from a form of this session."""
+"""People's changes: pin, edit, delete, regenerate, opt out, retry. They need `write` and a form of the session."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LARGEST: Final = 200_000
-"""The most bytes of a form: a summary has up to 10,000 characters."""
+"""The maximum size of a form in bytes: a summary has up to 10,000 characters."""
 
-READ_ONLY: Final = "This inspector shows, and changes nothing.\nStart it with --write, or write=True."
-FOREIGN: Final = "This form is not of your session.\nLoad the page anew, and do it again."
+READ_ONLY: Final = "This inspector is read-only.\nStart it with --write, or write=True."
+FOREIGN: Final = "This form does not belong to your session.\nLoad the page anew, and do it again."
 
 
 def _route(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitable[str]]) -> Route:
-    """A change, behind what has to be said first; it answers with the page that shows it."""
+    """Return the route of a change, behind its checks; it redirects to the page that shows the change."""
 
     async def answer(request: Request) -> Response:
         context = RequestContext(request)
@@ -43,7 +43,7 @@ def _route(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitabl
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """What a form says; of several values of one name the last."""
+    """Return a form's fields; the last value wins for a repeated name."""
     body = b""
     async for piece in request.stream():
         body += piece
@@ -52,11 +52,11 @@ async def _form(request: Request) -> dict[str, str]:
     try:
         return {name: values[-1] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
     except ValueError:
-        raise HTTPException(400, "This is no form.\nUse those of the page.") from None
+        raise HTTPException(400, "This is not a form.\nUse those of the page.") from None
 
 
 async def _board(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Pin an item, or let go of it."""
+    """Pin or unpin an item."""
     by = await _actor(context)
     conversation = context.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
@@ -66,7 +66,7 @@ async def _board(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Edit an item, or delete it."""
+    """Edit or delete an item."""
     by = await _actor(context)
     conversation, item = context.conversation(reading=False), _item_of(form, "item")
     if "delete" in form:
@@ -83,7 +83,7 @@ async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Write an item."""
+    """Create an item."""
     by = await _actor(context)
     kind = next((each for each in BOARD_KINDS if each == form.get("kind")), None)
     if kind is None:
@@ -95,14 +95,14 @@ async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Write the board's summary, or take back what was written."""
+    """Write the board's summary, or revert it."""
     by = await _actor(context)
     await context.conversation(reading=False).board.aedit_summary(form.get("text", ""), actor=by)
     return context.page_link("/board")
 
 
 async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Write the board, or the summaries, anew from the messages."""
+    """Regenerate the board or the summaries from the messages."""
     by = await _actor(context)
     conversation = context.conversation(reading=False)
     if form.get("what") == "summaries":
@@ -113,7 +113,7 @@ async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _segment(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Edit a segment of the rolling summary, or take it back."""
+    """Edit a segment of the rolling summary, or revert it."""
     by = await _actor(context)
     conversation, number = context.conversation(reading=False), form.get("number", "")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
@@ -126,7 +126,7 @@ async def _segment(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Do not remember a conversation, or remember it again."""
+    """Opt a conversation out of memory, or back in."""
     by = await _actor(context)
     conversation = context.conversation(reading=False)
     if form.get("do") == "opt_in":
@@ -134,19 +134,19 @@ async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
     elif form.get("sure"):
         await conversation.aopt_out(actor=by)
     else:
-        raise InvalidInputError("Nobody was asked whether that is meant.", hint="Use the forms of the page.")
+        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
     return context.page_link("")
 
 
 async def _summarize(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Ask a worker to do what there is to do now."""
+    """Request a worker to process due work now."""
     await context.listed_conversation()
     await context.conversation(reading=False).summaries.arequest()
     return context.page_link("")
 
 
 async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Try again what was given up: of one conversation, or of all, those that are not shown as well."""
+    """Retry work that was given up: for one conversation, or for all, including those not shown."""
     if context.asked.get("thread"):
         await context.listed_conversation()
         await context.conversation(reading=False).work.aretry()
@@ -156,10 +156,10 @@ async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 def _item_of(form: Mapping[str, str], name: str) -> str:
-    """The item that a form names.
+    """Return the id of the item that a form names.
 
     Raises:
-        NotFoundError: It can be none.
+        NotFoundError: It is not a valid item id.
     """
     item = form.get(name, "")
     if not is_uuid(item):
@@ -168,10 +168,10 @@ def _item_of(form: Mapping[str, str], name: str) -> str:
 
 
 async def _actor(context: RequestContext) -> str:
-    """Who is noted with a change of a conversation that is there: who acts as a user, whose it is then.
+    """Return the name to record with a change of an existing conversation: the owner, if the memory acts as a user.
 
     Raises:
-        NotFoundError: There is no such conversation, or it is somebody else's.
+        NotFoundError: There is no such conversation, or it belongs to another user.
     """
     info = await context.listed_conversation()
     return info.user_id if context.acts_as_user else context.inspected.actor

@@ -1,4 +1,4 @@
-"""What a page says where something goes wrong: what it is, and the next action; never what was said."""
+"""Error pages: what went wrong and a hint, never user content."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _STATUS: Final = ((NotFoundError, 404), (InvalidInputError, 400), (AccessError, 
 
 
 def on_memory_error(request: Request, error: Exception) -> Response:
-    """An error of the memory, such as a database that is away or of another release."""
+    """Respond to an error of the memory, such as an unavailable database or another release's schema."""
     assert isinstance(error, SupabaseMemoryError)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 503)
     return render_error(request, status, error.reason, error.hint, is_away=isinstance(error, UnavailableError))
 
 
 def on_http_error(request: Request, error: Exception) -> Response:
-    """Something that is asked for and does not exist, or is not permitted."""
+    """Respond to a page that does not exist, or is not permitted."""
     status: int = error.status_code  # type: ignore[attr-defined]
     if status == 404:
         return render_error(request, 404, "There is no such page.", "Begin at the list of conversations.")
@@ -42,7 +42,7 @@ def on_http_error(request: Request, error: Exception) -> Response:
 
 
 def on_unexpected_error(request: Request, error: Exception) -> Response:
-    """A mistake of ours; its class is logged, for its text may hold content."""
+    """Respond to a bug; only its class is logged, because its text may contain user content."""
     _logger.error("A page of the inspector failed", extra=error_fields(error))
     return render_error(
         request, 500, "This page failed.", f"Please report {type(error).__name__}, and what you asked for."

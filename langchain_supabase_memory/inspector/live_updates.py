@@ -1,4 +1,4 @@
-"""What tells a page that something has changed: server-sent events, of which none holds anything but a word."""
+"""Notifies pages of changes by server-sent events, each of which is only a word."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.base import Transport
 
 POLL_SECONDS: Final = 2.0
-"""How often it is looked where nothing tells, in seconds."""
+"""The polling interval without notifications, in seconds."""
 
 DEBOUNCE_SECONDS: Final = 0.3
-"""How long after a notification it is looked, in seconds: several in that time are one."""
+"""How long to wait after a notification, in seconds; further ones in that time are merged."""
 
 STREAM_SECONDS: Final = 30.0
-"""How long one stream lasts, in seconds; the page then begins another. So a server that waits for its connections can
-end, though nobody has told this application, and who is signed in is asked for anew."""
+"""How long one stream lasts, in seconds; the page then opens another.
+
+So a server that waits for its connections can stop, even if it cannot notify this application, and the user is
+authenticated again.
+"""
 
 _AWAY: Final = "away"
 
@@ -39,14 +42,14 @@ _logger = logging.getLogger(__name__)
 
 
 class ChangeNotifier:
-    """Beats when something may have changed, for all pages together; without a page it rests.
+    """Notifies all open pages when something may have changed; idle without pages.
 
     Args:
-        transport: What can listen to the database; `None`: the clock alone.
+        transport: A transport that can listen to the database; `None` to only poll.
 
     Attributes:
-        pages: How many listen.
-        stopped: Whether every page has been let go.
+        pages: The number of open pages.
+        stopped: Whether every page has been released.
     """
 
     def __init__(self, transport: Transport | None) -> None:
@@ -57,13 +60,13 @@ class ChangeNotifier:
         self.stopped = False
 
     def stop(self) -> None:
-        """Let every page go, for the end of the server."""
+        """Release every page, when the server stops."""
         self.stopped = True
         self._notify()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Beat for one more page as long as the block goes on."""
+        """Notify one more page while the block runs."""
         self.pages += 1
         if self._task is None:
             self._task = asyncio.create_task(self._run())
@@ -78,10 +81,10 @@ class ChangeNotifier:
                     await asyncio.wait([task])  # its connection closes before the loop does
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Wait for the next beat; at the end not at all.
+        """Wait for the next notification; return at once after `stop`.
 
         Args:
-            seconds: No longer than this, in seconds; `None`: as long as it takes.
+            seconds: The timeout in seconds; `None` for no timeout.
         """
         if not self.stopped:
             with suppress(TimeoutError):
@@ -94,10 +97,10 @@ class ChangeNotifier:
             try:
                 if self._transport is not None:
                     await self._listen(self._transport)
-            except Exception as error:  # else no page would be told of anything again
-                text = "The inspector cannot listen; it looks again by the clock"
+            except Exception as error:  # otherwise no page would be notified again
+                text = "The inspector cannot listen for notifications; it polls instead"
                 _logger.log(level, text, extra=error_fields(error))
-                level = logging.DEBUG  # it is tried again and again
+                level = logging.DEBUG  # it is retried continually
             await asyncio.sleep(POLL_SECONDS)
             self._notify()
 
@@ -138,7 +141,7 @@ _VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
 
 
 async def events(request: Request) -> StreamingResponse:
-    """Say `changed` when what a page shows has changed, `away` and `back` of the database, and `again` at the end."""
+    """Send `changed` when the page's data has changed, `away` and `back` for the database, and `again` at the end."""
     context = RequestContext(request)
     look = _VERSIONS.get(context.asked.get("about", ""), _of_database)
     headers = {"x-accel-buffering": "no"}
@@ -156,16 +159,16 @@ async def _event_stream(
         yield "retry: 2000\n\n"
         while not beat.stopped and clock() < end:
             try:
-                # Who leaves cancels again and again, and the driver could not end its query.
+                # A disconnecting client cancels repeatedly, and the driver could not end its query.
                 with CancelScope(shield=True):
                     now = await look(context)
             except SupabaseMemoryError as error:
-                # What is gone is a change as well; the page says what.
+                # A deleted conversation is a change as well; the page shows the error.
                 now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__
             if now != etag:
                 yield _event(_AWAY if now == _AWAY else "back" if etag == _AWAY else "changed")
             else:
-                yield ": \n\n"  # so that it is noticed who has gone
+                yield ": \n\n"  # so that disconnected clients are detected
             etag = now
             await beat.wait(end - clock())
         if not beat.stopped:

@@ -1,4 +1,4 @@
-"""Templates, and how things are written: numbers, times, ids, what was said. All of it is escaped."""
+"""Templates, and the formatting of numbers, times, ids and text. Everything is escaped."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.inspector.request_context import RequestContext
 
 CLIP: Final = 600
-"""The characters of a message on a time line; the rest is a click away."""
+"""The number of characters shown of a message on a timeline; the rest is a click away."""
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 LONGEST: Final = 20_000
-"""The characters of a message that is opened in place; the rest has a page of its own."""
+"""The number of characters shown of a message that is opened in place; the rest has a separate page."""
 
 
 def render_page(
     context: RequestContext, template: str, *, tab: str, etag: str = "", about: str = "", **values: Any
 ) -> HTMLResponse:
-    """A page.
+    """Render a page.
 
     Args:
         context: The request.
-        template: Its template.
-        tab: Where it is in the navigation.
-        etag: How that stood which the page shows, so that it is told of a change.
-        about: What of the memory it has to be told of; nothing by default.
-        values: What the template needs beside.
+        template: The name of the template.
+        tab: Its place in the navigation.
+        etag: The version of the page's data, used to detect a change.
+        about: The part of the memory whose changes the page receives; by default none.
+        values: The template's other values.
     """
     asked = {name: value for name, value in context.asked.items() if name in ("user", "agent", "thread", "state")}
     events = context.link("/events", about=about, seen=etag, **asked) if about else ""
@@ -50,7 +50,7 @@ def render_page(
 
 
 def render_error(request: Request, status: int, title: str, hint: str, *, is_away: bool = False) -> HTMLResponse:
-    """A page that says what went wrong, and the next action."""
+    """Render an error page with a hint."""
     root = request.scope.get("root_path", "")
     is_part = request.headers.get("hx-request") == "true"
     template = "part_error.html" if is_part else "error.html"
@@ -60,18 +60,18 @@ def render_error(request: Request, status: int, title: str, hint: str, *, is_awa
 
 
 def render_part(context: RequestContext, template: str, **values: Any) -> HTMLResponse:
-    """A part of a page, to be put in place."""
+    """Render a part of a page, to be inserted in place."""
     text = _PAGES.get_template(template).render(context=context, link=context.link, **values)
     return HTMLResponse(text)
 
 
 def number(value: float | None) -> str:
-    """A number with its thousands apart."""
+    """Format a number with thousands separators."""
     return "—" if value is None else f"{value:,.0f}"
 
 
 def moment(value: datetime | None) -> str:
-    """A day and a time, in UTC; the year where it is another."""
+    """Format a date and time in UTC; with the year if it is not the current one."""
     if value is None:
         return "—"
     here = value.astimezone(UTC)
@@ -80,13 +80,13 @@ def moment(value: datetime | None) -> str:
 
 
 def day(value: datetime) -> str:
-    """A day, in UTC."""
+    """Format a date in UTC."""
     here = value.astimezone(UTC)
     return f"{here:%A}, {here.day} {here:%B} {here.year}"
 
 
 def ago(seconds: float) -> str:
-    """How long something takes, in the unit that a person would say."""
+    """Format a duration in its largest suitable unit."""
     for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
@@ -94,12 +94,12 @@ def ago(seconds: float) -> str:
 
 
 def share(part: float, total: float) -> str:
-    """A part of a whole in percent."""
+    """Format a ratio in percent."""
     return f"{part / total:.0%}".replace("%", " %") if total else "0 %"
 
 
 def truncate(text: str, max_characters: int = CLIP) -> str:
-    """The beginning of a text, at the end of a word where there is one."""
+    """Truncate a text, at the end of a word if there is one."""
     if len(text) <= max_characters:
         return text
     head = text[:max_characters]
@@ -107,23 +107,23 @@ def truncate(text: str, max_characters: int = CLIP) -> str:
 
 
 def plural(count: int, one: str, plural_form: str = "") -> str:
-    """So many of something."""
+    """Format a count with its noun."""
     return f"{count:,} {one if count == 1 else plural_form or one + 's'}"
 
 
 def etag(*values: Any) -> str:
-    """How something stands, in a few letters that say nothing of it."""
+    """Return a short hash of values, which reveals nothing about them."""
     return blake2b(repr(values).encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def kind(author: str | None) -> str:
-    """What a writer is, behind the name, where it is no person."""
+    """Return a suffix with the author's kind, unless it is a person."""
     return "" if author in (None, "person") else f" ({author})"
 
 
 def _environment() -> Environment:
     made = Environment(
-        # All are read where this module is imported, so that no page reads a file in an event loop.
+        # All templates are read at import, so that no page reads a file in an event loop.
         loader=DictLoader({path.name: path.read_text(encoding="utf-8") for path in _TEMPLATES.glob("*.html")}),
         autoescape=True,
         undefined=StrictUndefined,

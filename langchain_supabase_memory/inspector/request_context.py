@@ -1,4 +1,4 @@
-"""What a request is about: whose memory, which conversation, and links to what is beside it."""
+"""The context of a request: its memory, its conversation, and links to related pages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InspectorState:
-    """What one inspector is about.
+    """The state of one inspector.
 
     Attributes:
-        memory: The memory, or what gives it for a request.
+        memory: The memory, or a function that returns it for a request.
         write: Whether people may change something.
-        actor: Who is noted with a change.
-        sessions: Who has been let in.
-        notifier: What tells that something may have changed.
+        actor: The name recorded with a change.
+        sessions: Stores who is admitted.
+        notifier: Notifies pages of changes.
     """
 
     memory: SupabaseMemory | Callable[[Request], SupabaseMemory]
@@ -42,10 +42,10 @@ class InspectorState:
 
 
 class RequestContext:
-    """One request.
+    """The context of one request.
 
     Args:
-        request: It.
+        request: The request.
     """
 
     def __init__(self, request: Request) -> None:
@@ -55,13 +55,13 @@ class RequestContext:
 
     @cached_property
     def memory(self) -> SupabaseMemory:
-        """The memory, as a person changes it."""
+        """The memory, for changes."""
         memory = self.inspected.memory
         return memory if isinstance(memory, SupabaseMemory) else memory(self.request)
 
     @cached_property
     def reader(self) -> SupabaseMemory:
-        """The same, which makes nothing while somebody looks: what a pack misses is left to a worker."""
+        """The memory for reading, which creates nothing: missing summaries and vectors are left to a worker."""
         return read_only_copy(self.memory)
 
     @property
@@ -71,29 +71,29 @@ class RequestContext:
 
     @property
     def acts_as_user(self) -> bool:
-        """Whether row level security judges, so that what needs a server's rights is left out."""
+        """Whether row level security applies, so that anything that needs a server's rights is left out."""
         return self.memory._services.transport.acts_as_user
 
     @property
     def sees_all_users(self) -> bool:
-        """Whether it may see everybody's conversations."""
+        """Whether it may see every user's conversations."""
         return self.memory.user_id is None and not self.acts_as_user
 
     @property
     def user_id(self) -> str | None:
-        """Whose conversations are meant; `None`: everybody's, or those of who is signed in."""
+        """The owner of the conversations; `None` for every user's, or for the signed-in user's."""
         return (self.asked.get("user") or None) if self.sees_all_users else self.memory.user_id
 
     @property
     def form_token(self) -> str:
-        """What a form carries."""
+        """The CSRF token of the session's forms."""
         return self.inspected.sessions.form_token(self.request.scope["state"]["session"])
 
     def conversation(self, *, reading: bool = True) -> Conversation:
-        """The conversation that the address names.
+        """Return the conversation that the address names.
 
         Raises:
-            NotFoundError: It names none.
+            NotFoundError: The address does not name a valid conversation.
         """
         thread, agent, user = self.asked.get("thread"), self.asked.get("agent") or None, self.user_id
         if (
@@ -105,14 +105,14 @@ class RequestContext:
             raise not_found()
         try:
             return (self.reader if reading else self.memory)._for(user).conversation(thread, agent_id=agent)
-        except InvalidInputError:  # nobody is named as the owner
+        except InvalidInputError:  # the owner is unknown
             raise not_found() from None
 
     async def listed_conversation(self) -> ConversationInfo:
-        """The conversation as it is listed.
+        """Return the conversation as listed.
 
         Raises:
-            NotFoundError: There is no such conversation, or it is somebody else's.
+            NotFoundError: There is no such conversation, or it belongs to another user.
         """
         info = await self.conversation().ainfo()
         if info is None:
@@ -120,26 +120,26 @@ class RequestContext:
         return info
 
     def link(self, path: str, **query: Any) -> str:
-        """An address of this inspector; what is `None` or empty is left out."""
+        """Return an address of this inspector; arguments that are `None` or empty are left out."""
         text = _query(query)
         return f"{self.root}{path}{'?' if text else ''}{text}"
 
     def conversation_link(self, path: str, user_id: str | None, agent_id: str, thread_id: str, **query: Any) -> str:
-        """An address below a conversation."""
+        """Return an address below a conversation."""
         return self._path_below(self._conversation_query(user_id, agent_id, thread_id), path, query)
 
     def page_link(self, path: str, **query: Any) -> str:
-        """An address below the conversation that this one names."""
+        """Return an address below the current conversation."""
         return self._path_below(self._conversation_segments, path, query)
 
     @cached_property
     def root(self) -> str:
-        """Where the application is mounted."""
+        """The path at which the application is mounted."""
         return str(self.request.scope.get("root_path", ""))
 
     @cached_property
     def _conversation_segments(self) -> str:
-        """What names this conversation in an address; a page has hundreds of them."""
+        """The query that identifies this conversation; cached, because a page has hundreds of links."""
         key = self.conversation()._key
         return self._conversation_query(key.user_id, key.agent_id, key.thread_id)
 
@@ -152,7 +152,7 @@ class RequestContext:
         return f"{self.root}/conversation{path}?{segment}{'&' if query else ''}{query}"
 
     def number(self, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int | None:
-        """A whole number of the address, within bounds; `None` if there is none."""
+        """Return a whole number from the address, clamped to the bounds; `None` if there is none."""
         text = self.asked.get(name, "").strip()
         if not (text.isascii() and text.isdigit() and len(text) < 12):
             return None
@@ -160,22 +160,22 @@ class RequestContext:
 
 
 def _query(query: Mapping[str, Any]) -> str:
-    """The query of an address, without what is `None` or empty."""
+    """Return a query string, without arguments that are `None` or empty."""
     return urlencode({name: value for name, value in query.items() if value not in (None, "")})
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text of an address or a form can be a uuid."""
+    """Return whether a text from an address or a form looks like a uuid."""
     return len(text) == 36 and all(each in "0123456789abcdef-" for each in text)
 
 
 def not_found() -> NotFoundError:
-    """What is said of a conversation that does not exist, and of one that is somebody else's."""
+    """Return the error for a conversation that does not exist, and for another user's."""
     return NotFoundError("There is no such conversation here.", hint="Begin at the list: it may have been forgotten.")
 
 
 def read_only_copy(memory: SupabaseMemory, *, by_words: bool = False) -> SupabaseMemory:
-    """A memory over the same connections that summarizes and indexes nothing by itself.
+    """Return a memory over the same connections that neither summarizes nor indexes automatically.
 
     Args:
         memory: The memory.

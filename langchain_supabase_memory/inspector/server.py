@@ -1,4 +1,4 @@
-"""The inspector on an address of this machine: a socket, a token, and a server that ends when it is asked to."""
+"""Serves the inspector on a local address: a socket, a token, and a server that stops on a signal."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PORT: Final = 8765
 
 
 class _InspectorServer(uvicorn.Server):
-    """A server whose pages are let go before it waits for them.
+    """A server that releases its pages before it waits for their connections.
 
     Args:
-        config: What it serves.
-        stop: Lets every page go.
+        config: The server's configuration.
+        stop: Releases every page.
     """
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
@@ -40,7 +40,7 @@ class _InspectorServer(uvicorn.Server):
         self.is_interrupted = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End, for a signal."""
+        """Stop after a signal."""
         self.is_interrupted |= sig == signal.SIGINT
         self._stop()
         super().handle_exit(sig, frame)
@@ -56,20 +56,20 @@ def serve(
     actor: str,
     echo: Callable[[str], None],
 ) -> None:
-    """Serve the inspector until a signal ends it.
+    """Serve the inspector until a signal stops it.
 
     Args:
-        memory: What is looked at.
-        host: Where it listens; beyond this machine only if that is asked for.
-        port: The port; 0 for one that is free.
-        allowed_hosts: Further names by which it may be asked for.
+        memory: The memory to inspect.
+        host: The address to listen on; other machines can only reach it if you pass another host.
+        port: The port; 0 for a free one.
+        allowed_hosts: Additional accepted host names.
         write: Whether people may change something.
-        actor: Who is noted with a change.
-        echo: Told the address, token and all, once it can be opened.
+        actor: The name recorded with a change.
+        echo: Called with the address, including the token, once the server listens.
 
     Raises:
         ConfigurationError: The address cannot be used.
-        KeyboardInterrupt: Ctrl-C ended it.
+        KeyboardInterrupt: Ctrl-C stopped it.
     """
     token = secrets.token_urlsafe(32)
     with _listening(host, port) as listener:
@@ -77,7 +77,7 @@ def serve(
         app = application(memory, write=write, actor=actor, token=token, hosts=[*LOCAL, named, *allowed_hosts])
         config = uvicorn.Config(
             app,
-            access_log=False,  # addresses hold ids, and once the token
+            access_log=False,  # addresses contain ids, and once the token
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=2,
@@ -86,12 +86,12 @@ def serve(
         echo(f"http://{shown}:{listener.getsockname()[1]}/?token={token}")
         server = _InspectorServer(config, app.state.inspected.notifier.stop)
         run(server.serve(sockets=[listener]))
-    if server.is_interrupted:  # nobody else says so where SIGINT is ignored, as in a shell's background
+    if server.is_interrupted:  # if SIGINT is ignored, as in a shell's background job, nothing else raises it
         raise KeyboardInterrupt
 
 
 def is_public_address(host: str) -> bool:
-    """Whether an address is reached from other machines as well."""
+    """Return whether other machines can reach an address."""
     try:
         return not ip_address(host).is_loopback
     except ValueError:  # a name
@@ -103,10 +103,10 @@ def _is_everywhere(host: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+    """Return a socket that listens there.
 
     Raises:
-        ConfigurationError: The address is none of this machine's, or the port is taken.
+        ConfigurationError: The address is not one of this machine's, or the port is in use.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,4 +1,4 @@
-"""The style, the scripts and the icon: read where this module is imported, and served from there."""
+"""The style, the scripts and the icon: read at import, and served from memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 FILES: Final = {path.name: path.read_bytes() for path in Path(__file__).with_name("static").iterdir()}
-"""Each file by its name."""
+"""The contents of each file by its name."""
 
 
 async def static_file(request: Request) -> Response:
-    """One of them."""
+    """Serve a static file."""
     name = request.path_params["name"]
     if name not in FILES:
         raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""Bars and plots as numbers: a template writes them into attributes of SVG, so that nothing is styled in place."""
+"""Bars and plots as numbers, which a template writes into SVG attributes, so that no inline styles are needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _MOST_PIECES: Final = 400
-"""The most pieces of one bar: what is thinner than a pixel is drawn as what is beside it."""
+"""The maximum number of pieces in a bar; pieces thinner than a pixel are merged with their neighbors."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class BarSegment:
     """A part of a bar, in percent of its width.
 
     Attributes:
-        state: What it is, by the name of its color.
+        state: The name of its color.
         x: Where it begins.
-        width: How wide it is.
-        title: What it says.
-        link: Where it leads; empty: nowhere.
+        width: Its width.
+        title: Its title.
+        link: Its link; empty for none.
     """
 
     state: str
@@ -32,11 +32,11 @@ class BarSegment:
 
 
 def bar(parts: Iterable[tuple[str, float, str, str]], total: float = 0) -> list[BarSegment]:
-    """A bar of parts next to one another.
+    """Return a bar of adjacent parts.
 
     Args:
-        parts: Each one's state, size, title and link; of no size it is left out.
-        total: What the whole width stands for; the sum of all by default.
+        parts: Each one's state, size, title and link; parts of size zero are left out.
+        total: The value of the whole width; by default the sum of all sizes.
     """
     given = [part for part in parts if part[1] > 0]
     scale = max(total, sum(size for _, size, _, _ in given)) or 1
@@ -56,12 +56,12 @@ def bar(parts: Iterable[tuple[str, float, str, str]], total: float = 0) -> list[
 
 @dataclass(frozen=True)
 class Plot:
-    """Lines over one another in a box of 1000 by 200, from the left below.
+    """Lines in a box of 1000 by 200, with the origin at the bottom left.
 
     Attributes:
-        lines: The points of each line, as SVG writes them.
-        maximum: What the top stands for.
-        levels: Where a line of the grid is, from above, and what it stands for.
+        lines: The points of each line, in SVG notation.
+        maximum: The value at the top.
+        levels: The position of each grid line, from the top, and its value.
     """
 
     lines: list[str]
@@ -70,10 +70,10 @@ class Plot:
 
 
 def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
-    """Lines to one scale.
+    """Return a plot of lines with one scale.
 
     Args:
-        lines: The points of each, over its place from 0 to 1.
+        lines: The points of each line; x goes from 0 to 1.
     """
     most = max((value for line in lines for _, value in line), default=0) or 1
     top = _round(most)
@@ -82,11 +82,11 @@ def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
 
 
 def percent(value: float) -> str:
-    """A share of a width, for an attribute."""
+    """Format a share of the width for an attribute."""
     return f"{value:.3f}%"
 
 
 def _round(maximum: float) -> float:
-    """The next round number above."""
+    """Return the next round number above a maximum."""
     size = float("1" + "0" * (len(str(int(maximum))) - 1))
     return next(size * step for step in (1, 2, 4, 5, 8, 10) if size * step >= maximum)

@@ -1,10 +1,12 @@
-"""A server of the Model Context Protocol: a person's own past conversations, for whatever client they use.
+"""A Model Context Protocol server: a person's own past conversations, for any client they use.
 
-Inside this package `mcp` in an import is the official SDK; this room is always named in full.
+In this package an import of `mcp` is the official SDK; this subpackage is always imported by its full name.
 
-- `served`: whose memory a request is about, known from the transport and from nothing that a client writes.
-- `asking`: how a tool asks the memory; `answers`: what it gives, and how it fails.
-- `tools`: the tools in a table; `reading`, `writing`, `forgetting`: what they do; `consent`: what a person is asked.
-- `resources`, `prompts`: what a person picks.
-- `server`: all of it as a server; `stdio`: for one person; `http`, `tokens`, `away`, `sessions`: for whoever signs in.
+- `request_memory`: whose memory a request is about, taken only from the transport, never from the client's arguments.
+- `run_tools`: runs tools on the memory; `answers`: their results and errors; `conversations`: lists.
+- `tools`: the table of tools; `read_tools`, `write_tools`, `forget_tool`: the tools; `consent`: the question to a
+  person.
+- `resources`, `prompts`: what a person picks in a client.
+- `server`: all of it as a server; `schemas`: compact JSON schemas; `stdio`: serves one person.
+- `http_app`, `http_server`, `tokens`, `sessions`, `unavailable_middleware`: serve signed-in users over HTTP.
 """

@@ -1,4 +1,4 @@
-"""What a tool gives, and how it fails: a result that says the next action, and nothing of what was said."""
+"""Tool results and tool errors: an error has a hint, and no user content."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ToolAnswer(BaseModel):
 
 
 ToolReply = Annotated[CallToolResult, ToolAnswer]
-"""What a tool returns: the text for the model, and the same with its sources for a program."""
+"""The return type of tools: the text for the model, and the text with its sources for a program."""
 
 _NEXT: Final[tuple[tuple[type[SupabaseMemoryError], str], ...]] = (
     (AuthenticationError, "Ask the person to sign in again in the client, then repeat the call."),
@@ -52,47 +52,47 @@ _NEXT: Final[tuple[tuple[type[SupabaseMemoryError], str], ...]] = (
     (SchemaError, "Ask the person who runs this server to run `supabase-memory migrate`."),
     (UnavailableError, "Repeat the call in a moment; until then go on without the memory."),
 )
-"""What a client can do where the error's own advice is for a programmer."""
+"""Hints for clients, where the error's own hint is for a programmer."""
 
-# The scores are for programs alone: in the schema of every tool they would be read at every request.
+# The scores are only for programs: in the schema of every tool a model would read them at every request.
 _KEPT: Final = (*Source.model_fields, "score", "score_parts")
 
 
 def reply(text: str, sources: Iterable[Mapping[str, Any]] = ()) -> CallToolResult:
-    """A result.
+    """Return a tool result.
 
     Args:
-        text: What the model reads, fenced.
-        sources: Where its parts are from, as the tools of agents say it.
+        text: The text for the model, fenced.
+        sources: The sources of its parts, as agents' tools return them.
     """
     given = {"text": text, "sources": [_source(each) for each in sources]}
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=given)
 
 
 def failure(name: str, error: BaseException, causes: HealthTracker) -> CallToolResult:
-    """What a tool gives that failed.
+    """Return the result of a failed tool.
 
     Args:
         name: The tool.
-        error: Why.
-        causes: What knows which failures are logged already.
+        error: The error.
+        causes: Tracks which failures were already logged.
     """
     text = note(error_text(name, error, causes))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def error_text(name: str, error: BaseException, causes: HealthTracker) -> str:
-    """A failure in words: what went wrong and the next action. What is not the caller's mistake is logged.
+    """Describe a failure: what went wrong and a hint. Failures that are not the caller's mistake are logged.
 
     Args:
         name: What failed.
-        error: Why.
-        causes: What knows which failures are logged already.
+        error: The error.
+        causes: Tracks which failures were already logged.
     """
     if isinstance(error, ValidationError):
         return _is_refusal(error)
     if not isinstance(error, SupabaseMemoryError):
-        # Its text may hold content, its class does not.
+        # The error's text may contain content, its class does not.
         kind = type(error).__name__
         level = causes.level(f"{name} over MCP", error, logging.ERROR, repeats=True)
         _logger.log(level, "%s failed (%s). Please report this.", name, kind, extra={"memory_error": kind})
@@ -101,12 +101,12 @@ def error_text(name: str, error: BaseException, causes: HealthTracker) -> str:
     if action is not None:
         level = causes.level("An answer over MCP", error, logging.WARNING, repeats=True)
         _logger.log(level, "%s failed: %s", name, error, extra=error_fields(error))
-    # A code is for programs.
+    # Codes are for programs, so the text leaves them out.
     return f"{error.message} {error.hint if action is None else action}".rstrip()
 
 
 def _is_refusal(error: ValidationError) -> str:
-    """What is wrong with arguments, without their values."""
+    """Describe what is wrong with the arguments, without their values."""
     wrong = [f"{'.'.join(map(str, each['loc'][:1]))}: {each['msg']}" for each in error.errors(include_input=False)]
     return f"The arguments are wrong. {'; '.join(wrong)}"[:1_000]
 

@@ -1,6 +1,6 @@
-"""What a person is asked before something is forgotten: which conversation, or which message of it, in their own words.
+"""The question to a person before something is forgotten: which conversation or message it is, in their own words.
 
-The client shows it to the person, who owns it; no log has anything of it.
+The client shows it to the person, who owns the content; no log contains any of it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.conversation import Conversation
 
 _WORDS: Final = 100
-"""The most characters that are shown of a title, and of a message."""
+"""The maximum number of characters shown of a title, and of a message."""
 
 _LOOKED_AT: Final = 2_000
-"""Among how many of the newest messages the one that is meant is looked for, to show how it begins."""
+"""The number of newest messages that are searched for the message to forget, to show how it begins."""
 
 
 async def consent_question(conversation: Conversation, message_id: str | None, counts: str) -> str:
-    """The question in words, one line for each thing.
+    """Return the question, with one line for each fact.
 
     Args:
-        conversation: What is to be forgotten, or where the message is.
-        message_id: The message, if one is meant.
-        counts: How much would go.
+        conversation: The conversation to forget, or the message's conversation.
+        message_id: The message, if only one is to be forgotten.
+        counts: How much would be removed.
     """
     lines = [f"Forget for good {counts}?"]
     if message_id is not None:
@@ -57,7 +57,7 @@ async def _of_message(conversation: Conversation, message_id: str) -> str:
 
 
 def _begun(text: str) -> str:
-    """The beginning of a text in one line, of which everything is seen."""
+    """Return the beginning of a text on one line, with all characters visible."""
     words = spell_out(" ".join(text.split()))
     return words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
 

@@ -1,4 +1,4 @@
-"""A list of conversations for a model: by pages, the newest first, or those in which something was said that fits."""
+"""Lists of conversations for a model: pages, the newest first, or those that match a query."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk, ConversationInfo
 
 _CANDIDATES: Final = 200
-"""How many passages are recalled to find the conversations of a query."""
+"""The number of passages recalled to find the conversations of a query."""
 
 _WORDS: Final = 300
-"""The most characters that are shown of a passage."""
+"""The maximum number of characters shown of a passage."""
 
 
 def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
-    """A page of the conversations with the agent, the most recently changed first.
+    """Return a page of the conversations with the agent, the most recently changed first.
 
     Args:
         call: The call.
-        limit: The most of the page.
-        after: Where the page before ended.
+        limit: The maximum number on the page.
+        after: Where the previous page ended.
     """
     memory = call.binding.memory
     page = yield from listing.conversations(
@@ -51,16 +51,16 @@ def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
 
 
 def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> Flow[Answer]:
-    """The conversations in which something was said that fits, each with its best passage.
+    """Return the conversations that match a query, each with its best passage.
 
     Args:
         call: The call.
-        query: What to look for.
-        limit: The most conversations.
-        after: Nothing: what fits comes at once.
+        query: The query.
+        limit: The maximum number of conversations.
+        after: Must be `None`: all matches are returned at once.
 
     Raises:
-        InvalidInputError: `after` is given.
+        InvalidInputError: `after` is set.
     """
     if after is not None:
         raise InvalidInputError("With a query there are no pages.", hint="Leave out after, or the query.")

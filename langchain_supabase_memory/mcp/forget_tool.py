@@ -1,4 +1,4 @@
-"""The tool that forgets: it says what would go, and asks the person, not the model, before anything goes."""
+"""The tool that forgets: it says what would be removed, and asks the person, not the model, before removing it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _NOT_ASKED: Final = Consent(forget=False)
 async def ask(
     conversation_id: str | None, message_id: str | None, dry_run: bool, ctx: Context[object, object]
 ) -> Consent | Elicit[Consent]:
-    """Ask the person whether it is to be forgotten, where something would go.
+    """Ask the person for consent, if something would be removed.
 
     Raises:
         ConfigurationError: The client cannot ask.
-        InvalidInputError: Nothing is named that could be forgotten.
+        InvalidInputError: The arguments name nothing to forget.
     """
     if conversation_id is None and message_id is None:
         raise InvalidInputError("Nothing is named.", hint="Pass conversation_id, message_id, or both.")
@@ -83,7 +83,7 @@ async def forget(
 
 
 async def _forget(conversation_id: str | None, message_id: str | None, *, dry_run: bool) -> Receipt:
-    handle = await conversation(conversation_id)  # without an id a message is meant: `ask` came first
+    handle = await conversation(conversation_id)  # without an id a message is named, which `ask` has checked
     if message_id is None:
         return await handle.aforget(dry_run=dry_run)
     return await handle.aforget_message(message_id, dry_run=dry_run)

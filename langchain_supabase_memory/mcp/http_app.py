@@ -1,4 +1,4 @@
-"""The server over HTTP, for whoever signs in: Supabase Auth says who, and row level security what they see."""
+"""The server over HTTP: Supabase Auth authenticates its users, and row level security limits what they see."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 PATH: Final = "/mcp"
-"""Where the server answers."""
+"""The path of the server."""
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True)
 class SignedInOwner:
-    """A server for whoever signs in: each request is that of its own token's user.
+    """Owner of a request over HTTP: the user of the request's own token.
 
     Attributes:
-        shared: A memory with the publishable key, whose connections all users share; by itself it may do nothing.
+        shared: A memory with the publishable key, whose connections all users share; it has no rights without a token.
     """
 
     shared: SupabaseMemory
@@ -50,11 +50,11 @@ class SignedInOwner:
 
     @property
     def health(self) -> HealthTracker:
-        """Those of the shared memory, whose calls carry a user's own token."""
+        """The health of the shared memory, whose calls carry a user's own token."""
         return self.shared._services.causes.for_user()
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
-        """The memory of the user whose token came with this very request; `None` without one."""
+        """Return the memory of the user whose token came with this very request; `None` without one."""
         user = getattr(context.request, "scope", {}).get("user")
         if not isinstance(user, AuthenticatedUser):
             return None
@@ -63,14 +63,14 @@ class SignedInOwner:
 
 @dataclass(frozen=True, kw_only=True)
 class AuthSite:
-    """Where the server is, and who signs its users in.
+    """The server's address, and the issuer that signs its users in.
 
     Attributes:
         issuer: The authorization server: `https://<project ref>.supabase.co/auth/v1`.
         address: The server's own address, as clients know it, with its path.
 
     Raises:
-        ConfigurationError: One of them is no address.
+        ConfigurationError: One of them is not a valid address.
     """
 
     issuer: str
@@ -88,19 +88,19 @@ class AuthSite:
 
     @property
     def keys(self) -> str:
-        """Where the issuer has its public keys."""
+        """The url of the issuer's public keys."""
         return f"{self.issuer.rstrip('/')}/.well-known/jwks.json"
 
 
 def own_address(host: str, port: int) -> str:
-    """The server's address where none is named: that of where it listens.
+    """Return the server's address if none is configured: the address it listens on.
 
     Args:
-        host: The address to listen at.
+        host: The address to listen on.
         port: The port.
 
     Raises:
-        ConfigurationError: No client can call it by this.
+        ConfigurationError: Clients cannot use this address.
     """
     if _is_every(host):
         raise ConfigurationError(
@@ -111,13 +111,13 @@ def own_address(host: str, port: int) -> str:
 
 
 def publishable(key: str | None) -> str:
-    """The project's key, if it gives no rights by itself.
+    """Return the project's key, if it grants no rights without a token.
 
     Args:
         key: The key.
 
     Raises:
-        ConfigurationError: It is missing, or it is a secret one, with which row level security would not hold.
+        ConfigurationError: The key is missing, or is a secret key, which bypasses row level security.
     """
     if not key:
         raise ConfigurationError(
@@ -134,18 +134,18 @@ def publishable(key: str | None) -> str:
 def app(
     shared: SupabaseMemory, site: AuthSite, options: ServerOptions, *, keys: SigningKeys | None = None
 ) -> Starlette:
-    """The server as an ASGI application.
+    """Return the server as an ASGI application.
 
     Args:
         shared: A memory with the publishable key.
-        site: Where the server is, and who signs its users in.
-        options: What was said when it was started.
-        keys: The issuer's keys, if they were fetched already.
+        site: The server's address, and the issuer that signs its users in.
+        options: The options of the server.
+        keys: The issuer's keys, if they were already fetched.
     """
     auth = AuthSettings(
         issuer_url=AnyHttpUrl(site.issuer),
         resource_server_url=AnyHttpUrl(site.address),
-        validate_token_resource=False,  # the verifier looks at the audience itself
+        validate_token_resource=False,  # the verifier checks the audience itself
     )
     verifier = TokenVerifier(site.issuer, keys or SigningKeys(site.keys))
     server = MemoryServer(SignedInOwner(shared), options, auth=auth, token_verifier=verifier)
@@ -156,7 +156,7 @@ def app(
 
 
 def _is_every(host: str) -> bool:
-    """Whether a host to listen at stands for all addresses of a machine, so that no client could call it by that."""
+    """Return whether a listening host stands for all addresses of a machine, which clients cannot use as an address."""
     try:
         return ip_address(host.strip("[]")).is_unspecified
     except ValueError:
@@ -164,7 +164,7 @@ def _is_every(host: str) -> bool:
 
 
 def _hosts(address: str) -> TransportSecuritySettings:
-    """The names by which the server may be called: its own, so that no page in a browser reaches it by another."""
+    """Return the allowed host names: only the server's own, so that no web page reaches it by another name."""
     own = urlsplit(address)
     local = [each for host in _LOCAL for each in (host, f"{host}:*")]
     return TransportSecuritySettings(

@@ -1,4 +1,4 @@
-"""The server over HTTP in a process of its own."""
+"""Serves the MCP server over HTTP in its own process."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 async def serve(shared: SupabaseMemory, site: AuthSite, options: ServerOptions, host: str, port: int) -> None:
-    """Listen until the process is told to end.
+    """Serve until the process is stopped.
 
     Args:
         shared: A memory with the publishable key; it is closed at the end.
-        site: Where the server is, and who signs its users in.
-        options: What was said when it was started.
-        host: The address to listen at.
+        site: The server's address, and the issuer that signs its users in.
+        options: The options of the server.
+        host: The address to listen on.
         port: The port.
 
     Raises:
@@ -40,11 +40,11 @@ async def serve(shared: SupabaseMemory, site: AuthSite, options: ServerOptions, 
 
 
 class _McpServer(uvicorn.Server):
-    """A server that says when it listens.
+    """A server that reports when it listens.
 
     Args:
-        config: How it listens.
-        address: Where, as clients know it.
+        config: The server's configuration.
+        address: Its address, as clients know it.
     """
 
     def __init__(self, config: uvicorn.Config, address: str) -> None:
@@ -52,7 +52,7 @@ class _McpServer(uvicorn.Server):
         self._address = address
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to listen, and say so."""
+        """Start listening, and report it."""
         await super().startup(sockets)
         if self.started:
             click.echo(f"Listening at {self._address}", err=True)

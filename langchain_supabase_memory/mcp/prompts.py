@@ -1,4 +1,4 @@
-"""What a person picks in a client: to continue a conversation, and what is open."""
+"""Prompts that a person picks in a client: continue a conversation, and what is open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Id = Annotated[str | None, Field(description="Which conversation; the newest by
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Give a server the prompts.
+    """Add the prompts to a server.
 
     Args:
         server: The server.

@@ -1,4 +1,4 @@
-"""The tools that read. No argument of any says whose conversations they are."""
+"""The tools that read. No argument can choose another user's conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from langchain_supabase_memory.values import RecallScope  # noqa: TC001  # the S
 
 LARGEST: Final = 2**31 - 1
 TOKENS: Final = 2_000
-"""The tokens of a context where nobody says how many."""
+"""The default size of a context, in tokens."""
 
 MOST_TOKENS: Final = 20_000
 
@@ -128,12 +128,12 @@ async def get_context(
 
 
 async def context(question: str, conversation_id: str | None, tokens: int) -> tuple[str, list[dict[str, object]]]:
-    """A context pack as a fenced text, and where it is from. Nothing is summarized for it, for that would write.
+    """Return a context pack as a fenced text, and its sources. Nothing is summarized for it, because that would write.
 
     Args:
-        question: What is to be answered.
-        conversation_id: The conversation, if one is named; else what other conversations have is recalled, too.
-        tokens: The most tokens.
+        question: The question to answer.
+        conversation_id: The conversation, if one is named; otherwise other conversations are recalled, too.
+        tokens: The maximum number of tokens.
     """
     named = conversation_id or current_request().options.conversation_id
     handle = await conversation(named)

@@ -1,4 +1,4 @@
-"""Whose memory a request is about: the transport says so before a handler runs, and nothing that a client writes."""
+"""Whose memory a request is about: the transport decides it before a handler runs, never the client's arguments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """What was said once, when the server was started.
+    """The options set when the server is started.
 
     Attributes:
-        conversation_id: The conversation that is meant where a call names none; by default the newest.
-        characters: The most characters of one result.
-        time_zone: In which times are shown, and "today" begins; UTC by default.
+        conversation_id: The conversation of calls that name none; by default the newest.
+        characters: The maximum number of characters of one result.
+        time_zone: The time zone of displayed times and of "today"; UTC by default.
         write: Whether turns and notes can be stored.
         destructive: Whether something can be forgotten.
     """
@@ -38,23 +38,23 @@ class ServerOptions:
 
 
 class MemoryOwner(Protocol):
-    """Says whose memory a request is about."""
+    """Decides whose memory a request is about."""
 
     @property
     def has_embeddings(self) -> bool:
-        """Whether there is an embedder, so that what was said is found by meaning."""
+        """Whether there is an embedder, for search by meaning."""
 
     @property
     def health(self) -> HealthTracker:
-        """What knows which failures are logged already."""
+        """Tracks which failures were already logged."""
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
-        """The memory of whoever sent the request; `None` if that is nobody."""
+        """Return the memory of the request's user; `None` if there is no user."""
 
 
 @dataclass(frozen=True)
 class OneOwner:
-    """A server for one person, who was named when it was started.
+    """Owner of every request: one person, named when the server was started.
 
     Attributes:
         memory_given: Their memory.
@@ -69,22 +69,22 @@ class OneOwner:
 
     @property
     def health(self) -> HealthTracker:
-        """Those of the memory."""
+        """The health of the memory."""
         return self.memory_given._services.causes
 
     def memory(self, context: ServerRequestContext[Any, Any]) -> SupabaseMemory | None:
-        """The person's memory, whatever the request says."""
+        """Return the person's memory, whatever the request says."""
         del context
         return self.memory_given
 
 
 @dataclass(frozen=True)
 class RequestMemory:
-    """What a request is about.
+    """The memory and the options of a request.
 
     Attributes:
-        memory: The memory of whoever sent it.
-        options: What was said when the server was started.
+        memory: The memory of the request's user.
+        options: The options of the server.
     """
 
     memory: SupabaseMemory
@@ -98,10 +98,10 @@ _SIGN_IN: Final = "Sign in again in the client, then repeat the call."
 
 
 def current_request() -> RequestMemory:
-    """What the present request is about.
+    """Return the memory and the options of the current request.
 
     Raises:
-        AuthenticationError: Nobody sent it.
+        AuthenticationError: The request has no user.
     """
     served = _present.get()
     if served is None:
@@ -111,18 +111,18 @@ def current_request() -> RequestMemory:
 
 @dataclass(frozen=True)
 class IdentityMiddleware:
-    """What stands before every handler: it finds out whose memory the request is about.
+    """Runs before every handler and determines whose memory the request is about.
 
     Attributes:
-        owner: Says so.
-        options: What was said when the server was started.
+        owner: Decides whose memory it is.
+        options: The options of the server.
     """
 
     owner: MemoryOwner
     options: ServerOptions
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Handle one request in the name of whoever sent it."""
+        """Handle one request as its user."""
         memory = self.owner.memory(ctx)
         token = _present.set(None if memory is None else RequestMemory(memory, self.options))
         try:

@@ -1,4 +1,4 @@
-"""What a client can attach to a chat: the list of conversations, a board, a summary, a range of messages."""
+"""Resources that a client can attach to a chat: the list of conversations, a board, a summary, a range of messages."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SCHEME: Final = "memory"
 _OF_ONE: Final = f"{SCHEME}://conversations/{{conversation_id}}"
 _PAGE: Final = 20
 
-# An id is any text; no file is ever opened by it.
+# Ids may be any text, since they are never used as a path of a file.
 _IDS: Final = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Give a server the resources.
+    """Add the resources to a server.
 
     Args:
         server: The server.
@@ -79,10 +79,10 @@ async def summary(conversation_id: str) -> str:
 
 
 async def messages(conversation_id: str, first: str, last: str) -> str:
-    """A range of messages.
+    """Return a range of messages.
 
     Raises:
-        InvalidInputError: The bounds are no numbers.
+        InvalidInputError: The bounds are not numbers.
     """
     if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal() and len(first + last) < 19):
         raise InvalidInputError("These are no numbers of messages.", hint="Pass messages/0-9, for example.")

@@ -1,4 +1,4 @@
-"""How a tool asks the memory of whoever sent the request: the agents' tools, without a graph around them."""
+"""Runs the agents' tools on the memory of a request's user, without a graph."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def tool_call(served: RequestMemory, conversation_id: str | None = None) -> ToolCall:
-    """A call of an agents' tool in the name of whoever sent the request.
+    """Return a call of an agents' tool for the request's user.
 
     Args:
-        served: What the request is about.
-        conversation_id: The conversation that is meant; of no account where none is.
+        served: The memory and the options of the request.
+        conversation_id: The conversation; ignored by tools that need none.
     """
     options = served.options
     binding = Binding(
@@ -40,10 +40,10 @@ def tool_call(served: RequestMemory, conversation_id: str | None = None) -> Tool
 
 
 def resolve_conversation(served: RequestMemory, conversation_id: str | None) -> Flow[str]:
-    """The conversation that a call means: the one it names, the server's, or else the newest with the agent.
+    """Return the thread id of a call: the one it names, the server's, or else the agent's newest conversation.
 
     Raises:
-        NotFoundError: There is none yet.
+        NotFoundError: There is no conversation yet.
     """
     named = conversation_id or served.options.conversation_id
     if named is not None:
@@ -58,10 +58,10 @@ def resolve_conversation(served: RequestMemory, conversation_id: str | None) -> 
 
 
 async def run(answer: Callable[[ToolCall], Flow[Answer]]) -> CallToolResult:
-    """What a tool answers that needs no conversation.
+    """Run a tool that needs no conversation.
 
     Args:
-        answer: Makes the flow.
+        answer: Creates the flow.
     """
     served = current_request()
     return reply(*await served.memory._services.arun(answer(tool_call(served))))
@@ -70,17 +70,17 @@ async def run(answer: Callable[[ToolCall], Flow[Answer]]) -> CallToolResult:
 async def run_for_conversation(
     conversation_id: str | None, answer: Callable[[ToolCall], Flow[Answer]]
 ) -> CallToolResult:
-    """What a tool answers of one conversation.
+    """Run a tool on one conversation.
 
     Args:
-        conversation_id: The conversation that the call names, if it names one.
-        answer: Makes the flow.
+        conversation_id: The conversation that the call names, if any.
+        answer: Creates the flow.
     """
     return reply(*await describe_conversation(conversation_id, answer))
 
 
 async def describe_conversation(conversation_id: str | None, answer: Callable[[ToolCall], Flow[Answer]]) -> Answer:
-    """The same as text and sources, for what is no tool."""
+    """Run a flow on one conversation for a resource or a prompt; return text and sources."""
     served = current_request()
 
     def flow() -> Flow[Answer]:
@@ -91,10 +91,10 @@ async def describe_conversation(conversation_id: str | None, answer: Callable[[T
 
 
 async def conversation(conversation_id: str | None = None) -> Conversation:
-    """The handle of the conversation that a call means.
+    """Return the handle of the call's conversation.
 
     Args:
-        conversation_id: The conversation that the call names, if it names one.
+        conversation_id: The conversation that the call names, if any.
     """
     served = current_request()
     if conversation_id is None:

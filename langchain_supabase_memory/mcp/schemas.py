@@ -1,4 +1,4 @@
-"""JSON schemas as a model reads them at every request: without what says nothing."""
+"""Compact JSON schemas, because a model reads them at every request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NULL: Final = {"type": "null"}
 
 
 def compact_schema(schema: Any) -> Any:
-    """A JSON schema without titles, and with what it refers to in its place; what may be left out names no null.
+    """Return a JSON schema without titles, with references inlined, and without null for optional arguments.
 
     Args:
         schema: The schema, as pydantic writes it.
@@ -38,5 +38,5 @@ def _compact(schema: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _is_title(name: str, value: object) -> bool:
-    """Whether it is a title, and not a property of this name."""
+    """Return whether it is a title, and not a property with this name."""
     return name == "title" and isinstance(value, str)

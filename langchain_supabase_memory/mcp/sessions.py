@@ -1,4 +1,4 @@
-"""How many sessions one user may have over HTTP, so that nobody takes the places of all the others."""
+"""Limits the HTTP sessions of each user, so that no user takes everybody else's places."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST: Final = 20
-"""The most sessions of one user."""
+"""The maximum number of sessions of one user."""
 
 _SESSION: Final = b"mcp-session-id"
 _PROTOCOL: Final = b"mcp-protocol-version"
@@ -24,11 +24,11 @@ _REFUSED: Final = "Too many sessions are being opened for this user. Wait for th
 
 @dataclass
 class Session:
-    """A session that is open.
+    """An open session.
 
     Attributes:
-        scope: The request that opened it: a session is closed in the name of whoever opened it.
-        busy: How many requests of it are under way, streams among them.
+        scope: The request that opened it: a session is closed as the user who opened it.
+        busy: How many of its requests are in progress, including streams.
     """
 
     scope: Scope = field(repr=False)
@@ -36,19 +36,19 @@ class Session:
 
 
 def _is_of_no_session(scope: Scope) -> bool:
-    """Whether a request speaks a protocol that has no sessions."""
+    """Return whether a request uses a protocol version without sessions."""
     spoken = next((value.decode("latin-1") for key, value in scope["headers"] if key == _PROTOCOL), None)
     return spoken is not None and spoken not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 class SessionLimitMiddleware:
-    """Stands around the SDK's sessions. Who opens one too many loses their own that was idle for longest.
+    """Wraps the SDK's sessions. A user who opens too many loses the one of theirs that was idle for longest.
 
-    The SDK has one limit for all users, which one of them could use up.
+    The SDK has one limit for all users, which a single user could exhaust.
 
     Args:
         app: The SDK's sessions.
-        max_sessions: The most sessions of one user.
+        max_sessions: The maximum number of sessions of one user.
     """
 
     def __init__(self, app: ASGIApp, max_sessions: int = MOST) -> None:
@@ -71,8 +71,8 @@ class SessionLimitMiddleware:
             await self._handle(name, wanted, scope, receive, send)
 
     async def _without(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request of no session, which may open one."""
-        # One that is slow to say what it wants has a session of the SDK's already.
+        """Handle a request without a session, which may open one."""
+        # While a client is slow to send its request, the SDK already holds a session for it.
         if self._opening[name] >= self.most:
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": _REFUSED}}
             await JSONResponse(error, 429, {"Retry-After": "1"})(scope, receive, send)
@@ -100,7 +100,7 @@ class SessionLimitMiddleware:
             del self._opening[name]
 
     async def _add_session(self, name: str, scope: Scope, message: Message) -> None:
-        """Note the session that an answer names, and close the user's oldest beyond the limit."""
+        """Record the session that a response names, and close the user's oldest ones beyond the limit."""
         opened = next((value for key, value in message.get("headers", ()) if key.lower() == _SESSION), None)
         if opened is None or message["status"] >= 400:
             return
@@ -112,10 +112,10 @@ class SessionLimitMiddleware:
             await self._close(oldest, own.pop(oldest))
 
     async def _handle(self, name: str, session_id: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request of a session."""
+        """Handle a request of a session."""
         own = self._open.get(name)
         session = None if own is None else own.get(session_id)
-        if session is None:  # it has ended, or is another user's: the SDK says so
+        if session is None:  # it has ended, or is another user's: the SDK responds
             await self.app(scope, receive, send)
             return
         session.busy += 1

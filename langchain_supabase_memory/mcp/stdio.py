@@ -1,4 +1,4 @@
-"""The server over standard input and output, for one person, started by their client."""
+"""Serves the MCP server over standard input and output, for one person, started by their client."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 async def serve(memory: SupabaseMemory, options: ServerOptions) -> None:
-    """Serve until the client goes away. Standard output carries the protocol alone.
+    """Serve until the client disconnects. Standard output only carries the protocol.
 
     Args:
         memory: The person's memory; it is closed at the end.
-        options: What was said when the server was started.
+        options: The options of the server.
     """
     async with memory:
         await MemoryServer(OneOwner(memory), options).run_stdio_async()

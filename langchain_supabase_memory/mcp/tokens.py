@@ -1,4 +1,4 @@
-"""Whether an access token is good: signed by the project's own keys, for a signed-in user, and not expired."""
+"""Verifies access tokens: signed by the project's own keys, for a signed-in user, and not expired."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 ALGORITHMS: Final = ("ES256", "RS256", "EdDSA")
-"""How tokens may be signed: never by a secret, which would let whoever verifies a token make one."""
+"""The accepted signature algorithms: no shared secrets, because whoever verifies such a token could also create one."""
 
 AUDIENCE: Final = "authenticated"
-"""Whom Supabase Auth makes a signed-in user's tokens for; it does not know RFC 8707."""
+"""The audience of Supabase Auth's tokens for signed-in users; Supabase does not support RFC 8707."""
 
 _KEPT_SECONDS: Final = 600.0
 _STALE_SECONDS: Final = 3600.0
@@ -39,15 +39,15 @@ _MOST_BYTES: Final = 1_000_000
 
 @dataclass
 class SigningKeys:
-    """The public keys of an issuer, fetched when they are needed and kept for ten minutes.
+    """The public keys of an issuer, fetched when needed and cached for ten minutes.
 
-    A token that names another key has them fetched again, so that a rotation is seen at once. Between two fetches lie
-    `pause_seconds`, whatever is asked for, so that nobody makes this a flood, and an issuer that hangs delays few.
-    While it is away they are used for an hour.
+    A token with an unknown key triggers a new fetch, so that a rotation works at once. Fetches are at least
+    `pause_seconds` apart, so that nobody can flood the issuer, and a hanging issuer delays few requests. While the
+    issuer is unavailable the keys are used for up to an hour.
 
     Attributes:
-        url: Where they are.
-        pause_seconds: How long after a fetch, a failed one too, no other is made.
+        url: The url of the keys.
+        pause_seconds: The minimum time between fetches, in seconds, including failed ones.
         clock: Monotonic seconds.
     """
 
@@ -61,19 +61,19 @@ class SigningKeys:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def key(self, key_id: str) -> jwt.PyJWK | None:
-        """A key by its id; `None` if the issuer has none of it.
+        """Return a key by its id; `None` if the issuer has no such key.
 
         Args:
-            key_id: The id, as a token's header names it.
+            key_id: The id, from a token's header.
 
         Raises:
             UnavailableError: The issuer cannot be reached, and the key is unknown or was fetched too long ago.
         """
         is_usable = key_id in self._keys and self._age() <= _STALE_SECONDS
-        # Who can go on does not wait for somebody else's fetch.
+        # A request whose key is cached does not wait for another request's fetch.
         if self._is_due(key_id) and not (is_usable and self._lock.locked()):
             async with self._lock:
-                if self._is_due(key_id):  # somebody else may have fetched them meanwhile
+                if self._is_due(key_id):  # another request may have fetched them meanwhile
                     await self._refresh()
         found = self._keys.get(key_id)
         if self._age() > _STALE_SECONDS or (found is None and self._is_away):
@@ -81,11 +81,11 @@ class SigningKeys:
         return found
 
     async def load(self) -> None:
-        """Fetch them now, at the start of a server.
+        """Fetch the keys now, when a server starts.
 
         Raises:
             UnavailableError: The issuer cannot be reached.
-            ConfigurationError: It gives no keys, or has none with which a token could be verified.
+            ConfigurationError: It has no keys, or none that can verify a token.
         """
         known = await in_thread(partial(_fetch, self.url))
         if not known:
@@ -96,7 +96,7 @@ class SigningKeys:
         self._set(known)
 
     def _is_due(self, key_id: str) -> bool:
-        """Whether they are to be fetched: they are old, or lack this one, and the last try is long enough ago."""
+        """Return whether to fetch the keys: they are old or lack this one, and the last try is long enough ago."""
         is_wanted = key_id not in self._keys or self._age() > _KEPT_SECONDS
         return is_wanted and self._since_try() >= self.pause_seconds
 
@@ -108,7 +108,7 @@ class SigningKeys:
             self._is_away = True
             _logger.log(level, "The keys of the project could not be fetched: %s", error.reason)
         finally:
-            self._tried_at = self.clock()  # at the end, for a try may take long itself
+            self._tried_at = self.clock()  # after the try, which may itself take long
 
     def _set(self, keys: dict[str, jwt.PyJWK]) -> None:
         if self._is_away:
@@ -125,10 +125,10 @@ class SigningKeys:
 
 @dataclass(frozen=True)
 class TokenVerifier:
-    """Tells a good token from a bad one, as the SDK asks for it.
+    """Verifies access tokens for the SDK.
 
     Attributes:
-        issuer: Who makes the tokens, as their `iss` says.
+        issuer: The issuer of the tokens, as in their `iss`.
         keys: Its public keys.
     """
 
@@ -136,13 +136,13 @@ class TokenVerifier:
     keys: SigningKeys
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What a token says; `None` if it is not good.
+        """Return a token's contents; `None` if it is not valid.
 
         Args:
-            token: What stood behind `Bearer`.
+            token: The token after `Bearer`.
 
         Raises:
-            UnavailableError: The issuer is away, so that nobody can tell.
+            UnavailableError: The issuer is unavailable, so the token cannot be verified.
         """
         try:
             claims = await self._claims(checked_token(token))
@@ -177,18 +177,18 @@ class TokenVerifier:
             options={"require": ["exp", "sub", "aud", "iss"]},
         )
         check_types(claims)
-        # A server's own token bypasses row level security: it is nobody's here.
+        # A server's own token bypasses row level security, so it is refused here.
         if claims.get("role") != AUDIENCE or not claims["sub"].strip() or claims["exp"] <= time.time():
             raise jwt.InvalidTokenError
         return claims
 
 
 def _fetch(url: str) -> dict[str, jwt.PyJWK]:
-    """The keys by which a token may be verified, by their ids.
+    """Fetch the keys that can verify a token, by id.
 
     Raises:
         UnavailableError: The issuer cannot be reached.
-        ConfigurationError: What it gives is no set of keys.
+        ConfigurationError: The response is not a set of keys.
     """
     try:
         response = httpx.get(url, timeout=_TIMEOUT_SECONDS)
@@ -208,7 +208,7 @@ def _fetch(url: str) -> dict[str, jwt.PyJWK]:
 
 
 def _key(document: dict[str, Any]) -> jwt.PyJWK | None:
-    """A key by which a token may be verified; `None` if it is of another kind."""
+    """Return a key that can verify a token; `None` if it is of another kind."""
     try:
         key = jwt.PyJWK(document)
     except jwt.PyJWTError:

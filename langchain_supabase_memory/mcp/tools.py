@@ -1,4 +1,4 @@
-"""The tools, in one table: what a server offers, and what it has to be started with for that."""
+"""The table of tools: what a server offers, and the option that enables each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.mcp.answers import ToolReply
 
 Access: TypeAlias = Literal["read", "write", "forget"]
-"""What a tool does to a memory."""
+"""How a tool accesses a memory."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class MemoryTool:
     """A tool.
 
     Attributes:
-        function: What answers a call. Its name, its arguments and its docstring are what a model is told.
-        access: What it does: one that reads is always there, one that writes with `--write`, and one that forgets with
-            `--destructive`.
+        function: Answers a call. A model sees its name, its arguments and its docstring.
+        access: How it accesses the memory: a tool that reads is always offered, one that writes with `--write`, and one
+            that forgets with `--destructive`.
     """
 
     function: Callable[..., Awaitable[ToolReply]]
@@ -33,7 +33,7 @@ class MemoryTool:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the tool."""
         return self.function.__name__
 
 
@@ -49,11 +49,11 @@ TOOLS: Final = (
     MemoryTool(write_tools.note, "write"),
     MemoryTool(forget_tool.forget, "forget"),
 )
-"""All of them, in the order in which a server lists them. `docs/mcp.md` has a row for each."""
+"""All tools, in the order in which a server lists them. `docs/mcp.md` has a row for each."""
 
 ANNOTATIONS: Final[dict[Access, ToolAnnotations]] = {
     "read": ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     "write": ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False),
     "forget": ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
 }
-"""What a client is told about them."""
+"""The annotations that a client receives."""

@@ -1,4 +1,4 @@
-"""What a client is told while the issuer is away: to wait, and not to sign in anew, which would change nothing."""
+"""Responds 503 while the issuer is unavailable, so that clients wait: signing in again would not help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAID: Final = (
 
 @dataclass(frozen=True)
 class ServiceUnavailableMiddleware:
-    """Stands around an application and answers 503 where it could not tell whose a request is.
+    """Wraps an application and responds 503 if the user of a request cannot be verified.
 
     Attributes:
         app: The application.
@@ -34,6 +34,6 @@ class ServiceUnavailableMiddleware:
         try:
             await self.app(scope, receive, send)
         except UnavailableError:
-            # It is raised before an answer has begun: within the application failures are results.
+            # It is raised before a response has started, because failures within the application are results.
             body = {"error": "temporarily_unavailable", "error_description": _SAID}
             await JSONResponse(body, 503, {"Retry-After": str(_RETRY_SECONDS)})(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The tools that store; a server has them only if it was started so."""
+"""The tools that store; a server only offers them with the option for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langchain_supabase_memory.operations.boards.kinds import BoardItemKind  # n
 
 LONGEST: Final = 1_000_000
 BY: Final = "assistant (MCP)"
-"""Who wrote a note, as the board names it."""
+"""The author of a note, as shown on the board."""
 
 _Id = Annotated[str, Field(min_length=1, max_length=512, description="Which; any text names a new one.")]
 
@@ -34,7 +34,7 @@ async def save_turn(
     memory = current_request().memory
     handle = memory.conversation(conversation_id)
     stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
-    # So that it is found at once where no worker indexes; what fails here is made up for later.
+    # Index now, so that the turn is found even without a worker; a failure is made up for later.
     await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
     if not places:

@@ -1,4 +1,4 @@
-"""Import and export: conversations that come from elsewhere, and those that leave."""
+"""Import and export of conversations."""
 
 from langchain_supabase_memory.transfer.export_conversations import aexport_conversations, export_conversations
 from langchain_supabase_memory.transfer.import_conversations import aimport_conversations, import_conversations

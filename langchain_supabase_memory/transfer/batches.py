@@ -1,4 +1,4 @@
-"""What a source yields, put together into what one call stores; messages become rows here, redacted."""
+"""Groups the events of a source into batches, each stored by one call; converts messages to redacted rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import Event, Source
 
 AHEAD: Final = timedelta(days=1)
-"""A time may be so far ahead: clocks differ."""
+"""How far in the future a time may be, because clocks differ."""
 
 ORPHANED: Final = "messages and edits of a conversation that cannot be stored"
 SMALLER: Final = "parts of messages that are larger than the database takes"
@@ -38,12 +38,12 @@ _ROW: Final = ("id", *(name for name in MESSAGE_CARRIED if name != "message_id")
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """How much is put together.
+    """The limits of a batch.
 
     Attributes:
-        items: The most messages of a batch.
-        bytes: About the most bytes of a batch.
-        message_bytes: The most bytes of a message; a larger one is made smaller.
+        items: The maximum number of messages in a batch.
+        bytes: The approximate maximum size of a batch, in bytes.
+        message_bytes: The maximum size of a message, in bytes; a larger one is truncated.
     """
 
     items: int
@@ -53,17 +53,17 @@ class BatchLimits:
 
 @dataclass
 class Batch:
-    """What one call stores: messages of one conversation; or an event that is done by itself.
+    """What one call stores: messages of one conversation, or one other event.
 
     Attributes:
-        thread: The conversation; `None` before the first, and where it is not known.
-        rows: Its messages, by their ids.
-        places: Where these stand in the source, by the same.
-        size: About how many bytes they take.
-        lost: What could not be kept meanwhile.
-        other: What is done after they are stored.
-        is_first: Whether the conversation begins with it.
-        error: What ended the source; what was read before is stored first.
+        thread: The conversation; `None` before the first one, and if it is unknown.
+        rows: Its messages, by id.
+        places: Their locations in the source, by id.
+        size: Their approximate size in bytes.
+        lost: What could not be stored since the last batch.
+        other: An event to process after the messages are stored.
+        is_first: Whether the conversation begins with this batch.
+        error: The error that ended the source; everything read before it is stored first.
     """
 
     thread: ThreadStart | None
@@ -76,7 +76,7 @@ class Batch:
     error: Exception | None = None
 
     def record_loss(self, kind: str, place: str, count: int = 1) -> None:
-        """Note something that cannot be kept."""
+        """Count something that cannot be stored."""
         before = self.lost.get(kind)
         self.lost[kind] = (
             LossCount(kind, place, count) if before is None else LossCount(kind, before.place, before.count + count)
@@ -84,13 +84,13 @@ class Batch:
 
 
 class Batches:
-    """Reads a source, and gives what one call stores.
+    """Reads a source, and returns batches.
 
     Args:
         source: The source.
-        redactor: What takes secrets and personal data out.
-        limits: How much one call stores.
-        skip: Whether what cannot be read is noted like what cannot be kept.
+        redactor: Removes secrets and personal data.
+        limits: The limits of a batch.
+        skip: Whether unreadable items are counted as lost instead of ending the import.
     """
 
     def __init__(self, source: Source, redactor: Redactor | None, limits: BatchLimits, *, skip: bool) -> None:
@@ -99,15 +99,15 @@ class Batches:
         self._limits = limits
         self._skip = skip
         self._number = 0  # of the next message in its conversation
-        self._is_untimed = False  # whether it is noted that the conversation's messages lack times
-        self._is_broken = False  # whether nobody knows of which conversation the messages are
+        self._is_untimed = False  # whether missing times of the conversation's messages were already recorded
+        self._is_broken = False  # whether the conversation of the messages is unknown
 
     def take(self) -> Batch | None:
-        """The next one; `None` at the end."""
+        """Return the next batch; `None` at the end."""
         return next(self._made, None)
 
     def close(self) -> None:
-        """End the source. One that is read at this moment by a thread that nobody waits for ends by itself."""
+        """Close the source. If an abandoned thread is reading it right now, it is left to finish."""
         try:
             self._made.close()  # type: ignore[attr-defined]
         except ValueError:
@@ -144,7 +144,7 @@ class Batches:
                 batch = Batch(batch.thread)
 
     def _take(self, event: Event, batch: Batch) -> ThreadEdits | ThreadOptOuts | SourceProblem | None:
-        """Put an event into a batch, or return what is done by itself."""
+        """Add an event to a batch, or return it if it is processed separately."""
         if isinstance(event, LossCount):
             batch.record_loss(event.kind, event.place, event.count)
         elif not isinstance(event, SourceMessage | ThreadEdits):
@@ -153,7 +153,7 @@ class Batches:
             batch.record_loss(ORPHANED, event.place)
         elif batch.thread is None:
             return SourceProblem(
-                "It stands before any conversation.", "Begin with the conversation's line.", event.place
+                "It comes before any conversation.", "Begin with the conversation's line.", event.place
             )
         elif isinstance(event, ThreadEdits):
             return event
@@ -162,10 +162,10 @@ class Batches:
         return None
 
     def _add(self, message: SourceMessage, batch: Batch, thread: ThreadStart) -> SourceProblem | None:
-        """Put a message into a batch, or say why not."""
+        """Add a message to a batch, or return a problem."""
         number, self._number = self._number, self._number + 1
         if message.message is not None and not content.is_conversation(message.message):
-            batch.record_loss("what nobody said, such as a summary in a graph's state", message.place)
+            batch.record_loss("messages that nobody wrote, such as a summary in a graph's state", message.place)
             return None
         row = self._row(message, thread, number)
         if (strange := _time_problem(row, message)) is not None:
@@ -195,7 +195,7 @@ class Batches:
         return None
 
     def _row(self, message: SourceMessage, thread: ThreadStart, number: int) -> dict[str, Any]:
-        """A message as `memory_append` takes it, redacted."""
+        """Convert a message to a redacted row for `memory_append`."""
         if message.message is None:
             row = {name: message.row[name] for name in _ROW if name in message.row} if message.row else {}
             return row if self._redactor is None else _redacted(row, self._redactor)
@@ -208,7 +208,7 @@ class Batches:
 
 
 def _redacted(row: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """An exported row as the redactor leaves it."""
+    """Redact an exported row."""
     message = codec.from_payload(row.get("payload"))
     if codec.unreadable_message(message) is None:
         message.id = message.id or row.get("id")
@@ -225,7 +225,7 @@ def _redacted(row: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
 
 
 def _time_problem(row: dict[str, Any], message: SourceMessage) -> SourceProblem | None:
-    """What is wrong with when it was said."""
+    """Return what is wrong with a message's time."""
     time = message.created_at
     if time is None and (given := row.get("created_at")) is not None:
         try:

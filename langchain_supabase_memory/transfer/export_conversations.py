@@ -1,4 +1,4 @@
-"""Conversations that leave: read by pages, written as they come, in both colors."""
+"""Export of conversations: reads pages and writes them as they come, sync and async."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 Format = Literal["jsonl", "markdown"]
 
 _CONVERSATIONS: Final = 100
-"""How many conversations are listed at once."""
+"""The number of conversations listed at once."""
 
 _AT_ONCE: Final = 50
-"""How many of them are read at once, where they are short."""
+"""The number of short conversations read at once."""
 
 _SHORT: Final = 100
-"""The most messages of such a one."""
+"""The maximum number of messages in a short conversation."""
 
 _MEANWHILE: Final = timedelta(minutes=5)
-"""What changed so shortly before the export began may be committed only after it was listed."""
+"""Changes made this shortly before the export may be committed only after the conversations were listed."""
 
 
 def export_conversations(
@@ -47,30 +47,30 @@ def export_conversations(
     thread_id: str | None = None,
     progress: Callable[[ExportReceipt], None] | None = None,
 ) -> ExportReceipt:
-    """Write a user's conversations to a file, as they are read, in memory that does not grow with them.
+    """Write a user's conversations to a file as they are read, with constant memory use.
 
-    As JSON in lines nothing is lost: messages with their metadata and times, titles, opt-outs, and what people wrote,
-    pinned, rated or deleted. What was derived from them is made anew where they are imported. A file stands under its
-    name only when it is whole. As Markdown each conversation is a file in a folder, for people and for git.
+    The JSON Lines format is lossless: messages with their metadata and times, titles, opt-outs, and what people wrote,
+    pinned, rated or deleted. Derived data is created again at import. A file appears under its name only when it is
+    complete. In the Markdown format each conversation is a file in a folder, for people and for git.
 
-    With a user's own token row level security decides what is read: all that is theirs, and nothing else. What
-    retention does not keep is left out. Messages that a graph left when it was forked are on no branch: they are
-    counted and not written. A conversation that changes meanwhile may stand in the export twice; an import takes each
-    message once. The async twin writes the file in threads.
+    With a user's own token row level security limits the export to that user's rows. Messages past retention are left
+    out. Messages that a graph's fork left behind are on no branch: they are not written to Markdown, and an import
+    leaves them out. A conversation that changes during the export may appear twice; an import stores each message once.
+    The async twin writes the file in threads.
 
     Args:
         memory: The memory.
         target: The file; for Markdown the folder. Or a binary file that is open for writing.
         format: `jsonl` or `markdown`.
-        agent_id: Only those with this agent; by default with all.
+        agent_id: Only conversations with this agent; by default with all.
         thread_id: Only this thread.
-        progress: Told the receipt so far, after each page.
+        progress: Called with the receipt so far, after each page.
 
     Returns:
         How much was written.
 
     Raises:
-        InvalidInputError: Nobody is named as the owner, or the file cannot be written.
+        InvalidInputError: The owner is unknown, or the file cannot be written.
         SupabaseMemoryError: The database refused or could not be reached; no file is left.
     """
     return require_memory(memory)._services.run(_flow(memory, target, format, agent_id, thread_id, progress))
@@ -111,7 +111,7 @@ def _flow(
 
 
 class _Exporter:
-    """One export."""
+    """Runs one export."""
 
     def __init__(self, sink: Sink, retention: Any, progress: Callable[[ExportReceipt], None] | None) -> None:
         self._sink = sink
@@ -119,7 +119,7 @@ class _Exporter:
         self._progress = progress
 
     def all(self, filters: Mapping[str, Any]) -> Flow[None]:
-        """Write what concerns all conversations, then each; those that moved in the list meanwhile once more."""
+        """Write the user's settings, then each conversation; conversations that changed meanwhile are written again."""
         listed = yield from call("memory_opt_outs", {"p_user_id": filters["p_user_id"], "p_agent_id": None})
         topics = [{"topic": e["topic"], "by": e["by"], "at": e["at"]} for e in listed if e["thread_id"] is None]
         yield from offload(lambda: self._sink.begin(topics), INLINE_LIMIT)
@@ -131,7 +131,7 @@ class _Exporter:
     def _pages(
         self, filters: Mapping[str, Any], previous: Mapping[str, str] | None, recent: dict[str, str]
     ) -> Flow[str | None]:
-        """Write all conversations of a list but those that were written as they are.
+        """Write all conversations of a list, except those already written in their current state.
 
         Returns:
             From when on something may have changed meanwhile; `None` if there is no conversation.
@@ -157,13 +157,13 @@ class _Exporter:
                 return None if since is None else since.isoformat()
 
     def _conversations(self, rows: Sequence[Mapping[str, Any]]) -> Flow[None]:
-        """Write conversations: short ones are read several at once, as many as an answer holds."""
+        """Write conversations; short ones are read several at once, as many as fit into one response."""
         left = list(rows)
         while left:
             if left[0]["message_count"] > _SHORT:
                 row = left.pop(0)
                 edits = yield from call("memory_edits", {**_ids(row), "p_retention": self._retention})
-                if edits is not None:  # else forgotten meanwhile
+                if edits is not None:  # otherwise it was forgotten meanwhile
                     yield from self._conversation(row, edits, (yield from self._page(row, 0)))
                 continue
             short = list(takewhile(lambda row: row["message_count"] <= _SHORT, left[:_AT_ONCE]))
@@ -182,7 +182,7 @@ class _Exporter:
             left = left[len(answers) :]
 
     def _page(self, row: Mapping[str, Any], first: int, *, superseded: bool = False) -> Flow[Mapping[str, Any]]:
-        """Messages of a conversation from a sequence on."""
+        """Read messages of a conversation from a sequence on."""
         wanted = {"p_from": first, "p_limit": PAGE, "p_columns": [*MESSAGE_CARRIED], "p_superseded": superseded}
         page: Mapping[str, Any] = yield from call(
             "memory_read", {**_ids(row), **wanted, "p_retention": self._retention}
@@ -190,7 +190,7 @@ class _Exporter:
         return page
 
     def _conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], page: Mapping[str, Any]) -> Flow[None]:
-        """Write a conversation, of which the first page is read."""
+        """Write a conversation whose first page was read."""
         yield from offload(lambda: self._sink.conversation(row, edits), INLINE_LIMIT)
         while True:
             messages = page["messages"]
@@ -212,5 +212,5 @@ class _Exporter:
 
 
 def _ids(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by which SQL functions know a conversation of a list."""
+    """Return the arguments that identify a listed conversation to SQL functions."""
     return {"p_user_id": row["user_id"], "p_agent_id": row["agent_id"], "p_thread_id": row["thread_id"]}

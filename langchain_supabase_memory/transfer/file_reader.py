@@ -1,6 +1,6 @@
-"""Files as they are read: lines, or the conversations of one document, in UTF-8 whatever they are written in.
+"""Reads files as lines, or as the conversations of one JSON document, converted from any encoding to UTF-8.
 
-Nothing of a file but the present line, or the present conversation, is held.
+Only the current line or conversation is held in memory.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 LONGEST: Final = 64 * 1024 * 1024
-"""The most bytes of a line, or of a conversation within a document."""
+"""The maximum size of a line, or of a conversation within a document, in bytes."""
 
 MOST: Final = 4_000_000
-"""The most values of a conversation within a document: the smallest take many times their bytes."""
+"""The maximum number of JSON values in a conversation: the smallest ones take many times their bytes in memory."""
 
 DEEPEST: Final = 200
-"""The most levels of a document; what is stored has at most 120."""
+"""The maximum depth of a document; stored messages have at most 120 levels."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the mark of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -39,18 +39,18 @@ _MARKS: Final = (
 _ENCODING_HINT: Final = "Name what it is written in, such as encoding='latin-1' (--encoding latin-1)."
 _WHICH: Final = "Name the file conversations.json of the export, or the archive as it was downloaded."
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
-"""What reading an archive raises: it is damaged, encrypted, or packed in a way that Python does not know."""
+"""Exceptions of reading an archive: it is damaged, encrypted, or uses a compression that Python lacks."""
 
 _HALF: Final = "Export or download the file again: what is missing at its end was never written."
 
 
 @contextmanager
 def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryIO]:
-    """A file's bytes in UTF-8, without a mark at its beginning.
+    """Open a file as UTF-8 bytes, without a byte order mark.
 
     Args:
         path: The file.
-        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
 
     Raises:
         InvalidInputError: There is no such file or encoding.
@@ -70,7 +70,7 @@ def _open(path: str | os.PathLike[str]) -> BinaryIO:
 
 @contextmanager
 def _recoded(stream: Any, encoding: str | None) -> Iterator[BinaryIO]:
-    """A stream's bytes in UTF-8; arguments as for `utf8`."""
+    """Recode a stream to UTF-8 bytes; arguments as for `utf8`."""
     start = stream.peek(4)[:4]
     mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _without_mark(start)))
     stream.read(len(mark))
@@ -82,7 +82,7 @@ def _recoded(stream: Any, encoding: str | None) -> Iterator[BinaryIO]:
     if codecs.lookup(name).name == "utf-8":
         yield cast("BinaryIO", stream)
         return
-    # A line ends where "\n" is: some signs that split lines elsewhere may stand within a document.
+    # Only "\n" ends a line, because other line separators may occur within a document.
     with io.TextIOWrapper(stream, encoding=name, newline="\n") as reader:
         yield cast("BinaryIO", _Recoded(reader))
 
@@ -113,10 +113,10 @@ class _Recoded:
 
 
 def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, with their numbers from 1.
+    """Return the nonblank lines of a file, with their numbers from 1.
 
     Raises:
-        InvalidInputError: A line is longer than any that holds a conversation.
+        InvalidInputError: A line exceeds the maximum size of a conversation.
     """
     with utf8(path, encoding) as file:
         number = 0
@@ -132,18 +132,18 @@ def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[
 
 
 def conversations(path: str | os.PathLike[str], encoding: str | None, name: str) -> Iterator[tuple[int, Any]]:
-    """The elements of the list that a JSON document is, one after the other, with their numbers from 1.
+    """Yield the elements of a JSON document's list, with their numbers from 1.
 
-    A document that is one object is a list of one. In a folder or a ZIP archive the document may be in several files,
-    such as `conversations-000.json` and `conversations-001.json`: they are read one after the other.
+    A document that is one object counts as a list of one. In a folder or a ZIP archive the document may be split into
+    several files, such as `conversations-000.json` and `conversations-001.json`, which are read in order.
 
     Args:
-        path: The document, or the folder or the archive that holds it.
-        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        path: The document, or the folder or the archive that contains it.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
         name: The name of the document in a folder or an archive, such as `conversations.json`.
 
     Raises:
-        InvalidInputError: It is no JSON, ends in the middle, is written otherwise than in UTF-8, or is not there.
+        InvalidInputError: The file is not valid JSON, is truncated, is not UTF-8, or is missing.
         MissingDependencyError: `ijson` is not installed.
     """
     number = 0
@@ -155,7 +155,7 @@ def conversations(path: str | os.PathLike[str], encoding: str | None, name: str)
 
 
 def _read(file: BinaryIO, number: int) -> Iterator[Any]:
-    """The elements of one document; `number` is how many stood in those before it."""
+    """Yield the elements of one document; `number` is the count of elements in earlier ones."""
     try:
         import ijson
     except ImportError:
@@ -189,15 +189,15 @@ def _read(file: BinaryIO, number: int) -> Iterator[Any]:
 
 
 class _DeepError(Exception):
-    """A document is nested more than any export is."""
+    """A document is nested more deeply than any export."""
 
 
 class _LargeError(Exception):
-    """A conversation is larger than any is."""
+    """A conversation is larger than the maximum."""
 
 
 class _SizeLimitedFile:
-    """A file of which no more than a conversation has is read, until one is whole."""
+    """A file that fails if more bytes are read for one conversation than the maximum."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -206,7 +206,7 @@ class _SizeLimitedFile:
 
     def read(self, size: int = -1) -> bytes:
         if size > 0:
-            # A parser reads a text that goes on from its beginning again, so each piece is as long as all before it.
+            # The parser rescans an unfinished string from its start, so each read is as long as everything before it.
             size = min(max(size, self._bytes), LONGEST + 1 - self._bytes)
         found = self._file.read(size)
         self._bytes += len(found)
@@ -215,26 +215,26 @@ class _SizeLimitedFile:
         return found
 
     def count(self) -> None:
-        """Note a value."""
+        """Count a value."""
         self._values += 1
         if self._values > MOST:
             raise _LargeError
 
     def begin(self) -> None:
-        """Begin another conversation."""
+        """Start another conversation."""
         self._bytes = self._values = 0
 
 
 def _elements(events: Iterator[tuple[str, Any]], counted: _SizeLimitedFile) -> Iterator[Any]:
-    """The elements of a document's list, or the document itself where it is no list, from what a parser meets.
+    """Yield the elements of a document's list, or the document itself if it is not a list, from parser events.
 
     Raises:
-        _DeepError: It is nested too deeply to be handled.
-        _LargeError: One is too large.
+        _DeepError: The document is nested too deeply.
+        _LargeError: An element is too large.
     """
     stack: list[Any] = []
     names: list[str] = []
-    least: int | None = None  # how much of the stack the list itself takes
+    least: int | None = None  # the stack depth of the list itself
     for kind, value in events:
         counted.count()
         if least is None:
@@ -274,12 +274,12 @@ def _elements(events: Iterator[tuple[str, Any]], counted: _SizeLimitedFile) -> I
 
 
 def encoding_error(place: str) -> InvalidInputError:
-    """The error for bytes that are no UTF-8."""
+    """Return the error for bytes that are not UTF-8."""
     return InvalidInputError(f"{place}: The text is not written in UTF-8.", hint=_ENCODING_HINT)
 
 
 def _documents(path: Path, name: str) -> Iterator[Any]:
-    """The files that make up a document, each open until the next: of a folder, of an archive, or the file itself."""
+    """Open the files of a document one at a time: of a folder, of an archive, or the file itself."""
     if path.is_dir():
         held = {each.relative_to(path).as_posix(): each for each in (*path.glob("*.json"), *path.glob("*/*.json"))}
         for each in _parts(held, name, "folder"):
@@ -305,14 +305,14 @@ def _documents(path: Path, name: str) -> Iterator[Any]:
 
 
 def _parts(names: Iterable[str], name: str, pointer: str) -> list[str]:
-    """Those of the files that make up a document, in order: of the outermost folder that has any."""
+    """Return the files of a document, in order, from the outermost folder that has any."""
     stem, dot, ending = name.rpartition(".")
     numbered = re.compile(rf"{re.escape(stem)}(?:-([0-9]+))?{re.escape(dot + ending)}")
     found: dict[PurePosixPath, list[tuple[int, str]]] = {}
     for each in names:
         path = PurePosixPath(each)
         part = numbered.fullmatch(path.name)
-        # What macOS adds has the same names, in a folder of its own.
+        # macOS adds files with the same names in a separate folder.
         if part is not None and path.parts[0] != "__MACOSX":
             found.setdefault(path.parent, []).append((int(part[1] or -1), each))
     if not found:
@@ -323,7 +323,7 @@ def _parts(names: Iterable[str], name: str, pointer: str) -> list[str]:
 
 
 def _unpack(place: str) -> InvalidInputError:
-    """The error for an archive that cannot be unpacked."""
+    """Return the error for an archive that cannot be unpacked."""
     return InvalidInputError(
         f"The archive is damaged or encrypted, {place}.",
         hint="Download it again, or unpack it, and name its conversations.json.",
@@ -331,7 +331,7 @@ def _unpack(place: str) -> InvalidInputError:
 
 
 def _without_mark(start: bytes) -> str:
-    """What a file without a mark is written in: JSON begins with two signs of ASCII."""
+    """Return the encoding of a file without a byte order mark: JSON begins with two ASCII characters."""
     if start[1:2] == b"\0" and start[:1] != b"\0":
         return "utf-16-le" if start[2:3] != b"\0" else "utf-32-le"
     return "utf-16-be" if start[:1] == b"\0" and start[1:2] != b"\0" else "utf-8"

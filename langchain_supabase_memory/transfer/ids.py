@@ -1,4 +1,4 @@
-"""Ids that are derived from what a source holds, so that a repeat gives the same."""
+"""Ids derived from a source's content, so that a repeated import gets the same ids."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _SPACE: Final = UUID("5d5f7d0e-5a5b-4b52-9f6f-0c7b2f0d8a64")
 
 
 def thread_id(*parts: object) -> str:
-    """An id for a conversation that has none.
+    """Return an id for a conversation that has none.
 
     Args:
-        parts: What tells it from others.
+        parts: What distinguishes it from other conversations.
     """
     return str(uuid5(_SPACE, _digest(parts)))
 
 
 def message_id(*parts: object) -> str:
-    """An id for a message that has none; the prefix keeps it from being sent to model providers.
+    """Return an id for a message that has none; the prefix keeps it from being sent to model providers.
 
     Args:
-        parts: What tells it from others in its conversation.
+        parts: What distinguishes it from other messages of its conversation.
     """
     return f"lc_{uuid5(_SPACE, _digest(parts))}"
 

@@ -1,4 +1,4 @@
-"""Conversations from elsewhere, in both colors."""
+"""Import of conversations, sync and async."""
 
 from __future__ import annotations
 
@@ -25,30 +25,29 @@ def import_conversations(
     skip: bool = False,
     progress: Callable[[ImportReceipt], None] | None = None,
 ) -> ImportReceipt:
-    """Store conversations from elsewhere, each message once, in order, with its own time.
+    """Import conversations: store each message once, in order, with its own time.
 
-    The messages are redacted as the memory redacts, its retention and the user's opt-outs hold. Ids are derived from
-    what the source holds: a repeat stores nothing twice, and one that was interrupted goes on. What is there already is
-    never replaced. Summaries, boards and chunks are made afterwards, by a worker. The async twin reads the source in
-    threads.
+    The memory's redaction and retention and the user's opt-outs apply. Ids are derived from the source's content, so a
+    repeated import stores nothing twice, and an interrupted one can resume. Existing messages are never replaced. A
+    worker creates summaries, boards and chunks afterwards. The async twin reads the source in threads.
 
     Args:
         memory: The memory.
-        source: What to import: one of `langchain_supabase_memory.transfer.sources`, or a generator of your own.
-        agent_id: Their agent, where the source names none; the memory's by default.
-        owner: Whose a conversation is, for a source with conversations of several users; in place of the memory's.
-        dry_run: Only read the source, and say what would be stored.
-        skip: Note what cannot be read in the receipt and go on; otherwise the first of it ends the import.
-        progress: Told the receipt so far, after each call.
+        source: What to import: one of `langchain_supabase_memory.transfer.sources`, or your own generator.
+        agent_id: The conversations' agent, if the source names none; by default the memory's.
+        owner: Returns a conversation's owner, for a source with several users; replaces the memory's owner.
+        dry_run: Only read the source, and report what would be stored.
+        skip: Record unreadable items in the receipt and continue; otherwise the first one ends the import.
+        progress: Called with the receipt so far, after each call.
 
     Returns:
-        What was stored, what was there, and what could not be kept.
+        What was stored, what already existed, and what could not be stored.
 
     Raises:
-        InvalidInputError: Something in the source cannot be read. The error says where it stands; what stands before
-            it is stored.
-        MissingDependencyError: What reads the source is not installed.
-        SupabaseMemoryError: The database refused or could not be reached; the same import goes on from there.
+        InvalidInputError: Something in the source cannot be read. The error gives its location; everything before it is
+            stored.
+        MissingDependencyError: A package that reads the source is not installed.
+        SupabaseMemoryError: The database refused or could not be reached; repeating the import resumes there.
     """
     return require_memory(memory)._services.run(_flow(memory, source, agent_id, owner, dry_run, skip, progress))
 

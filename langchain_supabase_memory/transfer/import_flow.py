@@ -1,4 +1,4 @@
-"""The flow of an import: many messages a call, and many conversations where they are short; a receipt at the end."""
+"""The import flow: many messages per call, and many conversations per call if they are short; ends with a receipt."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import ConversationKey
 
 MESSAGES: Final = 1000
-"""The most messages of one call."""
+"""The maximum number of messages in one call."""
 
 BYTES: Final = 4 * 1024 * 1024
-"""About the most bytes of one call."""
+"""The approximate maximum size of one call, in bytes."""
 
 
 CONVERSATIONS: Final = 50
-"""The most conversations of one call."""
+"""The maximum number of conversations in one call."""
 
 
 @dataclass
@@ -46,15 +46,15 @@ class _OpenThread:
     """A conversation that is being read, or waits to be stored.
 
     Attributes:
-        thread: It, as the source has it.
-        key: Where it is stored.
-        retention_count: What of it retention would not keep, where nothing is stored.
-        rows: What is to be stored of it, by ids.
-        places: Where these stand in the source.
-        size: About how many bytes they take.
+        thread: The conversation, as the source describes it.
+        key: The key under which it is stored.
+        retention_count: Counts what retention would remove, for a dry run.
+        rows: The messages to store, by id.
+        places: Their locations in the source.
+        size: Their approximate size in bytes.
         messages: How many messages it has had.
-        edits: What people set of it.
-        is_stored: Whether something of it was stored already, by calls of its own.
+        edits: What people have set on it.
+        is_stored: Whether part of it was already stored by separate calls.
     """
 
     thread: ThreadStart
@@ -69,12 +69,12 @@ class _OpenThread:
 
     @property
     def before(self) -> dict[str, Any] | None:
-        """What holds from its first message on."""
+        """Settings to restore before its first message."""
         return {"opt_outs": self.thread.opt_outs} if self.thread.opt_outs else None
 
     @property
     def after(self) -> dict[str, Any] | None:
-        """What is put back when its messages are there."""
+        """Settings to restore after its messages."""
         began, changed = self.thread.created_at, self.thread.updated_at
         told: dict[str, Any] = {
             "title": self.thread.title,
@@ -88,20 +88,20 @@ class _OpenThread:
 
     @property
     def place(self) -> str:
-        """Where what people set of it stands."""
+        """The location of its settings in the source."""
         return self.thread.place if self.edits is None else self.edits.place
 
 
 class Importer:
-    """One import.
+    """Runs one import.
 
     Args:
         memory: The memory.
-        agent_id: Their agent, where the source knows none.
-        owner: Whose a conversation is, in place of the memory's.
+        agent_id: The conversations' agent, if the source names none.
+        owner: Returns a conversation's owner, which replaces the memory's.
         dry_run: Whether nothing is stored.
-        skip: Whether what cannot be read is noted in the receipt, and does not end the import.
-        progress: Told the receipt so far, after each call.
+        skip: Whether unreadable items are recorded in the receipt instead of ending the import.
+        progress: Called with the receipt so far, after each call.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class Importer:
         self._receipt = ImportReceipt(dry_run=dry_run)
         self._retention: Retention | None = memory.settings.retention
         self._items, self._bytes = MESSAGES, BYTES
-        self._open: _OpenThread | None = None  # what is being read
-        self._waiting: list[_OpenThread] = []  # whole and short: stored by one call
+        self._open: _OpenThread | None = None  # the conversation that is being read
+        self._waiting: list[_OpenThread] = []  # complete and short: stored together by one call
 
     def flow(self, source: Source) -> Flow[ImportReceipt]:
-        """Store what a source holds; arguments and errors as for `import_conversations`."""
+        """Store the content of a source; arguments and errors as for `import_conversations`."""
         if self._owner is None:
-            self._memory.owner()  # before anything is read
+            self._memory.owner()  # fails before anything is read
         allowed = yield from call("memory_limits", {})
         self._items, self._bytes = min(MESSAGES, allowed["call_items"]), min(BYTES, allowed["call_bytes"] // 2)
         limits = BatchLimits(self._items, self._bytes, allowed["message_bytes"])
@@ -149,7 +149,7 @@ class Importer:
         return self._receipt
 
     def _begin(self, thread: ThreadStart | None) -> Flow[None]:
-        """A conversation begins."""
+        """Start a conversation."""
         if thread is None:
             return
         user_id = None if self._owner is None else self._owner(thread)
@@ -163,7 +163,7 @@ class Importer:
         self._open = _OpenThread(thread, key, RetentionCount(self._retention))
 
     def _store(self, batch: Batch) -> Flow[None]:
-        """What a batch holds is stored, or waits until the conversation is whole."""
+        """Store a batch, or keep it until its conversation is complete."""
         other = batch.other
         if batch.rows:
             yield from self._take(batch)
@@ -190,7 +190,7 @@ class Importer:
             self._open.edits = other
 
     def _take(self, batch: Batch) -> Flow[None]:
-        """Messages of the conversation that is being read."""
+        """Add messages to the conversation that is being read."""
         held = self._open
         if held is None:
             self._receipt.record_loss(ORPHANED, next(iter(batch.places.values())), len(batch.places))
@@ -208,7 +208,7 @@ class Importer:
             yield from self._store_alone(held)
 
     def _end(self) -> Flow[None]:
-        """A conversation ends: what of it is not stored yet is."""
+        """End a conversation: store the rest of it."""
         held, self._open = self._open, None
         if held is None:
             return
@@ -229,12 +229,12 @@ class Importer:
             self._waiting.append(held)
 
     def _settle(self) -> Flow[None]:
-        """Store all that was read."""
+        """Store everything that was read."""
         yield from self._end()
         yield from self._flush()
 
     def _flush(self) -> Flow[None]:
-        """Store the conversations that wait: by one call, and those that it refuses by calls of their own."""
+        """Store the waiting conversations by one call, and those that it refuses by separate calls."""
         waiting, self._waiting = self._waiting, []
         done: list[Mapping[str, Any]] = [{"failed": "alone"}] * len(waiting)
         if len(waiting) > 1:
@@ -252,7 +252,7 @@ class Importer:
                 "p_user_id": waiting[0].key.user_id,
                 "p_retention": retention_argument(self._retention),
             }
-            with suppress(InvalidInputError, TooLargeError):  # because of which of them, each alone will show
+            with suppress(InvalidInputError, TooLargeError):  # storing them separately finds the cause
                 done = yield from call("memory_import", arguments)
         for each, answer in zip(waiting, done, strict=True):
             if "failed" not in answer:
@@ -269,7 +269,7 @@ class Importer:
                 yield from self._finish(each)
 
     def _store_alone(self, thread: _OpenThread) -> Flow[None]:
-        """Store what there is of one conversation, after those that wait; opt-outs hold from its first message on."""
+        """Store one conversation separately, after the waiting ones; its opt-outs apply from its first message on."""
         yield from self._flush()
         ids = conversation_ids(thread.key)
         if thread.before is not None and not thread.is_stored:
@@ -282,14 +282,14 @@ class Importer:
             self._count(done, places)
 
     def _finish(self, thread: _OpenThread) -> Flow[None]:
-        """Put back what people set of a conversation whose messages are there."""
+        """Restore what people set on a conversation whose messages are stored."""
         if thread.rows:
             yield from self._store_alone(thread)
         if thread.after is not None:
             yield from self._restore(thread.after, thread.place, conversation_ids(thread.key))
 
     def _count(self, done: conversations.AppendedRows, places: Mapping[str, str]) -> None:
-        """Note what became of messages."""
+        """Count the results of stored messages."""
         receipt = self._receipt
         receipt.stored += done.new
         receipt.known += done.known
@@ -316,13 +316,13 @@ class Importer:
         self._receipt.refused += answer["refused"]
 
     def _refuse(self, place: str, error: SupabaseMemoryError) -> None:
-        """Note what cannot be stored, where that is wanted; else it ends the import."""
+        """Record what cannot be stored if `skip` is set; otherwise raise and end the import."""
         if not self._skip:
             raise self._with_progress(type(error)(f"{place}: {error.message}", code=error.code, hint=error.hint))
         self._receipt.record_loss(error.reason, place)
 
     def _with_progress(self, error: Exception) -> Exception:
-        """An error with what was stored before it."""
+        """Add to an error what was stored before it."""
         if not isinstance(error, SupabaseMemoryError):
             return error
         if not self._receipt.dry_run:

@@ -1,7 +1,7 @@
-"""An export as Markdown: a file for each conversation, that a person reads and git compares.
+"""Markdown export: a file for each conversation, for people to read and git to diff.
 
-What was said stands in quotations, so that nothing in it is taken for a heading or for somebody else's words. A message
-that is added later changes nothing above it.
+Message text is quoted, so that nothing in it can be mistaken for a heading or for another speaker. A new message
+changes nothing above it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 _UNFIT: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 60
-"""The most characters of a name within a file's name."""
+"""The maximum length of a name within a file's name, in characters."""
 
 
 class Markdown:
-    """Markdown, in a folder with a file for each conversation, or one after the other in a file that is open.
+    """Writes Markdown, into a folder with a file for each conversation, or all into one open file.
 
     Args:
-        target: The folder, which is made where there is none; or a binary file.
+        target: The folder, which is created if it does not exist; or a binary file.
 
     Raises:
         InvalidInputError: It cannot be written.
@@ -56,10 +56,10 @@ class Markdown:
             ) from None
 
     def begin(self, topics: Sequence[Mapping[str, Any]]) -> None:
-        """Markdown begins with the first conversation; what is not to be remembered is no part of it."""
+        """Do nothing: Markdown starts with the first conversation, and opt-out topics are not part of it."""
 
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
-        """Begin a conversation: its title and its ids."""
+        """Start a conversation: write its title and its ids."""
         if self._folder is not None:
             self._out = Output(self._folder / _file_name(row["agent_id"], row["thread_id"]))
         title = _line(edits["title"] or row["thread_id"])
@@ -71,15 +71,15 @@ class Markdown:
         self.receipt.conversations += 1
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of it."""
+        """Write messages of the conversation."""
         self._write("".join(map(_message, rows)))
         self.receipt.messages += len(rows)
 
     def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Nothing: what is read is what was said, and not what was taken back."""
+        """Do nothing: Markdown leaves out superseded messages."""
 
     def edits(self, edits: Mapping[str, Any]) -> None:
-        """Write what people noted on its board; it ends."""
+        """Write people's board notes, and end the conversation."""
         noted = [f"- {_line(item['text'])} ({item['kind']}, {item['state']})" for item in edits["items"]]
         summary = [_quoted(edits["summary"]["text"])] if edits["summary"] else []
         if noted or summary:
@@ -91,12 +91,12 @@ class Markdown:
             self._out = None
 
     def finish(self) -> None:
-        """Let what is open be written."""
+        """Finish the open file."""
         if self._out is not None:
             self._out.finish()
 
     def abandon(self) -> None:
-        """Take away the file that was begun; those before it are whole."""
+        """Delete the unfinished file; earlier files are complete."""
         if self._out is not None:
             self._out.abandon()
 
@@ -108,7 +108,7 @@ class Markdown:
 
 
 def _message(row: Mapping[str, Any]) -> str:
-    """A message: who and when, what was said, what was called, which media there were."""
+    """Format a message: speaker, time, text, tool calls and media."""
     data = (row["payload"] or {}).get("data") or {}
     name = data.get("name")
     speaker = _line(content.speaker(_SPEAKERS[row["role"]], name if isinstance(name, str) else None))
@@ -127,12 +127,12 @@ def _quoted(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """A text in one line, in which nothing is markup."""
+    """Format a text as one line without markup."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", spell_out_lines(" ".join(text.split())))
 
 
 def _code(text: str) -> str:
-    """A text as code, however many backticks it holds."""
+    """Format a text as code, however many backticks it contains."""
     shown = spell_out_lines(" ".join(text.split()))
     longest = max(map(len, re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
@@ -145,7 +145,7 @@ def _time(value: str) -> str:
 
 
 def _file_name(agent_id: str, thread_id: str) -> str:
-    """A name that every file system takes, and no other conversation of the user has."""
+    """Return a file name that is valid on every file system, and unique among the user's conversations."""
     told = sha256(f"{agent_id}\x1f{thread_id}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
     words = _UNFIT.sub("-", thread_id).strip("-.")[:_LONGEST] or "conversation"
     return f"{words}-{told}.md"

@@ -1,6 +1,6 @@
-"""How many messages of a conversation retention would remove at once, counted as they pass by.
+"""Counts how many messages of a conversation retention would remove at once, while they are read.
 
-Only for an import that stores nothing: what is stored, `memory_private.find_expired` decides. Both follow the cases in
+Only used for a dry run; for a real import `memory_private.find_expired` decides. Both follow the cases in
 `tests/cases/retention.json`.
 """
 
@@ -20,16 +20,16 @@ _TOOL: Final = 2
 
 
 class RetentionCount:
-    """The messages of one conversation, in order.
+    """Receives the messages of one conversation, in order.
 
     Args:
-        retention: What is kept; `None` means everything.
+        retention: The retention; `None` retains everything.
     """
 
     def __init__(self, retention: Retention | None) -> None:
         self._retention = retention
         self._now = datetime.now(UTC)
-        self._traits = bytearray()  # of each message
+        self._traits = bytearray()  # one entry per message
         self._question: int | None = None
         most = 0 if retention is None else retention.max_turns or 0
         self._turns: deque[int] = deque(maxlen=most)  # where the newest complete turns begin
@@ -50,16 +50,16 @@ class RetentionCount:
 
     @property
     def expired(self) -> int:
-        """How many go."""
+        """The number of messages that retention would remove."""
         traits, cut = self._traits, self._cut()
         if not cut and not any(each & _OLD for each in traits):
             return 0
-        # Results at the beginning go with their call.
+        # Leading tool results go with their call.
         first = next((at for at in range(cut, len(traits)) if not traits[at]), len(traits))
         return first + sum(each & _OLD for each in traits[first:])
 
     def _cut(self) -> int:
-        """The first message that turns and messages keep."""
+        """Return the first message that the limits on turns and messages retain."""
         if self._retention is None:
             return 0
         most, turns = self._retention.max_messages, self._retention.max_turns
@@ -67,7 +67,8 @@ class RetentionCount:
         beyond = 0 if most is None else len(self._traits) - most
         if beyond <= 0:
             return cut
-        # No result stays without its call. The newest block always stays whole: it may still be at work.
+        # A tool result never stays without its call. The newest block always stays whole, because it may still be in
+        # progress.
         blocks = [at for at, each in enumerate(self._traits) if not each & _TOOL]
         after = next((at for at in blocks if at >= beyond), None)
         before = next((at for at in reversed(blocks) if at < beyond), 0)

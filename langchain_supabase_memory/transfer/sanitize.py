@@ -1,4 +1,4 @@
-"""What people set of a conversation, as it may be stored: what Postgres holds, without what is to be redacted."""
+"""Sanitizes what people set on a conversation: valid for Postgres, and redacted."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
 _WORDS: Final = {"summary": ("text",), "items": ("text", "quote"), "summaries": ("content",)}
-"""Where words stand in what `memory_restore` takes, beside the title and the metadata. The rest are ids and names."""
+"""The text fields of `memory_restore`, besides the title and the metadata; the rest are ids and names."""
 
 
 def clean(edits: Mapping[str, Any], redactor: Redactor | None) -> dict[str, Any]:
-    """Edits as `memory_restore` may store them.
+    """Return edits in the form that `memory_restore` may store.
 
     Args:
-        edits: As it takes them, from wherever.
-        redactor: What takes secrets and personal data out.
+        edits: Its arguments, from any source.
+        redactor: Removes secrets and personal data.
 
     Raises:
         ConfigurationError: A rule of the redactor failed.
@@ -41,7 +41,7 @@ def clean(edits: Mapping[str, Any], redactor: Redactor | None) -> dict[str, Any]
 
 
 def storable_id(value: Any) -> Any:
-    """A value that was JSON once, as JSON that Postgres can hold; what the sanitizer had tagged stays as it is."""
+    """Return a decoded JSON value as JSON that Postgres can store; values tagged by the sanitizer stay unchanged."""
     if isinstance(value, list):
         return [storable_id(each) for each in value]
     if isinstance(value, dict):

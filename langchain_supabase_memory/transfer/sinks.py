@@ -1,4 +1,4 @@
-"""Where an export goes: JSON in lines, or Markdown."""
+"""Export targets: JSON Lines, or Markdown."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ _EDITS: Final = ("summary", "items", "deleted", "ratings", "summaries")
 
 
 class Sink(Protocol):
-    """What conversations are written to, in order."""
+    """Receives the conversations of an export, in order."""
 
     receipt: ExportReceipt
 
     def begin(self, topics: Sequence[Mapping[str, Any]]) -> None:
-        """Write what concerns all conversations."""
+        """Write the user's settings for all conversations."""
 
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
-        """Begin a conversation."""
+        """Start a conversation."""
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of it."""
+        """Write messages of the conversation."""
 
     def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of it that a graph has left."""
+        """Write superseded messages, which a graph's fork left behind."""
 
     def edits(self, edits: Mapping[str, Any]) -> None:
-        """Write what people set of it; it ends."""
+        """Write what people set on the conversation, and end it."""
 
     def finish(self) -> None:
-        """Everything was written: let it stand under its name."""
+        """Finish: make the complete output available under its name."""
 
     def abandon(self) -> None:
-        """Take back what was not finished."""
+        """Delete the unfinished output."""
 
 
 def sink(target: str | os.PathLike[str] | BinaryIO, format: str) -> Sink:  # noqa: A002
-    """What writes a format to a target.
+    """Return the sink for a format and a target.
 
     Raises:
         InvalidInputError: The target cannot be written.
@@ -61,7 +61,7 @@ def sink(target: str | os.PathLike[str] | BinaryIO, format: str) -> Sink:  # noq
 
 
 class Output:
-    """A file that stands under its name when it is whole, and can be read by its owner alone; or one that is open.
+    """An output file that appears under its name only when it is complete, readable only by its owner; or an open file.
 
     Args:
         target: The file's path, or a binary file.
@@ -78,7 +78,7 @@ class Output:
             return
         self._path = Path(target)
         try:
-            # A new file of an unknown name: nobody can have planted a link there, and no mode is taken over.
+            # A new file with a random name: no attacker can have placed a link there, and no file mode is inherited.
             part, self._part = mkstemp(".part", f".{self._path.name[:40]}.", self._path.parent)
             self._file = os.fdopen(part, "wb")
         except OSError as error:
@@ -87,12 +87,12 @@ class Output:
             ) from None
 
     def write(self, data: bytes) -> None:
-        """Write on."""
+        """Append data."""
         self._file.write(data)
         self.written += len(data)
 
     def finish(self) -> None:
-        """Let it stand under its name."""
+        """Rename the file to its final name."""
         self._file.flush()
         if self._path is not None:
             os.fsync(self._file.fileno())
@@ -101,7 +101,7 @@ class Output:
             self._path = None
 
     def abandon(self) -> None:
-        """Take away what was not finished."""
+        """Delete the unfinished file."""
         if self._path is not None:
             with suppress(OSError):
                 self._file.close()
@@ -110,7 +110,7 @@ class Output:
 
 
 class JsonLines:
-    """JSON in lines, as `sources.jsonl` reads them.
+    """Writes JSON Lines, as `sources.jsonl` reads them.
 
     Args:
         target: The file.
@@ -121,23 +121,23 @@ class JsonLines:
         self.receipt = ExportReceipt()
 
     def begin(self, topics: Sequence[Mapping[str, Any]]) -> None:
-        """Write what concerns all conversations."""
+        """Write the user's settings for all conversations."""
         self._line({"kind": "export", "format": FORMAT})
         if topics:
             self._line({"kind": "opt_outs", "opt_outs": topics})
 
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
-        """Begin a conversation."""
+        """Start a conversation."""
         carried = {name: edits[name] if name in edits else row[name] for name in CARRIED}
         self._line({"kind": "conversation", **carried, "opt_outs": edits["opt_outs"]})
         self.receipt.conversations += 1
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of it."""
+        """Write messages of the conversation."""
         self.receipt.messages += self._messages("message", rows)
 
     def superseded(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of it that a graph has left."""
+        """Write superseded messages, which a graph's fork left behind."""
         self.receipt.superseded += self._messages("superseded", rows)
 
     def _messages(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -152,19 +152,19 @@ class JsonLines:
         return len(parts)
 
     def edits(self, edits: Mapping[str, Any]) -> None:
-        """Write what people set of it."""
+        """Write what people set on the conversation."""
         found = {name: edits[name] for name in _EDITS if edits[name]}
         if found:
             self._line({"kind": "edits", "edits": found})
 
     def finish(self) -> None:
-        """Say how much there was, so that half a file is known by its missing end."""
+        """Write the counts as the last line, so that a truncated file is detected."""
         counts = {"conversations": self.receipt.conversations, "messages": self.receipt.messages}
         self._line({"kind": "end", **counts})
         self._out.finish()
 
     def abandon(self) -> None:
-        """Take back what was not finished."""
+        """Delete the unfinished file."""
         self._out.abandon()
 
     def _line(self, document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a source yields, and what is told at the end."""
+"""Events that a source yields, and receipts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from langchain_supabase_memory.json_types import AnyMessage
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """A conversation begins here; what a source yields next belongs to it.
+    """Starts a conversation, to which the next events belong.
 
     Attributes:
         thread_id: Its id.
-        place: Where it stands in the source, for errors: `line 3`, `conversation 7`. Never content.
-        agent_id: Its agent, where the source knows one; else the import's.
-        title: What a person calls it.
-        metadata: What the application keeps beside it.
-        created_at: When it was begun.
+        place: Its location in the source, for errors: `line 3`, `conversation 7`. Never content.
+        agent_id: Its agent, if the source names one; else the import's.
+        title: The title that a person set.
+        metadata: The application's metadata.
+        created_at: When it was created.
         updated_at: When it was last changed.
-        opt_outs: What of it is not to be remembered, as the SQL function `memory_restore` takes it.
-        about: What else the source knows of it, for `owner`; it is not stored.
-        stands_alone: Whether it is kept where it has no message.
+        opt_outs: Its opt-outs, as the SQL function `memory_restore` accepts them.
+        about: What else the source knows about it, for `owner`; it is not stored.
+        stands_alone: Whether it is stored even without messages.
     """
 
     thread_id: str
@@ -41,15 +41,15 @@ class ThreadStart:
 
 @dataclass(frozen=True)
 class SourceMessage:
-    """A message of the conversation that was begun last.
+    """A message of the current conversation.
 
     Attributes:
-        place: Where it stands in the source.
-        message: The message. Without an id it gets one that is derived from its place in the conversation.
-        created_at: When it was said, with a time zone; `None` if nobody knows.
-        metadata: What is stored beside it.
-        row: In place of `message`: the row of an export of ours, as `memory_append` takes it.
-        size: At least the bytes of the row.
+        place: Its location in the source.
+        message: The message. Without an id it gets one that is derived from its position in the conversation.
+        created_at: The time of the message, with a time zone; `None` if unknown.
+        metadata: The metadata to store with it.
+        row: Instead of `message`: the row of an export of this package, as `memory_append` accepts it.
+        size: A lower bound of the row's size in bytes.
     """
 
     place: str
@@ -62,11 +62,11 @@ class SourceMessage:
 
 @dataclass(frozen=True)
 class ThreadEdits:
-    """What people have set of the conversation that was begun last, as `memory_restore` takes it.
+    """What people have set on the current conversation, as `memory_restore` accepts it.
 
     Attributes:
         document: The document.
-        place: Where it stands in the source.
+        place: Its location in the source.
     """
 
     document: Mapping[str, Any] = field(repr=False)
@@ -75,11 +75,11 @@ class ThreadEdits:
 
 @dataclass(frozen=True)
 class ThreadOptOuts:
-    """Topics that are not to be remembered, in all conversations of the user.
+    """Topics that are opted out of memory in all conversations of the user.
 
     Attributes:
-        opt_outs: As `memory_restore` takes them.
-        place: Where they stand in the source.
+        opt_outs: The opt-outs, as `memory_restore` accepts them.
+        place: Their location in the source.
     """
 
     opt_outs: list[Mapping[str, Any]] = field(repr=False)
@@ -88,11 +88,11 @@ class ThreadOptOuts:
 
 @dataclass(frozen=True)
 class LossCount:
-    """Something that cannot be kept, though nothing is wrong with it.
+    """Something valid that cannot be stored.
 
     Attributes:
-        kind: What, without content.
-        place: Where it stands in the source.
+        kind: A description without content.
+        place: Its location in the source.
         count: How many.
     """
 
@@ -103,13 +103,14 @@ class LossCount:
 
 @dataclass(frozen=True)
 class SourceProblem:
-    """Something that cannot be read: it ends the import, unless that is told to skip such.
+    """Something that cannot be read: it ends the import, unless `skip` is set.
 
     Attributes:
         why: What is wrong, without content.
-        hint: The next action.
-        place: Where it stands in the source.
-        breaks: Whether a conversation may have begun here: what follows, up to the next one, is of none that is known.
+        hint: What to do next.
+        place: Its location in the source.
+        breaks: Whether a conversation may have started here, so that everything up to the next one belongs to an
+            unknown conversation.
     """
 
     why: str
@@ -122,7 +123,7 @@ Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | LossCount | 
 """What a source yields, in order."""
 
 Source = Iterable[Event]
-"""Conversations from elsewhere. It is read once, and only as far as what was read has been stored."""
+"""Conversations to import. It is read once, and only as far as what was read has been stored."""
 
 
 @dataclass
@@ -130,15 +131,15 @@ class ImportReceipt:
     """What an import did, or would do.
 
     Attributes:
-        conversations: How many conversations the source held.
-        messages: How many messages it held.
+        conversations: How many conversations the source had.
+        messages: How many messages it had.
         stored: How many of these are new.
-        known: How many were there already, or were forgotten there: a repeat changes nothing. Those that are there
-            with other words are in `lost`, too.
+        known: How many already existed, or were forgotten there: a repeated import changes nothing. Those that exist
+            with other content are also in `lost`.
         expired: How many messages retention removed at once, or would.
-        restored: How many titles, opt-outs, items and other settings of people were put back.
-        refused: How many of these were not, because of an opt-out.
-        lost: What could not be kept: what, how many, and where first.
+        restored: How many titles, opt-outs, items and other settings of people were restored.
+        refused: How many of these were not restored, because of an opt-out.
+        lost: What could not be stored: what, how many, and the first location.
         dry_run: Whether nothing was stored.
     """
 
@@ -153,7 +154,7 @@ class ImportReceipt:
     dry_run: bool = False
 
     def record_loss(self, kind: str, place: str, count: int = 1) -> None:
-        """Note something that cannot be kept."""
+        """Count something that cannot be stored."""
         before, first = self.lost.get(kind, (0, place))
         self.lost[kind] = (before + count, first)
 
@@ -166,7 +167,8 @@ class ExportReceipt:
         conversations: How many conversations.
         messages: How many messages.
         bytes: How many bytes.
-        superseded: How many more messages are in it that a graph has left; an import leaves them out.
+        superseded: How many additional superseded messages it has, which a graph's fork left behind; an import leaves
+            them out.
     """
 
     conversations: int = 0

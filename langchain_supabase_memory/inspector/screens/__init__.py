@@ -1,1 +1,1 @@
-"""The pages of the inspector, a module for each; `frame` is what those of one conversation share."""
+"""The pages of the inspector, a module for each; `conversation_header` is shared by the pages of one conversation."""

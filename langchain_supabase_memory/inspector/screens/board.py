@@ -1,4 +1,4 @@
-"""The board with its evidence: what is known, who says so, and what people make of it."""
+"""The board with its evidence: each item, its source messages, and people's edits."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.conversations import Column
 
 _MOST_MESSAGES: Final = 5
-"""The most messages of an item that are shown as its evidence."""
+"""The maximum number of messages shown as an item's evidence."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A message that an item came from, its quote apart.
+    """A source message of an item, split around the quote.
 
     Attributes:
         sequence: Its number.
-        speaker: Who spoke.
-        said_at: When.
-        before: What was said before the quote, or all of it.
+        speaker: The author.
+        said_at: The time of the message.
+        before: The text before the quote, or the whole text.
         quote: The quote; empty if it is not in this message.
-        after: What was said after it.
+        after: The text after the quote.
     """
 
     sequence: int
@@ -50,7 +50,7 @@ class Evidence:
 
 
 async def screen(request: Request) -> Response:
-    """The board."""
+    """Render the board."""
     context = RequestContext(request)
     conversation = context.conversation()
     head, board = await asyncio.gather(conversation_header.load_header(context), conversation.board.aread(history=True))
@@ -71,7 +71,7 @@ async def screen(request: Request) -> Response:
 
 
 async def item(request: Request) -> Response:
-    """One item with its messages, its history, and what a person may do with it; in place, or as a page."""
+    """Render one item with its messages, its history and its forms; in place, or as a page."""
     context = RequestContext(request)
     conversation = context.conversation()
     board = await conversation.board.aread(history=True)
@@ -92,12 +92,12 @@ async def item(request: Request) -> Response:
 
 
 def no_item() -> NotFoundError:
-    """What is said of an item that is not there."""
+    """Return the error for an item that does not exist."""
     return NotFoundError("There is no such item on this board.", hint="Go back to the board: it may have changed.")
 
 
 async def history(request: Request) -> Response:
-    """What was changed on the board, and in opt-outs, ratings and summaries, the newest first."""
+    """Render the changes to the board, opt-outs, ratings and summaries, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
     head, board, changes = await asyncio.gather(
@@ -109,7 +109,7 @@ async def history(request: Request) -> Response:
 
 
 async def _evidence(conversation: Conversation, item: BoardItem) -> list[Evidence]:
-    """The first messages of an item, each with the quote if it holds it."""
+    """Return the first messages of an item, each split around the quote if it contains it."""
     places = item.sequences[:_MOST_MESSAGES]
     columns: tuple[Column, ...] = ("role", "text", "created_at", "payload")
     pages = await asyncio.gather(

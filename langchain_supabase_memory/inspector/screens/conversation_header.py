@@ -1,4 +1,4 @@
-"""What every page of one conversation shows: its title, how its work stands, and the way to the other pages."""
+"""The header of every page of one conversation: its title, its work status, and the navigation."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConversationHeader:
-    """A conversation as every page of it shows it.
+    """The header of a conversation.
 
     Attributes:
-        info: It, as it is listed.
-        status: How the work on it stands.
-        etag: How that stands, so that a page is told of a change.
+        info: The conversation, as listed.
+        status: The status of its work.
+        etag: The version of the data, so that a page is notified of a change.
     """
 
     info: ConversationInfo
@@ -33,21 +33,21 @@ class ConversationHeader:
 
     @property
     def due(self) -> int:
-        """How many messages no summary covers."""
+        """The number of messages that no summary covers."""
         return max(0, self.status.next_sequence - 1 - self.status.summarized_through)
 
     @property
     def can_undo(self) -> bool:
-        """Whether it was opted out less than a minute ago, so that opting in puts everything back."""
+        """Whether it was opted out less than a minute ago, so that opting in restores everything."""
         since = self.info.opted_out_at
         return since is not None and datetime.now(UTC) - since < UNDO
 
 
 async def load_header(context: RequestContext) -> ConversationHeader:
-    """What is shown of the conversation that an address names.
+    """Load the header of the conversation that an address names.
 
     Raises:
-        NotFoundError: There is no such conversation, or it is somebody else's.
+        NotFoundError: There is no such conversation, or it belongs to another user.
     """
     info, status = await asyncio.gather(context.listed_conversation(), context.conversation().work.astatus())
     if status is None:

@@ -1,4 +1,4 @@
-"""The conversations: of one user with their titles, the last said first; of everybody by their ids alone."""
+"""The list of conversations: one user's with titles, the most recent first; or every user's with ids only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PAGE: Final = 25
-"""The conversations of a page."""
+"""The number of conversations on a page."""
 
 OPTED_OUT: Final = "opted-out"
 WORK_STATES: Final[tuple[WorkState, ...]] = get_args(WorkState)
@@ -31,9 +31,9 @@ class Row:
     """A conversation in the list.
 
     Attributes:
-        status: How the work on it stands.
-        info: What it is called and what was said last; `None` where everybody's are listed.
-        opted_out: Whether nothing of it is to be remembered.
+        status: The status of its work.
+        info: Its title and last message; `None` if every user's conversations are listed.
+        opted_out: Whether it is opted out of memory.
     """
 
     status: ConversationStatus
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def cover(self) -> list[BarSegment]:
-        """Where its messages are, for a bar: summarized, or not yet."""
+        """The bar of its messages: summarized, or not yet."""
         covered = min(self.status.summarized_through + 1, self.status.next_sequence)
         rest = self.status.next_sequence - covered
         parts = (("segment", covered, "in the summary"), ("verbatim", rest, "not summarized"))
@@ -55,9 +55,9 @@ class ConversationList:
 
     Attributes:
         rows: The conversations.
-        before: What the address of the page before it says; empty without one.
-        after: The same of the page after it.
-        etag: How all that stands.
+        before: The address argument of the previous page; empty without one.
+        after: The address argument of the next page; empty without one.
+        etag: The version of the data.
     """
 
     rows: list[Row]
@@ -66,15 +66,15 @@ class ConversationList:
 
     @property
     def etag(self) -> str:
-        """How it stands, so that the page is told of a change."""
+        """The version of the data, so that the page is notified of a change."""
         return etag([(row.status, row.info and row.info.title, row.opted_out) for row in self.rows])
 
 
 async def list_conversations(context: RequestContext) -> ConversationList:
-    """The page that an address asks for; each in one or two reads of no more rows than it shows.
+    """Load the page that an address requests; each in one or two reads of no more rows than it shows.
 
     Raises:
-        InvalidInputError: The address names no state, or what can be no id.
+        InvalidInputError: The address names an unknown state, or an invalid id.
     """
     state, user, agent = context.asked.get("state") or None, context.user_id, context.asked.get("agent") or None
     if state not in (None, *STATES):
@@ -94,7 +94,7 @@ async def list_conversations(context: RequestContext) -> ConversationList:
 async def _of_one(
     context: RequestContext, user: str | None, agent: str | None, state: ConversationState | None
 ) -> ConversationList:
-    """A user's, the last changed first, with how the work on each stands."""
+    """Load a user's conversations, the most recently changed first, with their work status."""
     before, after = context.asked.get("before") or None, context.asked.get("after") or None
     page = await context.reader._for(user).aconversations(
         agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
@@ -102,7 +102,7 @@ async def _of_one(
     ids = [info.id for info in page]
     found = await context.reader._for(user).work.astatus(ids=ids, limit=PAGE) if ids else []
     statuses = {each.id: each for each in found}
-    # One that was forgotten between the two reads is in the first alone.
+    # A conversation that was forgotten between the two reads is only in the first.
     rows = [_row(statuses[info.id], info) for info in page if info.id in statuses]
     return ConversationList(rows, page.before or "", page.after or "")
 
@@ -110,7 +110,7 @@ async def _of_one(
 async def _by_work(
     context: RequestContext, user: str | None, agent: str | None, state: WorkState | None, is_of_one: bool
 ) -> ConversationList:
-    """Those of a state of work, or everybody's, in the order of owners and ids."""
+    """Load the conversations in a work state, or every user's, ordered by owner and id."""
     place = context.asked.get("after", "").rpartition(" ")
     after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
     found = await context.reader._for(user).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
@@ -126,7 +126,7 @@ async def _by_work(
 
 
 async def _opted_out(context: RequestContext, user: str | None, agent: str | None) -> ConversationList:
-    """A user's conversations that are not remembered, in the order in which that was said."""
+    """Load a user's opted-out conversations, ordered by when they were opted out."""
     outs = await context.reader._for(user).privacy.aopt_outs(agent_id=agent)
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
     begin = context.number("after") or 0
@@ -145,7 +145,7 @@ def _row(status: ConversationStatus, info: ConversationInfo | None) -> Row:
 async def _opt_outs(
     context: RequestContext, statuses: list[ConversationStatus]
 ) -> set[tuple[str | None, str | None, str | None]]:
-    """Which conversations of these owners are not remembered: a read for each owner of a page."""
+    """Return which conversations are opted out: one read for each owner on the page."""
     owners = list(dict.fromkeys(status.key.user_id for status in statuses))
     found = await asyncio.gather(*(context.reader._for(owner).privacy.aopt_outs() for owner in owners))
     return {
@@ -163,12 +163,12 @@ async def _infos(context: RequestContext, statuses: list[ConversationStatus]) ->
 
 
 async def screen(request: Request) -> Response:
-    """The list."""
+    """Render the list."""
     context = RequestContext(request)
     page = await list_conversations(context)
     state = context.asked.get("state", "")
     paged = state not in WORK_STATES and (context.user_id is not None or not context.sees_all_users)
-    # What has come meanwhile stands on the first page alone.
+    # New conversations only appear on the first page.
     is_first = not (context.asked.get("after") or context.asked.get("before"))
     return render_page(
         context,

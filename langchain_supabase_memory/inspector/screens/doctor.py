@@ -1,4 +1,4 @@
-"""How the memory is set up, and how it stands: what `supabase-memory doctor` finds, with the next action."""
+"""The setup and health of the memory: the findings of `supabase-memory doctor`, with hints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def screen(request: Request) -> Response:
-    """The findings. They name the host and the keys, and ask the embedder: none of that is for who acts as a user."""
+    """Render the findings. They name the host and the keys, and call the embedder, so users never see them."""
     context = RequestContext(request)
     if context.acts_as_user:
         raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""What was said in a range of messages, in place on the pages that name it."""
+"""A range of messages, shown in place on the pages that refer to it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import StoredMessage
 
 MOST: Final = 20
-"""The most messages that are shown in place; the rest is on the time line."""
+"""The maximum number of messages shown in place; the rest is on the timeline."""
 
 
 async def screen(request: Request) -> Response:
-    """The first messages of a range; for who opens the address itself, the time line from there."""
+    """Render the first messages of a range; when the address is opened directly, redirect to the timeline there."""
     context = RequestContext(request)
     first, last = context.number("first"), context.number("last")
     if first is None or last is None or last < first:
@@ -42,7 +42,7 @@ async def screen(request: Request) -> Response:
 
 
 def words(message: StoredMessage) -> str:
-    """What was said, or what was called."""
+    """Return a message's text, or its tool calls."""
     if message.unreadable:
         return ""
     said = message.text or ""

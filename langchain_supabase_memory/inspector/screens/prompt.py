@@ -1,4 +1,4 @@
-"""The next prompt, part by part in the order in which a model reads it, with the reason and the tokens beside each."""
+"""The next prompt, part by part in the order in which a model reads it, each with its reason and tokens."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 LEAST: Final = 50
 MOST: Final = 400_000
-"""The least and the most of a budget that may be tried."""
+"""The minimum and maximum of a budget that may be tried."""
 
 MOST_LINES: Final = 200
-"""The most messages of a part that are shown, the newest; the rest is on the time line."""
+"""The maximum number of messages shown of a part, the newest; the rest is on the timeline."""
 
 _PARTS: Final[Mapping[str, PromptPart]] = {each.name: each for each in PROMPT_PARTS}
 UNITS: Final = ("characters", "tokens")
@@ -49,11 +49,11 @@ class ShownPart:
         name: `summary` (or `note`), `recent`, `board`, `recalled` or `current`.
         tokens: Its approximate tokens.
         characters: Its characters.
-        covers: What it stands for.
-        why: Why it is there, in sentences.
-        raw: What a model reads of it, where we write it.
-        lines: The newest messages of it: their numbers, who speaks, what.
-        unshown: How many messages are before these.
+        covers: What it covers.
+        why: The reason it is there, in sentences.
+        raw: The text that the model reads, if it is ours.
+        lines: Its newest messages: number, speaker, text.
+        unshown: How many earlier messages are not shown.
     """
 
     name: str
@@ -72,19 +72,19 @@ class ShownPart:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The title of the part."""
         return _PARTS[self.name].title
 
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """What somebody wants to try.
+    """The options to try.
 
     Attributes:
         question: The user's message.
         size: The budget; `None` for the memory's.
-        unit: In what.
-        recall: From where is recalled; `none`: from nowhere; empty: as the memory does.
+        unit: The budget's unit.
+        recall: The scope of recall; `none` for no recall; empty for the memory's own setting.
     """
 
     question: str = ""
@@ -94,7 +94,7 @@ class PromptOptions:
 
     @classmethod
     def from_query(cls, context: RequestContext) -> PromptOptions:
-        """As an address says it; what is none is left out."""
+        """Parse the options of an address; invalid ones are ignored."""
         unit, recall = context.asked.get("unit", ""), context.asked.get("recall", "")
         return cls(
             context.asked.get("question", "").strip()[:10_000],
@@ -104,7 +104,7 @@ class PromptOptions:
         )
 
     def budget(self, default: ContextBudget) -> ContextBudget:
-        """The budget that is tried."""
+        """Return the budget to try."""
         if self.size is None:
             return default
         sizes = {unit: self.size if unit == self.unit else None for unit in UNITS}
@@ -112,14 +112,14 @@ class PromptOptions:
 
     @property
     def scope(self) -> RecallScope | Inherited | None:
-        """From where is recalled."""
+        """The scope of recall."""
         if self.recall == "none":
             return None
         return next((each for each in RECALL_SCOPES if each == self.recall), INHERITED)
 
 
 async def screen(request: Request) -> Response:
-    """The prompt as of the newest message, for a question, a budget and a recall of choice. Nothing is stored."""
+    """Render the prompt after the newest message, for a chosen question, budget and recall. Nothing is stored."""
     context = RequestContext(request)
     wish, conversation = PromptOptions.from_query(context), context.conversation()
     budget = wish.budget(context.memory._services.settings.budget)
@@ -154,7 +154,7 @@ async def screen(request: Request) -> Response:
 
 
 def parts_of(pack: ContextPack) -> list[ShownPart]:
-    """The parts of a prompt in the order in which a model reads them."""
+    """Return the parts of a prompt in the order in which a model reads them."""
     sections = {section.name: section for section in pack.report().sections}
     recent = {id(entry.message) for entry in pack.fitted.recent}
     first: dict[str, BaseMessage] = {}
@@ -213,7 +213,7 @@ def _why(pack: ContextPack, name: str) -> str:
 
 
 def _spent(parts: Sequence[ShownPart], used: int, limit: int, unit: str) -> list[BarSegment]:
-    """The budget in the order of the prompt. What a part weighs is about its size; the sum is exact."""
+    """Return the budget's bar in the order of the prompt. The sizes of the parts are approximate; the sum is exact."""
     sizes = [part.tokens if unit == "tokens" else part.characters for part in parts]
     scale = used / sum(sizes) if sum(sizes) else 0
     named = [

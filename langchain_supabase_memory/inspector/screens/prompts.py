@@ -1,4 +1,4 @@
-"""The prompts of earlier answers: what stood in each and why, in numbers, and what differed from the one before."""
+"""The prompts of earlier answers: their parts and reasons, in numbers, and the difference from the previous one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.manifests.manifest import Manifest
 
 PAGE: Final = 25
-"""The prompts of a page."""
+"""The number of prompts on a page."""
 
 STATES: Final[Mapping[str, str]] = {part.name: part.state for part in PROMPT_PARTS}
 """The color of each part."""
 
 
 def spent(manifest: Manifest) -> list[BarSegment]:
-    """The parts of a prompt in its order, in tokens."""
+    """Return the parts of a prompt in order, in tokens."""
     return bar(
         (STATES.get(part.name, "own"), part.tokens, f"{part.name}: {number(part.tokens)} tokens", "")
         for part in manifest.parts
@@ -37,7 +37,7 @@ def spent(manifest: Manifest) -> list[BarSegment]:
 
 
 async def screen(request: Request) -> Response:
-    """The prompts that were kept, the newest first."""
+    """Render the stored prompts, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
     after = context.asked.get("after") or None
@@ -57,7 +57,7 @@ async def screen(request: Request) -> Response:
 
 
 async def turn(request: Request) -> Response:
-    """The prompt of one answer: a permanent link, by the number of the answer."""
+    """Render the prompt of one answer: a permanent link, by the number of the answer."""
     context = RequestContext(request)
     conversation, answer = context.conversation(), context.number("answer")
     if answer is None:
@@ -68,7 +68,7 @@ async def turn(request: Request) -> Response:
     if not page.manifests or page.manifests[0].to_sequence != answer:
         raise _no_prompt()
     manifest, *before = page.manifests
-    # A manifest knows an item by the beginning of its id.
+    # A manifest identifies an item by a prefix of its id.
     board = await conversation.board.aread(history=True) if manifest.items else None
     items = {} if board is None else {item.id[:8]: item for item in board.items}
     return render_page(

@@ -1,4 +1,4 @@
-"""The queue and the workers: what is due, running, waiting and dead."""
+"""The queue and the workers: due, running, waiting and dead work."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
 
 MOST: Final = 20
-"""The most conversations of each state that are shown."""
+"""The maximum number of conversations shown for each state."""
 
 MOST_RUNNING: Final = 500
-"""The most that are running of which it is said who is at them."""
+"""The maximum number of running conversations whose workers are counted."""
 
 _STATES: Final[tuple[WorkState, ...]] = ("running", "due", "waiting", "dead")
 
 
 @dataclass(frozen=True)
 class QueueState:
-    """How the work stands.
+    """The state of the queue.
 
     Attributes:
-        queue: It in numbers; `None` where only a user's own may be seen.
+        queue: The queue in numbers; `None` if only a user's own work is visible.
         rows: The first conversations of each state.
-        more: The states of which there are more than these.
-        workers: Who is at how many.
-        running: How many they are at.
-        etag: How that stands.
+        more: The states that have more conversations than shown.
+        workers: The number of running conversations of each worker.
+        running: The total number of running conversations.
+        etag: The version of the data.
     """
 
     queue: Queue | None
@@ -48,7 +48,7 @@ class QueueState:
     etag: str
 
     def size(self, state: WorkState) -> str:
-        """How many conversations are in a state, as far as it is known."""
+        """Return how many conversations are in a state, as far as it is known."""
         if self.queue is not None:
             counts = {"due": self.queue.due, "waiting": self.queue.waiting, "dead": self.queue.dead}
             return number(counts[state]) if state in counts else number(self.queue.leases)
@@ -56,7 +56,7 @@ class QueueState:
 
 
 async def load_queue(context: RequestContext) -> QueueState:
-    """How the work stands of everybody, of the memory's user, or of who is signed in."""
+    """Load the queue of every user, of the memory's user, or of the signed-in user."""
     memory, user = context.reader, context.user_id
     is_servers = context.sees_all_users and user is None
     most = {state: MOST_RUNNING if state == "running" else MOST + 1 for state in _STATES}
@@ -73,7 +73,7 @@ async def load_queue(context: RequestContext) -> QueueState:
 
 
 async def screen(request: Request) -> Response:
-    """The queue."""
+    """Render the queue."""
     context = RequestContext(request)
     now = await load_queue(context)
     return render_page(

@@ -1,4 +1,4 @@
-"""A playground for recall: ask as an agent would, and see what each part adds to the score."""
+"""A playground for recall: query as an agent would, and see what each part adds to the score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT: Final = 10
 PARTS: Final = (
     "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
 )  # fmt: skip
-"""What a score is made of, in the order of the page; the same in each result, so that one can be followed down."""
+"""The parts of a score, in the page's order; the same in each result, so that a column can be compared."""
 
 Period = Literal["all", "today", "week", "month"]
 PERIODS: Final[tuple[Period, ...]] = get_args(Period)
@@ -29,11 +29,11 @@ PERIODS: Final[tuple[Period, ...]] = get_args(Period)
 
 @dataclass(frozen=True)
 class ChunkScore:
-    """A chunk that was found.
+    """A chunk of the result.
 
     Attributes:
-        chunk: It.
-        by_words: Its place where words alone decide; `None` if it is not among the first there, or was not looked for.
+        chunk: The chunk.
+        by_words: Its rank in a search by keywords only; `None` if it is not among the first, or was not searched.
     """
 
     chunk: Chunk
@@ -42,15 +42,15 @@ class ChunkScore:
 
 @dataclass(frozen=True)
 class RecallAnswer:
-    """What was found for a question.
+    """The result for a query.
 
     Attributes:
-        recall: What was found, and how.
+        recall: The recall's result.
         chunks: The chunks.
-        parts: Which parts any of the scores has.
-        max_score: The largest part of them, to which all are drawn.
+        parts: The parts that occur in any score.
+        max_score: The largest part, which scales all bars.
         milliseconds: How long it took.
-        compared: Whether words alone were asked beside.
+        compared: Whether a search by keywords only was also run.
     """
 
     recall: Recall
@@ -62,7 +62,7 @@ class RecallAnswer:
 
 
 async def screen(request: Request) -> Response:
-    """The question, and what is found for it."""
+    """Render the query and its result."""
     context = RequestContext(request)
     is_of_conversation = bool(context.asked.get("thread"))
     head = await conversation_header.load_header(context) if is_of_conversation else None

@@ -1,4 +1,4 @@
-"""What the memory saves, as a plot over the conversation: the line that grows, and the line that does not."""
+"""What the memory saves, as a plot over the conversation: a line that grows, and a line that does not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import StoredMessage
 
 _NEWEST: Final = 1000
-"""The newest messages over which it is drawn: one page of a read."""
+"""The number of newest messages in the plot: one page of a read."""
 
 _POINTS: Final = 100
 
@@ -34,8 +34,8 @@ class Savings:
 
     Attributes:
         plot: The whole history over its messages, and the next prompt.
-        first: The first message that is drawn.
-        last: The last.
+        first: The first message in the plot.
+        last: The last message in the plot.
     """
 
     plot: Plot
@@ -44,7 +44,7 @@ class Savings:
 
 
 async def screen(request: Request) -> Response:
-    """The next prompt against the whole history, how that has grown, and the prompts that a rollout compared."""
+    """Render the next prompt, the whole history and its growth, and the prompts compared by a rollout."""
     context = RequestContext(request)
     conversation = context.conversation()
     key = conversation._key
@@ -75,12 +75,12 @@ async def screen(request: Request) -> Response:
 
 
 def growth_plot(read: Sequence[StoredMessage], full: int, packed: int) -> Savings | None:
-    """The plot of the newest messages; `None` if there are too few to draw a line.
+    """Return the plot of the newest messages; `None` if there are too few to draw a line.
 
     Args:
         read: The newest messages, in order.
         full: The tokens of the whole history.
-        packed: Those of the next prompt.
+        packed: The tokens of the next prompt.
     """
     if len(read) < 2:
         return None
@@ -90,13 +90,13 @@ def growth_plot(read: Sequence[StoredMessage], full: int, packed: int) -> Saving
     sums = [before + size for size in accumulate(sizes)]
     kept = sorted({*range(0, len(read), max(1, len(read) // _POINTS)), len(read) - 1})
     whole = [((read[at].sequence - first) / (last - first), float(sums[at])) for at in kept]
-    # A prompt is no longer than the history was.
+    # A prompt is never longer than the history was at that point.
     bounded = [(x, min(y, float(packed))) for x, y in whole]
     return Savings(plot([whole, bounded]), first, last)
 
 
 def _measured(manifests: Sequence[Manifest]) -> Plot | None:
-    """The tokens of the whole history and of the prompt over the answers whose prompts were kept, the oldest first."""
+    """Return the tokens of the history and of the prompt for each answer with a stored prompt, the oldest first."""
     if len(manifests) < 2:
         return None
     places = [at / (len(manifests) - 1) for at in range(len(manifests))]
@@ -105,7 +105,7 @@ def _measured(manifests: Sequence[Manifest]) -> Plot | None:
 
 
 def _compared(comparisons: Sequence[Comparison]) -> Plot | None:
-    """The tokens of the old context and of the new one over the calls that a rollout compared."""
+    """Return the tokens of the old and of the new context for each call that a rollout compared."""
     both = [(each.old_tokens, each.new_tokens) for each in comparisons if each.new_tokens is not None]
     if len(both) < 2:
         return None

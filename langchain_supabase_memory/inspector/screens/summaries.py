@@ -1,4 +1,4 @@
-"""The segments of the rolling summary: what each covers, what it says, and what people make of it."""
+"""The segments of the rolling summary: what each covers, its text, and people's edits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 NEWEST: Final = 20
-"""The segments of the page."""
+"""The number of segments on the page."""
 
 
 async def screen(request: Request) -> Response:
-    """The newest segments, the newest first."""
+    """Render the newest segments, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
     head, segments = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A conversation's time line: where every message is, and what was said, page by page, each with its original."""
+"""A conversation's timeline: where every message is, and its text, page by page."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Coverage, CoveredRange, StoredMessage
 
 PAGE: Final = 50
-"""The messages of a page of the time line."""
+"""The number of messages on a page of the timeline."""
 
 _MOST_RANGES: Final = 200
-"""The most ranges of the table; the bar shows all."""
+"""The maximum number of ranges in the table; the bar shows all."""
 
 _STATES: Final = ("verbatim", "segment", "omitted", "expired", "forgotten", "superseded")
 
 
 @dataclass(frozen=True)
 class TimelineLine:
-    """A line of the time line: a message, or messages that are gone.
+    """A line of the timeline: a message, or a range of removed messages.
 
     Attributes:
-        range: Where it is.
-        message: The message; `None` for what is gone.
-        first: The first of what is gone.
-        last: The last.
+        range: Its range of the coverage.
+        message: The message; `None` for removed messages.
+        first: The first removed message.
+        last: The last removed message.
         day: The day that begins with it.
-        begins_range: Whether another state begins with it.
+        begins_range: Whether a new state begins with it.
     """
 
     range: CoveredRange
@@ -55,13 +55,13 @@ class TimelineLine:
 
     @property
     def text(self) -> str:
-        """What was said, or what was called."""
+        """The message's text, or its tool calls."""
         assert self.message is not None
         return words(self.message)
 
 
 async def screen(request: Request) -> Response:
-    """The time line, from the newest page on."""
+    """Render the timeline, from the newest page on."""
     context = RequestContext(request)
     conversation = context.conversation()
     head, coverage, segments = await asyncio.gather(
@@ -96,7 +96,7 @@ async def screen(request: Request) -> Response:
 
 
 async def message(request: Request) -> Response:
-    """One message as it was stored, in place or as a page."""
+    """Render one message as it was stored, in place or as a page."""
     context = RequestContext(request)
     place = context.number("number")
     if place is None:
@@ -129,11 +129,11 @@ _EVERYTHING: Final = (
 
 
 _TURN: Final = 100
-"""So many messages on, the answer of a message is looked for."""
+"""How many messages after a message its answer is searched for."""
 
 
 async def _answer_to(conversation: Conversation, place: int) -> int | None:
-    """The answer to a message, or the answer that it is, of which the prompt was kept; `None` without one."""
+    """Return the sequence of the answer to a message (or its own) whose prompt is stored; `None` without one."""
     page = await conversation.amanifests(from_sequence=place, to_sequence=place + _TURN, limit=_TURN)
     ends = [each.to_sequence for each in page.manifests if each.turn is not None and each.turn <= place]
     return min((end for end in ends if end is not None), default=None)
@@ -152,7 +152,7 @@ def _json(value: Any) -> str:
 
 
 def _counts(coverage: Coverage) -> list[tuple[str, int]]:
-    """How many messages are in each state, in their order."""
+    """Return how many messages are in each state, in their order."""
     sizes = dict.fromkeys(_STATES, 0)
     for each in coverage.ranges:
         sizes[each.state] += each.to_sequence - each.from_sequence + 1
@@ -160,7 +160,7 @@ def _counts(coverage: Coverage) -> list[tuple[str, int]]:
 
 
 def _pieces(context: RequestContext, coverage: Coverage) -> list[BarSegment]:
-    """The bar of the whole conversation; each piece leads to where it begins."""
+    """Return the bar of the whole conversation; each piece links to its beginning."""
     return bar(
         (
             each.state,
@@ -177,7 +177,7 @@ def _range_label(covered: CoveredRange) -> str:
 
 
 def _lines(messages: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[TimelineLine]:
-    """The messages of a page with what is gone between them, in order."""
+    """Return the messages of a page with the removed ranges between them, in order."""
     stored = {each.sequence: each for each in messages}
     made: list[TimelineLine] = []
     before: CoveredRange | None = None

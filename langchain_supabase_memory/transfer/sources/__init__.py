@@ -1,6 +1,6 @@
-"""Where conversations come from: one function for each, which gives what `import_conversations` reads.
+"""Sources of conversations: one function for each, whose result `import_conversations` reads.
 
-Each reads when it is asked to, and holds one conversation, or less, at a time.
+Each source reads lazily, and holds at most one conversation at a time.
 """
 
 from langchain_supabase_memory.transfer.sources.chatgpt import chatgpt

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 _HINT: Final = "Download the export again, or pass skip=True (--skip) to leave such a conversation out."
 _SETTINGS: Final = ("user_editable_context", "model_editable_context")
-"""What a person set for all conversations, and what ChatGPT noted of them: nobody said it in this one."""
+"""Settings for all conversations, by the user and by ChatGPT: they are not messages of a conversation."""
 
 
 def chatgpt(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
-    """An export of ChatGPT: `conversations.json`, or the folder or archive that holds it, in one file or in several.
+    """Read an export of ChatGPT: `conversations.json`, or the folder or archive with it, in one file or in several.
 
-    Of each conversation's tree the branch is taken that was shown last, without what was hidden; what stands in other
-    branches is counted. What the model thought becomes a reasoning block of its answer, and marks of citations are left
-    out. Of images and files the export has the names alone.
+    From each conversation's tree it takes the branch that was shown last, without hidden messages; messages on other
+    branches are counted. The model's thoughts become a reasoning block of the answer, and citation marks are removed.
+    Of images and files the export only has the names.
 
     Args:
         path: The file, the folder, or the ZIP archive.
-        encoding: What the file is written in; by default what its first bytes say, or UTF-8.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
     """
     for number, document in file_reader.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
@@ -65,7 +65,7 @@ class _Branch:
         self._mapping = mapping
         self._place = place
         self._call: str | None = None  # the call that waits for its result
-        self._thoughts: list[str] = []  # those that wait for their answer
+        self._thoughts: list[str] = []  # the thoughts that wait for their answer
         self._nodes = self._path(current if isinstance(current, str) and current in mapping else self._newest())
 
     def events(self) -> Iterator[Event]:
@@ -87,7 +87,7 @@ class _Branch:
             yield LossCount("messages of branches that were not shown last", self._place, beside)
 
     def _path(self, name: str | None) -> list[str]:
-        """From the root to a node; a tree that bites its own tail ends there."""
+        """Return the path from the root to a node; a cycle in the tree ends it."""
         path: dict[str, None] = {}
         while name is not None and name in self._mapping and name not in path:
             path[name] = None
@@ -97,7 +97,7 @@ class _Branch:
         return [*reversed(path)]
 
     def _newest(self) -> str | None:
-        """The leaf that was written last, where the export does not say which was shown."""
+        """Return the newest leaf, if the export does not say which one was shown."""
         leaves = {
             name: (_message(node) or {}).get("create_time") or 0
             for name, node in self._mapping.items()
@@ -209,13 +209,13 @@ def _is_shown(message: Mapping[str, Any]) -> bool:
 
 
 def _text(body: Mapping[str, Any]) -> tuple[str, int]:
-    """The words of a content, and how many images and files stand between them."""
+    """Return the text of a content, and how many images and files it contains."""
     parts: list[str] = []
     missing = 0
     for part in body["parts"] if isinstance(body.get("parts"), list) else []:
         if isinstance(part, str):
             parts.append(part)
-        elif isinstance(part, dict) and isinstance(part.get("text"), str):  # such as what was spoken
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):  # such as a transcript of speech
             parts.append(part["text"])
         else:
             missing += 1
@@ -224,7 +224,7 @@ def _text(body: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _thoughts(body: Mapping[str, Any]) -> list[str]:
-    """What a model thought, each with its heading."""
+    """Return the model's thoughts, each with its heading."""
     listed = body.get("thoughts")
     if not isinstance(listed, list):
         text, _ = _text(body)

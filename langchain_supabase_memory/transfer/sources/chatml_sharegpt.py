@@ -1,4 +1,4 @@
-"""Lists of messages as ChatML and ShareGPT have them."""
+"""Lists of messages in the ChatML and ShareGPT formats."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _TIMES: Final = ("created_at", "timestamp", "create_time")
 
 
 def chatml(items: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
-    """The messages of a ChatML conversation: `role`, `content`, `name`, `tool_calls`, `tool_call_id`, `created_at`."""
+    """Yield a ChatML conversation's messages: `role`, `content`, `name`, `tool_calls`, `tool_call_id`, `created_at`."""
     for number, each in enumerate(items):
         where = f"{place}, message {number + 1}"
         try:
             message = message_of(each)
             said_at = time_of(next((each[name] for name in _TIMES if each.get(name) is not None), None))
-        except Exception:  # whatever a document holds; its text may be in the error
+        except Exception:  # whatever a document contains; the error's text may include it
             yield SourceProblem("The message cannot be read.", "It needs a role and a content.", where)
             continue
         message.id = message.id or _derived(thread, number, each)
@@ -48,10 +48,10 @@ def chatml(items: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
 
 
 def message_of(item: Mapping[str, Any]) -> BaseMessage:
-    """A message of its ChatML form.
+    """Convert a message from ChatML.
 
     Raises:
-        Exception: It is none.
+        Exception: The item is not a ChatML message.
     """
     role = {"human": "user", "developer": "system"}.get(item["role"], item["role"])
     body = item.get("content")
@@ -59,7 +59,7 @@ def message_of(item: Mapping[str, Any]) -> BaseMessage:
         raise TypeError
     names = ("id", "name", "tool_calls", "tool_call_id", "function_call")
     given = {name: item[name] for name in names if item.get(name) is not None}
-    if role == "function":  # what OpenAI had before tools
+    if role == "function":  # OpenAI's format before tools
         return ToolMessage(body or "", tool_call_id=given.get("tool_call_id") or str(given.get("name")))
     made = convert_to_messages([{"role": role, "content": "" if body is None else body, **given}])[0]
     if not isinstance(made, AIMessage) or not isinstance(made.content, str):
@@ -68,7 +68,7 @@ def message_of(item: Mapping[str, Any]) -> BaseMessage:
 
 
 def sharegpt(items: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
-    """The messages of a ShareGPT conversation: `from` and `value`."""
+    """Yield the messages of a ShareGPT conversation: `from` and `value`."""
     call: str | None = None
     for number, each in enumerate(items):
         where = f"{place}, message {number + 1}"
@@ -86,7 +86,7 @@ def sharegpt(items: Sequence[Any], thread: str, place: str) -> Iterator[Event]:
 
 
 def _derived(thread: str, number: int, item: Mapping[str, Any]) -> str:
-    """An id from the place and the words, so that nothing is lost where a file has a conversation's id twice."""
+    """Return an id derived from the position and the text, so that two conversations with the same id lose nothing."""
     return ids.message_id(thread, number, json.dumps(item, sort_keys=True))
 
 
@@ -109,10 +109,10 @@ def _shared(role: str, text: str, name: str, call: str | None) -> BaseMessage:
 
 
 def time_of(value: Any) -> datetime | None:
-    """A time: ISO 8601 (without a zone UTC), or seconds since 1970.
+    """Parse a time: ISO 8601 (UTC if it has no zone), or seconds since 1970.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not a time.
     """
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""The export of Claude: `conversations.json`, in which each conversation is a list of messages with their blocks."""
+"""The export of Claude: `conversations.json`, in which each conversation is a list of messages with content blocks."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ _REASONING: Final = {"thinking": "thinking", "reasoning": "reasoning"}
 
 
 def claude(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
-    """An export of Claude: `conversations.json`, or the folder or archive that holds it, in one file or in several.
+    """Read an export of Claude: `conversations.json`, or the folder or archive with it, in one file or in several.
 
-    The text of attachments stands with the message. A tool's calls and results become messages of their own. What the
-    model thought becomes a reasoning block of its answer. Where
-    messages name what they answer, the branch is taken that ends with the last one; the others are counted. Of images
-    and other files the export has the names alone.
+    The text of attachments is included in the message. Tool calls and results become separate messages. The model's
+    thoughts become a reasoning block of the answer. If messages name their parent, it takes the branch that ends with
+    the last message; messages on other branches are counted. Of images and other files the export only has the names.
 
     Args:
         path: The file, the folder, or the ZIP archive.
-        encoding: What the file is written in; by default what its first bytes say, or UTF-8.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
     """
     for number, document in file_reader.conversations(path, encoding, "conversations.json"):
         place = f"conversation {number}"
@@ -67,7 +66,7 @@ def _conversation(document: Any, number: int, place: str) -> Iterator[Event]:
 
 
 def _branch(messages: list[Any]) -> list[Any]:
-    """The messages from the first to the last; all of them where they do not name what they answer."""
+    """Return the messages from the first to the last one; all messages if they do not name their parents."""
     named = {each["uuid"]: each for each in messages if isinstance(each, dict) and isinstance(each.get("uuid"), str)}
     if len(named) < len(messages) or not any(_parent(each) in named for each in messages):
         return messages
@@ -80,13 +79,13 @@ def _branch(messages: list[Any]) -> list[Any]:
 
 
 def _parent(message: Mapping[str, Any]) -> str | None:
-    """What a message answers, if it says so."""
+    """Return a message's parent, if it names one."""
     given = message.get("parent_message_uuid")
     return given if isinstance(given, str) else None
 
 
 class _Message:
-    """One message of the export: one of ours, or several where tools were used in it."""
+    """One message of the export: becomes one of ours, or several if it used tools."""
 
     def __init__(self, message: Any, thread: str, position: int, place: str) -> None:
         self._message: Mapping[str, Any] = message if isinstance(message, dict) else {}
@@ -198,6 +197,6 @@ class _Message:
         )
 
     def _id(self) -> str:
-        """The message's own id for the first that it becomes."""
+        """Return the message's own id for the first message that it becomes."""
         self._made += 1
         return self._name if self._made == 1 else f"{self._name}-{self._made}"

@@ -1,4 +1,4 @@
-"""Rows of other libraries' tables, in order and as they come, from Postgres or SQLite."""
+"""Reads other libraries' tables in order, row by row, from Postgres or SQLite."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _HINT: Final = "Check the address, and the table's name and columns."
 
 
 def rows(address: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Columns of all rows of a table.
+    """Yield columns of all rows of a table.
 
     Args:
         address: A connection string of Postgres, or a file of SQLite (`sqlite:///chat.db`, or its path). A driver's
-            name in it (`postgresql+psycopg`, `sqlite+aiosqlite`) is passed over.
-        table: Its name, possibly with its schema.
-        columns: Which; one that the table does not have is null.
-        order: By what.
+            name in it (`postgresql+psycopg`, `sqlite+aiosqlite`) is ignored.
+        table: Its name, optionally with its schema.
+        columns: The columns; one that the table does not have is null.
+        order: The columns to sort by.
 
     Raises:
-        InvalidInputError: There is no such table, the name is none, or it is another database's.
-        MissingDependencyError: What reads the address is not installed.
+        InvalidInputError: There is no such table, its name is not valid, or it is in another kind of database.
+        MissingDependencyError: The driver for the address is not installed.
     """
     if not _NAME.fullmatch(table):
-        raise InvalidInputError("That is no name of a table.", hint="Pass table='message_store', for example.")
+        raise InvalidInputError("That is not a valid table name.", hint="Pass table='message_store', for example.")
     plain = re.sub(r"^(postgres(?:ql)?|sqlite)\+\w+://", r"\1://", address)
     if plain.startswith(("postgres://", "postgresql://")) or "host=" in plain:
         yield from _postgres(plain, table, columns, order)
@@ -48,7 +48,7 @@ def rows(address: str, table: str, columns: Sequence[str], order: Sequence[str])
 
 
 def sqlite_file(address: str) -> str:
-    """The file of an address of SQLite, which would be made where there is none.
+    """Return the file of an SQLite address, which SQLite would create if it did not exist.
 
     Raises:
         InvalidInputError: There is no such file.
@@ -75,7 +75,7 @@ def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[
             quoted = ".".join(f'"{part}"' for part in table.split("."))
             head = connection.execute(f"select * from {quoted} limit 0".encode())
             names = {column.name for column in head.description or []}
-            with connection.cursor(name="transfer") as cursor:  # a cursor of the server's: rows come as they are read
+            with connection.cursor(name="transfer") as cursor:  # a server-side cursor, so that rows are streamed
                 cursor.itersize = _MANY
                 cursor.execute(_query(table, columns, order, names).encode())
                 yield from cursor
@@ -85,7 +85,7 @@ def _postgres(address: str, table: str, columns: Sequence[str], order: Sequence[
 
 def _sqlite(path: str, table: str, columns: Sequence[str], order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     try:
-        # Read by whichever thread asks, one at a time.
+        # Any thread may read, one at a time.
         with closing(
             sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         ) as db:
@@ -96,4 +96,4 @@ def _sqlite(path: str, table: str, columns: Sequence[str], order: Sequence[str])
 
 
 def _refused(code: str | None) -> InvalidInputError:
-    return InvalidInputError("The database to import from refused to be read.", code=code, hint=_HINT)
+    return InvalidInputError("The database to import from could not be read.", code=code, hint=_HINT)

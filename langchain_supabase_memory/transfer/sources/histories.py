@@ -21,24 +21,24 @@ _COLUMNS: Final = ("id", "session_id", "message", "created_at")
 
 
 def langchain_postgres(address: str, *, table: str = "chat_history") -> Iterator[Event]:
-    """The table of langchain-postgres' `PostgresChatMessageHistory`: `session_id uuid, message jsonb, created_at`.
+    """Read the table of langchain-postgres' `PostgresChatMessageHistory`: `session_id uuid, message jsonb, created_at`.
 
-    A session is a conversation; messages without an id get one from the row's.
+    A session is a conversation; a message without an id gets one from its row's.
 
     Args:
         address: The database's connection string.
-        table: The table's name, as the history was made with it.
+        table: The table's name, as passed to the history.
     """
     yield from _history(address, table)
 
 
 def langchain_sql(address: str, *, table: str = "message_store") -> Iterator[Event]:
-    """The table of langchain-community's `SQLChatMessageHistory`: `id, session_id, message`.
+    """Read the table of langchain-community's `SQLChatMessageHistory`: `id, session_id, message`.
 
-    It has no times: messages have the time of the import.
+    The table has no times, so messages get the time of the import.
 
     Args:
-        address: The address that the history was made with, as SQLAlchemy takes it, or a file of SQLite.
+        address: The address passed to the history, as SQLAlchemy accepts it, or a file of SQLite.
         table: The table's name.
     """
     yield from _history(address, table)
@@ -55,7 +55,7 @@ def _history(address: str, table: str) -> Iterator[Event]:
             document: Any = json.loads(message) if isinstance(message, str | bytes) else message
             made = messages_from_dict([document])[0]
             said_at = time_of(created_at)
-        except Exception:  # whatever a row holds; its text may be in the error
+        except Exception:  # whatever a row contains; the error's text may include it
             yield SourceProblem(
                 "The message cannot be read.", "Pass skip=True (--skip) to leave such a message out.", place
             )

@@ -1,4 +1,4 @@
-"""JSON in lines: an export of ours, or a conversation a line as ChatML or ShareGPT has it."""
+"""JSON Lines: an export of this package, or one ChatML or ShareGPT conversation per line."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ FORMAT: Final = 1
 """The version of the lines that an export writes."""
 
 _KNOWN: Final = re.compile(rb'\s*\{\s*"kind"\s*:\s*"(message|edits|opt_outs)"')
-"""How a line begins in an export that begins no conversation, even where the rest of it cannot be read."""
+"""Matches export lines that do not start a conversation, even if the rest of the line cannot be read."""
 
 _HINT: Final = 'A line is of an export, {"messages": [...]} (ChatML) or {"conversations": [...]} (ShareGPT).'
 
 
 def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Iterator[Event]:
-    """A file with a JSON document a line: an export of this package, ChatML (`messages`) or ShareGPT (`conversations`).
+    """Read a file of JSON Lines: an export of this package, ChatML (`messages`) or ShareGPT (`conversations`).
 
     A line of ChatML or ShareGPT is a conversation. Its id is its `thread_id`, `conversation_id` or `id`; without one it
     is derived from the line.
 
     Args:
         path: The file.
-        encoding: What it is written in; by default what its first bytes say, or UTF-8.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
     """
     ours = _OwnFormat()
     for number, line in file_reader.lines(path, encoding):
@@ -68,7 +68,7 @@ def jsonl(path: str | os.PathLike[str], *, encoding: str | None = None) -> Itera
 
 
 class _OwnFormat:
-    """An export of ours, which says at its end how much there was."""
+    """An export of this package, whose last line has the counts."""
 
     def __init__(self) -> None:
         self._began = False
@@ -94,7 +94,7 @@ class _OwnFormat:
         elif kind == "end":
             self._ended = True
         elif kind == "superseded":
-            yield LossCount(_LEFT, place)  # no graph goes on from an import, so that none could return to it
+            yield LossCount(_LEFT, place)  # no graph continues from an import, so none could return to it
         else:
             yield SourceProblem(
                 "The line is of no kind that an export has.",

@@ -1,4 +1,4 @@
-"""Threads of a LangGraph saver, by what every saver has: `list` and `get_tuple`."""
+"""Threads of a LangGraph checkpointer, by methods that all of them have: `list` and `get_tuple`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import Event
 
 _PAGE: Final = 50
-"""How many checkpoints are listed at once: each is listed with the whole of its state."""
+"""The number of checkpoints listed at once; each comes with its whole state."""
 
 _ORDERED: Final = frozenset({"langgraph.checkpoint.postgres.PostgresSaver", "langgraph.checkpoint.sqlite.SqliteSaver"})
-"""Savers that list all threads by their checkpoints' ids, so that pages of a list are possible."""
+"""Checkpointers that list all threads ordered by checkpoint id, which allows paging."""
 
 _HINT: Final = "Give the saver the serializer that wrote it, or pass skip=True (--skip) to leave such a thread out."
 
@@ -33,17 +33,17 @@ _HINT: Final = "Give the saver the serializer that wrote it, or pass skip=True (
 def langgraph(
     saver: BaseCheckpointSaver[Any], *, channel: str = "messages", threads: Iterable[str] | None = None
 ) -> Iterator[Event]:
-    """The threads of a LangGraph saver: the messages in the newest checkpoint of each.
+    """Read the threads of a LangGraph checkpointer: the messages in the newest checkpoint of each.
 
-    All messages of a thread have the time of that checkpoint: a saver keeps no other. The checkpoint's metadata is in
-    `Thread.about`, for `owner`.
+    All messages of a thread get that checkpoint's time, because a checkpointer stores no other. The checkpoint's
+    metadata is in `ThreadStart.about`, for `owner`.
 
     Args:
-        saver: The saver; `PostgresSaver`, `SqliteSaver` or any other that answers `list` and `get_tuple`.
-        channel: Where the messages are in the state.
-        threads: Only these, in this order; then the saver is not listed.
+        saver: The checkpointer: `PostgresSaver`, `SqliteSaver` or any other with `list` and `get_tuple`.
+        channel: The state's channel that contains the messages.
+        threads: Only these threads, in this order; the checkpointer is then not listed.
     """
-    with closing(sqlite3.connect("", check_same_thread=False)) as seen:  # on disk, where they are many
+    with closing(sqlite3.connect("", check_same_thread=False)) as seen:  # spills to disk if there are many
         seen.execute("create table threads (number integer primary key, thread text unique)")
         problem = None
         if threads is None:
@@ -54,7 +54,7 @@ def langgraph(
             place = f"thread {number}"
             try:
                 found = saver.get_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
-            except Exception:  # whatever a serializer raises; content may be in its words
+            except Exception:  # whatever a serializer raises; its text may contain content
                 yield SourceProblem("The newest checkpoint is of a type that cannot be read.", _HINT, place)
                 continue
             if found is not None:
@@ -66,15 +66,15 @@ def langgraph(
 
 
 def _note(connection: sqlite3.Connection, threads: Iterable[str]) -> None:
-    """Note threads, each once."""
+    """Record threads, each once."""
     connection.executemany("insert or ignore into threads (thread) values (?)", ([str(each)] for each in threads))
 
 
 def _list(saver: BaseCheckpointSaver[Any], connection: sqlite3.Connection) -> SourceProblem | None:
-    """Note the threads of a saver. Nothing is stored meanwhile: some savers hold a lock while they list.
+    """Record the threads of a checkpointer. Nothing is stored meanwhile: some hold a lock while they list.
 
     Returns:
-        What is told at the end, where the list could not be read to its end.
+        The problem to report at the end, if the list could not be read completely.
     """
     try:
         _note(connection, _thread_ids(saver))
@@ -89,8 +89,8 @@ def _list(saver: BaseCheckpointSaver[Any], connection: sqlite3.Connection) -> So
 
 
 def _thread_ids(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
-    """The threads of a saver's checkpoints, as often as they come; those of graphs within a graph are passed over."""
-    # Only where they stand is asked for, so one that cannot be read is no reason to end.
+    """Yield the threads of a checkpointer's checkpoints, with duplicates; subgraphs' threads are left out."""
+    # The checkpoints' contents are not needed, so an unreadable one is no reason to stop.
     listing = copy.copy(saver)
     listing.serde = _Lenient(saver.serde)
     is_ordered = any(f"{each.__module__}.{each.__qualname__}" in _ORDERED for each in type(saver).__mro__)
@@ -105,7 +105,7 @@ def _thread_ids(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
                 yield str(named["thread_id"])
         if size is None or len(found) < size:
             return
-        # Copies of a thread share ids: the last one's are listed once more, so that none is passed over at the edge.
+        # Copies of a thread share ids, so the last id is listed again, to lose none at the page's edge.
         above = [name for name in found if name != found[-1]]
         if above:
             before, size = {"configurable": {"checkpoint_id": above[-1]}}, _PAGE
@@ -114,7 +114,7 @@ def _thread_ids(saver: BaseCheckpointSaver[Any]) -> Iterator[str]:
 
 
 class _Lenient:
-    """A serializer for which what cannot be read is an empty checkpoint."""
+    """A serializer that returns an empty checkpoint instead of failing."""
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
@@ -138,7 +138,7 @@ def _thread(checkpoint: CheckpointTuple, thread: str, channel: str, place: str) 
     try:
         said_at = time_of(checkpoint.checkpoint.get("ts"))
         messages = _messages(held)
-    except Exception:  # whatever a state holds
+    except Exception:  # whatever a state contains
         yield SourceProblem(
             f"The state's {channel} are no messages.", "Name the channel that holds them: channel=...", place
         )

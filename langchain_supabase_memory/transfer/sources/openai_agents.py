@@ -1,4 +1,4 @@
-"""Sessions of the OpenAI Agents SDK, by SQL: its own SQLite, or what SQLAlchemy wrote."""
+"""Sessions of the OpenAI Agents SDK, by SQL: its own SQLite, or a database written by SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = ("id", "session_id", "message_data", "created_at")
 _NO_ID: Final = "__fake_id__"
-"""What the SDK writes where a model gives its messages no id."""
+"""What the SDK writes if a model gives its messages no id."""
 
 _WORDS: Final = ("input_text", "output_text", "text", "refusal")
 
 
 def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Event]:
-    """Sessions of the OpenAI Agents SDK: `SQLiteSession` and `SQLAlchemySession`.
+    """Read sessions of the OpenAI Agents SDK: `SQLiteSession` and `SQLAlchemySession`.
 
-    A session is a conversation. Calls that stand one after the other become one message. What the model thought becomes
-    a reasoning block of the message after it. What is encrypted, and calls of hosted tools, are counted and not kept.
+    A session is a conversation. Consecutive calls become one message. The model's thoughts become a reasoning block of
+    the next message. Encrypted items and calls of hosted tools are counted and not stored.
 
     Args:
-        address: The file of SQLite, or the address that the session was made with.
+        address: The file of SQLite, or the address passed to the session.
         table: The table of its messages.
     """
     session: _Session | None = None
@@ -48,21 +48,21 @@ def openai_agents(address: str, *, table: str = "agent_messages") -> Iterator[Ev
             item = json.loads(data)
             said_at = time_of(created_at)
             yield from session.add(item, f"{table} {row_id}", said_at, place)
-        except Exception:  # whatever a row holds; its text may be in the error
+        except Exception:  # whatever a row contains; the error's text may include it
             yield SourceProblem("The item cannot be read.", "Pass skip=True (--skip) to leave such an item out.", place)
     if session is not None:
         yield from session.end(place)
 
 
 class _Session:
-    """One session, item by item."""
+    """Converts one session, item by item."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._calls: list[dict[str, Any]] = []
         self._first: tuple[str, datetime | None, str] | None = None  # of the calls
         self._ids: set[str] = set()
-        self._thoughts: list[str] = []  # those that wait for their answer
+        self._thoughts: list[str] = []  # the thoughts that wait for their answer
 
     def add(self, item: Mapping[str, Any], row: str, said_at: datetime | None, place: str) -> Iterator[Event]:
         kind = item.get("type", "message")
@@ -100,31 +100,31 @@ class _Session:
             )
 
     def _message_id(self, value: Any, row: str) -> str:
-        """A message's own id where it has one that no other of the session has, else that of its row."""
+        """Return a message's own id if it is unique in the session, else its row's id."""
         if not isinstance(value, str) or not value or value == _NO_ID or value in self._ids:
             return row
         self._ids.add(value)
         return value
 
     def flush(self) -> Iterator[Event]:
-        """The calls that stand one after the other, as one message."""
+        """Yield the consecutive calls as one message."""
         if self._first is not None:
             name, said_at, place = self._first
             yield SourceMessage(place, answer("", self._thought(), tool_calls=self._calls, id=name), said_at)
             self._calls, self._first = [], None
 
     def end(self, place: str) -> Iterator[Event]:
-        """What still waits where the session ends."""
+        """Yield what is still pending at the end of the session."""
         yield from self.flush()
         yield from self.unanswered(place)
 
     def unanswered(self, place: str) -> Iterator[Event]:
-        """The thoughts that no answer follows."""
+        """Record the thoughts that no answer follows."""
         if thoughts := self._thought():
             yield LossCount(UNANSWERED, place, len(thoughts))
 
     def _thought(self) -> list[str]:
-        """The thoughts that wait, which wait no longer."""
+        """Take the pending thoughts."""
         thoughts, self._thoughts = self._thoughts, []
         return thoughts
 
@@ -134,7 +134,7 @@ def _message(role: str, text: str, name: str) -> BaseMessage:
 
 
 def _thoughts(item: Mapping[str, Any]) -> list[str]:
-    """The words of a reasoning item: all of them where the model gives them, else its summary."""
+    """Return the text of a reasoning item: the full text if the model provides it, else its summary."""
     for name in ("content", "summary"):
         listed = item.get(name)
         parts = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
@@ -145,7 +145,7 @@ def _thoughts(item: Mapping[str, Any]) -> list[str]:
 
 
 def _text(body: Any) -> tuple[str, int]:
-    """The words of a content, and how many parts of it are none."""
+    """Return the text of a content, and how many of its parts are not text."""
     if isinstance(body, str):
         return body, 0
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""What a document of somebody else's may hold: anything. One that is not what it should be costs itself alone."""
+"""Contains failures of reading untrusted documents: a malformed one only costs itself."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def safe_iter(events: Iterable[Event], why: str, hint: str, place: str) -> Iterator[Event]:
-    """Events as they are read; where reading fails they end with a problem.
+    """Yield events as they are read; if reading fails, yield a problem and stop.
 
     Args:
         events: The events.
-        why: What the problem says; an error's own words may hold content.
-        hint: Its next action.
-        place: Where it stands.
+        why: The problem's text, because the error's own text may include content.
+        hint: The problem's hint.
+        place: The location in the source.
     """
     try:
         yield from events
     except SupabaseMemoryError:
         raise
-    except Exception:  # whatever a document holds
+    except Exception:  # whatever a document contains
         yield SourceProblem(why, hint, place)

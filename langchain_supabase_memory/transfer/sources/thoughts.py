@@ -1,4 +1,4 @@
-"""What a model thought before it answered: a block of the answer, and never its words; the same for every source."""
+"""Handles a model's thoughts, for every source: they become a reasoning block of the answer, never its text."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ RECAPS: Final = "notes of how long a model thought"
 _TAGGED: Final = re.compile(r"\s*<(think|thinking|thought|reasoning)>(.*?)</\1>\s*", re.DOTALL | re.IGNORECASE)
 _KEYS: Final = ("reasoning_content", "reasoning", "thinking")
 
-# ChatGPT writes its citations between signs of private use, and older ones as 【12†source】.
+# ChatGPT writes its citations between private use characters, and older ones as 【12†source】.
 _MARK: Final = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201|[ \t]?【[0-9:]+†[^】\n]{0,200}】")
 _STRAY: Final = re.compile("[\ue200-\ue206]")
 
 
 def answer(text: str, thoughts: Sequence[str] = (), **fields: Any) -> AIMessage:
-    """An answer, with its thoughts as blocks before its words.
+    """Return an answer with its thoughts as blocks before its text.
 
     Args:
-        text: Its words; what is tagged as a thought at their beginning becomes one.
-        thoughts: What the model thought.
+        text: Its text; a leading part that is tagged as a thought becomes one.
+        thoughts: The model's thoughts.
         fields: The other fields of the message.
     """
     tagged = _TAGGED.match(text)
@@ -40,12 +40,12 @@ def answer(text: str, thoughts: Sequence[str] = (), **fields: Any) -> AIMessage:
 
 
 def reasoning_field(message: Mapping[str, Any]) -> list[str]:
-    """The thoughts that stand beside the content of a message in the form of OpenAI's chat completions."""
+    """Return the thoughts in a separate field of a message, as in OpenAI's chat completions."""
     return [message[key] for key in _KEYS if isinstance(message.get(key), str)][:1]
 
 
 def without_citations(text: str) -> str:
-    """A text without the marks that stand for citations; a mark that stands for words becomes these."""
+    """Remove citation marks from a text; a mark that stands for words is replaced with them."""
     return _STRAY.sub("", _MARK.sub(_words, text)) if "\ue200" in text or "†" in text else text
 
 
