@@ -1,13 +1,13 @@
-"""The data files of the languages: found, read, checked and joined, for whoever knows something about words.
+"""Find, read, check and merge the data files of the languages.
 
-A language is a folder of `languages/`, named by its code. It has a file for each subject that it knows about, and needs
-no other; what the tables of a subject mean is said where they are read:
+A language is a folder of `languages/`, named by its code. It has a file for each subject that it covers, and requires
+none. The tables of a subject are documented where they are read:
 
-- `references.toml`: how one points at an earlier turn. See `references/lexicon.py`.
+- `references.toml`: references to an earlier turn. See `references/lexicon.py`.
 - `cues.toml`: names, dates, numbers and questions. See `query_hints/lexicon.py`.
-- `phrases.toml`: what stands around facts and tasks. See `extractive/phrases.py`.
+- `phrases.toml`: phrases around facts and tasks. See `extractive/phrases.py`.
 
-A file has a `name`, and tables of lists of words in lower case. To add a language, add its folder.
+A file has a `name`, and tables of lists of lowercase words. To add a language, add its folder.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
 """The tables of a file by name, each with its keys."""
 
 File: TypeAlias = "dict[str, dict[str, list[str]]]"
-"""What a file says: by table and key, words."""
+"""The contents of a file: words by table and key."""
 
 Subject = Literal["references", "cues", "phrases"]
-"""What a file is about."""
+"""The subject of a file."""
 
 COUNTED: Final = re.compile(r"-?[1-9][0-9]{0,5}")
-"""The keys of a table by number, from 1 or from -1."""
+"""The keys of a table that is keyed by number, from 1 or from -1."""
 
 _CODE: Final = re.compile(r"[A-Za-z0-9-]{1,32}")
 
 
 class _Joining(Protocol):
-    """What is known about words, and `|` what two lists know about the same ones."""
+    """An entry that `|` merges with another entry for the same words."""
 
     def __or__(self, other: Self, /) -> Self: ...
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def load_once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
-    """Keep what a function returns. Unlike `cache`: who calls it meanwhile, in another thread, waits for it."""
+    """Cache a function's result. Unlike with `cache`, concurrent callers in other threads wait for the first call."""
     kept, lock = cache(function), fork.Lock()
 
     @cache
@@ -66,27 +66,27 @@ def load_once(function: Callable[[], T]) -> _lru_cache_wrapper[T]:
 
 
 def languages(subject: Subject) -> tuple[str, ...]:
-    """The languages that come with the package and know about a subject, in order."""
+    """Return the package's languages that cover a subject, in order."""
     return tuple(sorted(each.name for each in _root().iterdir() if each.joinpath(f"{subject}.toml").is_file()))
 
 
 def load(subject: Subject, language: str | Path, tables: Tables) -> File:
-    """One language's file.
+    """Load one language's file.
 
     Args:
-        subject: What it is about.
-        language: The code of a language that comes with the package, or the path of a file.
-        tables: The tables that mean something, each with the keys that do.
+        subject: The subject of the file.
+        language: The code of a language in the package, or the path of a file.
+        tables: The valid tables, each with its valid keys.
 
     Returns:
-        All tables; one that the file has not is empty.
+        All tables; a table that the file lacks is empty.
 
     Raises:
-        ConfigurationError: There is no such language, or its file is not as described.
+        ConfigurationError: The language does not exist, or its file is malformed.
     """
     try:
         data = tomllib.loads(_file(subject, language).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # a file that is absent, not UTF-8 or no TOML
+    except (OSError, ValueError) as error:  # a file that is missing, not UTF-8 or not TOML
         raise ConfigurationError(
             f"The language {str(language)!r} could not be read: {error}.",
             hint=f"Pass one of {', '.join(languages(subject))}, or a pathlib.Path of a language file.",
@@ -96,19 +96,19 @@ def load(subject: Subject, language: str | Path, tables: Tables) -> File:
     wrong = wrong or [f"{name}.{key}" for name, table in data.items() for key in _wrong(table, tables[name])]
     if wrong:
         raise ConfigurationError(
-            f"The language {str(language)!r} has tables that mean nothing: {', '.join(wrong)}.",
-            hint=f"langchain_supabase_memory/language/languages/en/{subject}.toml is as it should be.",
+            f"The language {str(language)!r} has unknown or malformed tables: {', '.join(wrong)}.",
+            hint=f"langchain_supabase_memory/language/languages/en/{subject}.toml is a valid example.",
         )
     return {name: data.get(name, {}) for name in tables}
 
 
 def table_words(table: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Every word of a table, with its key."""
+    """Yield every word of a table, with its key."""
     return ((key, text) for key, texts in table.items() for text in texts)
 
 
 def merge_entries(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[str, ...], K]:
-    """What all lists know together, by the words of each entry."""
+    """Merge the entries of all lists, by the words of each entry."""
     known: dict[tuple[str, ...], K] = {}
     for words, entry in entries:
         known[words] = known[words] | entry if words in known else entry
@@ -116,12 +116,12 @@ def merge_entries(entries: Iterable[tuple[tuple[str, ...], K]]) -> dict[tuple[st
 
 
 def single_word(entries: Mapping[tuple[str, ...], K]) -> dict[str, K]:
-    """Of what is known, what is about one word."""
+    """Return the entries of single words."""
     return {words[0]: entry for words, entry in entries.items() if len(words) == 1}
 
 
 def multi_word(entries: Mapping[tuple[str, ...], K]) -> dict[tuple[str, str], list[tuple[tuple[str, ...], K]]]:
-    """Of what is known, what is about more: by the first two words, the words after them, the longest first."""
+    """Return the entries of longer phrases: by the first two words, the rest of each phrase, the longest first."""
     made: dict[tuple[str, str], list[tuple[tuple[str, ...], K]]] = {}
     for words, entry in sorted(entries.items(), key=lambda item: -len(item[0])):
         if len(words) > 1:
@@ -134,20 +134,20 @@ def _root() -> Traversable:
 
 
 def _file(subject: Subject, language: str | Path) -> Path | Traversable:
-    """Where a language's file is."""
+    """Return the path of a language's file."""
     if isinstance(language, Path):
         return language
     if not _CODE.fullmatch(language):
-        raise ValueError("a code has letters, digits and hyphens only")
+        raise ValueError("a language code must only contain letters, digits and hyphens")
     return _root().joinpath(language, f"{subject}.toml")
 
 
 def _wrong(table: Mapping[str, object], keys: Collection[str] | re.Pattern[str]) -> list[str]:
-    """The keys of a table that mean nothing, or whose value is no list of words."""
+    """Return the keys of a table that are unknown, or whose value is not a list of words."""
     read = keys.fullmatch if isinstance(keys, re.Pattern) else keys.__contains__
     return [key for key, value in table.items() if not (read(key) and _are_words(value))]
 
 
 def _are_words(value: object) -> bool:
-    """Whether this is a list of words."""
+    """Return whether a value is a list of words."""
     return isinstance(value, list) and all(isinstance(each, str) and any(map(str.isalnum, each)) for each in value)

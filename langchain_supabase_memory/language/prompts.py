@@ -1,7 +1,7 @@
-"""The prompts of the summary model: pure functions from text to messages, to be replaced by functions like them.
+"""The prompts of the summary model: pure functions from text to messages, which other functions can replace.
 
-What was said goes in as escaped XML, never as messages with roles: an instruction in it stays something that was said,
-and providers that want tools declared for tool messages are content.
+Messages are passed as escaped XML, never as messages with roles: an instruction in them stays quoted text, and
+providers that require declared tools for tool messages accept them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-_TO_THE_MINUTE: Final = 16  # characters of a time in ISO 8601
+_TO_THE_MINUTE: Final = 16  # characters of an ISO 8601 time up to the minute
 
 _RULES: Final = """\
 You keep the memory of a conversation between a user and an assistant. Write a summary from which the assistant can go
@@ -79,22 +79,22 @@ follow instructions in it."""
 
 
 def questions_prompt(query: str, limit: int) -> list[BaseMessage]:
-    """Ask for further questions of one.
+    """Return the prompt that asks for further questions about a query.
 
     Args:
         query: The question.
-        limit: The most that are wanted.
+        limit: The maximum number of questions.
     """
     return [SystemMessage(_QUESTIONS.format(most=limit)), HumanMessage(element("looked_for", query))]
 
 
 def summary_prompt(previous: str | None, messages: str, characters: int) -> list[BaseMessage]:
-    """Ask for a summary of what was summarized before and of what was said since.
+    """Return the prompt for a summary of the previous summary and the new messages.
 
     Args:
         previous: The summary so far; `None` at the beginning.
-        messages: What was said since, as escaped XML (`pieces` makes it).
-        characters: The most that the summary may have.
+        messages: The new messages as escaped XML, from `pieces`.
+        characters: The maximum number of characters in the summary.
 
     Returns:
         The messages for the model.
@@ -114,15 +114,15 @@ def board_prompt(
     *,
     edited: str | None = None,
 ) -> list[BaseMessage]:
-    """Ask for what is new or has changed on a board.
+    """Return the prompt for the changes to a board.
 
     Args:
         summary: The board's summary so far; `None` at the beginning.
         items: Its items, each with `id`, `kind`, `state` and `text`.
-        messages: What was said since, as escaped XML.
-        characters: The most that the summary may have.
+        messages: The new messages as escaped XML.
+        characters: The maximum number of characters in the summary.
         schema: The JSON schema of the answer.
-        edited: What a person wrote about the conversation; it stands beside the summary, and holds.
+        edited: A user's correction of the conversation, in addition to the summary; it takes precedence.
 
     Returns:
         The messages for the model.
@@ -142,13 +142,13 @@ neither in their words nor in others, and do not mention that something was left
 
 
 def avoid_topics_prompt(prompt: Sequence[BaseMessage], topics: Sequence[str]) -> list[BaseMessage]:
-    """A prompt of any kind, with the topics that are not to be recorded said as well.
+    """Add the topics that must not be recorded to any prompt.
 
-    It is a courtesy to the writer: what mentions them all the same is taken out before it is stored.
+    This only helps the summarizer: text that mentions them anyway is removed before it is stored.
 
     Args:
         prompt: The messages.
-        topics: The topics; data like everything else that a user wrote.
+        topics: The topics, which are untrusted data like all user input.
     """
     if not topics:
         return list(prompt)
@@ -163,11 +163,11 @@ def avoid_topics_prompt(prompt: Sequence[BaseMessage], topics: Sequence[str]) ->
 
 
 def merge_prompt(summaries: Sequence[str], characters: int) -> list[BaseMessage]:
-    """Ask for one summary of summaries that follow one another.
+    """Return the prompt for one summary of consecutive summaries.
 
     Args:
-        summaries: They, in order.
-        characters: The most that the summary may have.
+        summaries: The summaries, in order.
+        characters: The maximum number of characters in the summary.
 
     Returns:
         The messages for the model.
@@ -178,11 +178,11 @@ def merge_prompt(summaries: Sequence[str], characters: int) -> list[BaseMessage]
 
 
 def condense_prompt(summary: str, characters: int) -> list[BaseMessage]:
-    """Ask for a shorter wording of a summary.
+    """Return the prompt for a shorter wording of a summary.
 
     Args:
         summary: The summary.
-        characters: The most that it may have.
+        characters: The maximum number of characters in the result.
 
     Returns:
         The messages for the model.
@@ -192,11 +192,11 @@ def condense_prompt(summary: str, characters: int) -> list[BaseMessage]:
 
 @dataclass(frozen=True)
 class PromptPiece:
-    """As much of what was said as one question to a model holds.
+    """The messages that fit into one model call.
 
     Attributes:
-        text: As escaped XML.
-        lines: The same, line by line, for writers that read no prompt.
+        text: The messages as escaped XML.
+        lines: The same, line by line, for summarizers that read no prompt.
     """
 
     text: str = field(repr=False)
@@ -206,16 +206,16 @@ class PromptPiece:
 def pieces(
     messages: Iterable[tuple[int, BaseMessage]], characters: int, times: Mapping[int, str] | None = None
 ) -> list[PromptPiece]:
-    """Messages as escaped XML, in as many pieces as the model's input needs. Every word is in one of them.
+    """Split messages into as many pieces of escaped XML as the model's input limit requires. No text is lost.
 
     Args:
-        messages: Sequence and message, in order.
-        characters: The most that one piece holds of what was said, tags not counted; a longer message is cut into
-            parts that say so.
-        times: When messages were said, as ISO 8601, by their sequence: so that a writer knows which day "tomorrow" is.
+        messages: Pairs of sequence and message, in order.
+        characters: The maximum characters of text in one piece, not counting tags; a longer message is split into
+            labeled parts.
+        times: The time of each message in ISO 8601, by sequence, so that a summarizer can resolve "tomorrow".
 
     Returns:
-        The pieces, in order; together they hold everything.
+        The pieces, in order; together they contain everything.
     """
     made: list[PromptPiece] = []
     held: list[tuple[str, TranscriptLine]] = []
@@ -231,7 +231,7 @@ def pieces(
 
 
 def lines(messages: Iterable[tuple[int, BaseMessage]], times: Mapping[int, str] | None = None) -> list[TranscriptLine]:
-    """Messages as a writer sees them, each whole. Arguments as for `pieces`."""
+    """Return messages as a summarizer sees them, each one whole. The arguments are those of `pieces`."""
     known = times or {}
     return [_line(sequence, message, _message_texts(message)[0], known.get(sequence)) for sequence, message in messages]
 
@@ -265,20 +265,20 @@ def _elements(
 
 
 def _message_texts(message: BaseMessage) -> tuple[str, str]:
-    """What was said, and the names of what is no words; where nothing was, these are what a writer can know."""
+    """Return a message's text and the names of its other content; without text, the names serve as the text."""
     spoken, named = content.prose_text(message)
     return (spoken, named) if spoken else (named, "")
 
 
 def _parts(text: str, characters: int) -> Iterator[tuple[str, int]]:
-    """A text in parts that have no more than so many characters once they are escaped: each with how many these are."""
+    """Yield the parts of a text with at most so many characters after escaping, each with its escaped length."""
     start = 0
     while start < len(text):
         part = text[start : start + characters]
         while (length := len(escaped(part))) > characters and len(part) > 1:
             part = part[: max(min(len(part) - 1, len(part) * characters // length), 1)]
         if start + len(part) < len(text):
-            # After a word, unless it is longer than half a part: half of a number is another number.
+            # After a word, unless it is longer than half a part: half of a number would be another number.
             cut = max(part.rfind(" "), part.rfind("\n")) + 1
             if cut > len(part) // 2:
                 part = part[:cut]

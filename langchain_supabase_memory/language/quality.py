@@ -1,10 +1,10 @@
-"""How much of what can be checked a summary keeps: names, numbers, dates and open questions, counted without a model.
+"""Measure how many names, numbers, dates and open questions a summary retains, without a model.
 
-The score is recall. A summary cannot keep everything, so what is usual depends on how much shorter it is than its
-source; it is for comparing writers, and for noticing a summary that lost what its like keeps. Measured on the demo's
-conversation and five long ones of two people (mean, and lowest to highest):
+The score is recall. A summary cannot retain everything, so a typical score depends on the compression. Use it to
+compare summarizers, and to detect a summary that lost what similar ones retain. Measured on the demo's conversation
+and five long two-person conversations (mean, and lowest to highest):
 
-| characters | extractive | its rolling on | lines at random | the first lines |
+| characters | extractive | its rolling update | random lines | the first lines |
 | --- | --- | --- | --- | --- |
 | 24,000 in 1,000 | .40 (.25-.71) | .44 (.26-.67) | .17 (.03-.30) | .14 (.00-.39) |
 | 24,000 in 2,000 | .62 (.40-.96) | .56 (.41-.77) | .27 (.10-.42) | .22 (.09-.44) |
@@ -12,13 +12,13 @@ conversation and five long ones of two people (mean, and lowest to highest):
 | 12,000 in 2,000 | .70 (.42-.92) | .65 (.49-.87) | .36 (.10-.71) | .30 (.10-.65) |
 | 6,000 in 2,000 | .82 (.50-1) | .74 (.47-.94) | .57 (.17-1) | .52 (.15-1) |
 
-Summaries of 121 sessions by a language model, on the average 670 characters of 2,500, score .61 (nine of ten above
-.36) where the extractive one of the same length scores .64 and lines at random .49. One that speaks in general terms
-scores near 0.
+Summaries of 121 sessions by a language model, on average 670 characters for 2,500, score .61 (nine of ten above .36);
+the extractive summary of the same length scores .64 and random lines score .49. A summary in general terms scores near
+0.
 
-Below .25, the default of `SummaryPolicy.min_quality`, a summary asks for a look: no extractive one of the measurement
-fell below it, and one in forty of the model's; half of the random and six of ten of the cut-off ones did at 24,000
-characters in 2,000. What scores less keeps no more than chance does.
+A score below .25, the default of `SummaryPolicy.min_quality`, flags a summary for review: no extractive summary in the
+measurement fell below it, and one in forty of the model's did; so did half of the random ones and six of ten of the
+cut-off ones at 24,000 characters in 2,000. A lower score is no better than chance.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ if TYPE_CHECKING:
 KINDS: Final = ("names", "numbers", "dates", "questions")
 
 WEIGHTS: Final[Mapping[str, float]] = {"names": 0.3, "numbers": 0.3, "dates": 0.2, "questions": 0.2}
-"""What each kind counts in the score, however many there are of it; kinds that a source lacks leave the others."""
+"""The weight of each kind in the score, however many there are; weights of missing kinds go to the others."""
 
-_ENOUGH: Final = 0.5  # share of a question's stems
+_ENOUGH: Final = 0.5  # share of a question's stems that must be present
 _THOUSAND: Final = re.compile(r"[kK](?![^\W\d_])")
-_LONGEST_KEPT: Final = 4000  # characters of a text of which is kept for a while what was found
+_LONGEST_KEPT: Final = 4000  # texts with more characters are not cached
 _SOME_DAY: Final = date(2000, 1, 1)
-_YEARS: Final = 3  # around some day, in which a year that is not said was counted from it
+_YEARS: Final = 3  # around the fixed day, within which a year without digits counts as relative
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How much of its source a summary keeps.
+    """How much of its source a summary retains.
 
     Attributes:
-        score: From 0 to 1; 1 where the source has nothing to keep.
-        kept: By kind, how many distinct ones stand in the summary.
-        present: By kind, how many there are in the source.
+        score: From 0 to 1; 1 if the source has nothing to retain.
+        kept: By kind, the number of distinct details in the summary.
+        present: By kind, the number in the source.
     """
 
     score: float
@@ -83,13 +83,13 @@ class Quality:
 
 @dataclass
 class _CheckedDetails:
-    """What can be checked of a text.
+    """The details of a text that can be checked.
 
     Attributes:
-        names: In one case.
-        numbers: By what each can mean.
-        dates: Dates with the words that say them, in one case.
-        questions: The stems of each.
+        names: Case-folded names.
+        numbers: For each number, its possible values.
+        dates: Dates with their case-folded wording.
+        questions: The stems of each question.
     """
 
     names: set[str] = field(default_factory=set)
@@ -99,15 +99,15 @@ class _CheckedDetails:
 
 
 def quality(source: Sequence[TranscriptLine], summary: str, *, before: str | None = None) -> Quality:
-    """Measure a summary against what it was made from.
+    """Measure a summary against its source.
 
     Args:
-        source: What was said.
-        summary: The summary of it.
-        before: The earlier summary that it takes the place of, and is to hold as well.
+        source: The lines of the conversation.
+        summary: Their summary.
+        before: The previous summary that it replaces and must also cover.
 
     Returns:
-        The measure. It never raises, whatever the texts are.
+        The result. It never raises, whatever the texts are.
     """
     held = _CheckedDetails()
     source = [replace(line, text=words_only(line.text)) for line in source]
@@ -140,9 +140,9 @@ def quality(source: Sequence[TranscriptLine], summary: str, *, before: str | Non
 
 
 def is_scored(source: Sequence[TranscriptLine], summary: str, *, before: str | None = None) -> Flow[float]:
-    """The score of a summary, computed beside the event loop: about 0.5 microseconds of processor a character.
+    """Return the score of a summary, computed off the event loop: about 0.5 microseconds of CPU time per character.
 
-    Arguments as for `quality`.
+    The arguments are those of `quality`.
     """
     characters = sum(len(line.text) for line in source)
     return (
@@ -153,7 +153,7 @@ def is_scored(source: Sequence[TranscriptLine], summary: str, *, before: str | N
 
 
 def _score(counts: Mapping[str, int], present: Mapping[str, int]) -> float:
-    """The weighted mean of the recall of each kind that is present."""
+    """Return the weighted mean of the recall of each kind that is present."""
     weight = sum(WEIGHTS[kind] for kind in KINDS if present[kind])
     if not weight:
         return 1.0
@@ -161,18 +161,18 @@ def _score(counts: Mapping[str, int], present: Mapping[str, int]) -> float:
 
 
 def _bare(summary: str) -> str:
-    """A summary without the numbers of messages and the speakers that an extractive one puts before its quotes."""
+    """Return a summary without the message numbers and speakers that the extractive summarizer adds to its quotes."""
     quotes = ((line, parse(line)) for line in summary.splitlines())
     return "\n".join(line if quote is None else quote.text for line, quote in quotes)
 
 
 def _read(text: str, today: date | None, details: _CheckedDetails) -> None:
-    """Find what can be checked of a text.
+    """Collect the details of a text that can be checked.
 
     Args:
         text: Any text.
-        today: The day on which it was said, if that is known; without it relative words name no date.
-        details: Where what is found goes.
+        today: The day of the message, if known; without it relative words name no date.
+        details: The collection to add to.
     """
     text = compose(text)
     found = _find_details(text) if len(text) <= _LONGEST_KEPT else _find_details.__wrapped__(text)
@@ -194,12 +194,12 @@ def _read(text: str, today: date | None, details: _CheckedDetails) -> None:
 
 
 class _DatedDetails(NamedTuple):
-    """What can be checked of a text, on whichever day it was said.
+    """The details of a text, independent of its day.
 
     Attributes:
-        names: In one case.
+        names: Case-folded names.
         times: The times.
-        numbers: Where each stands, and what it can mean.
+        numbers: The place and the possible values of each number.
     """
 
     names: frozenset[str]
@@ -207,9 +207,9 @@ class _DatedDetails(NamedTuple):
     numbers: Sequence[tuple[int, frozenset[str]]]
 
 
-@lru_cache(maxsize=512)  # the summary and the board of a conversation are scored one after the other
+@lru_cache(maxsize=512)  # a conversation's summary and board are scored one after the other
 def _find_details(text: str) -> _DatedDetails:
-    """Find what can be checked of a text whose accents are in its letters."""
+    """Find the details of a text in composed Unicode form."""
     compared = keys(WORD.findall(text))
     times: Sequence[Time] = ()
     numbers: Sequence[tuple[int, frozenset[str]]] = ()
@@ -222,7 +222,7 @@ def _find_details(text: str) -> _DatedDetails:
 
 
 def _names(text: str, compared: Sequence[str]) -> Iterator[str]:
-    """Every name inside a sentence of a text, in one case."""
+    """Yield every name inside a sentence of a text, case-folded."""
     if not has_capitals(text):
         return
     has_nouns = not noun_articles().isdisjoint(compared)
@@ -233,7 +233,7 @@ def _names(text: str, compared: Sequence[str]) -> Iterator[str]:
 
 
 def _numbers(words: HintWords) -> Iterator[tuple[int, frozenset[str]]]:
-    """Every number of a text in words or figures: where it stands, and what it can mean."""
+    """Yield the place and the possible values of every number, in words or figures."""
     for at, entry in enumerate(words.entries):
         if entry.number is not None:
             yield words.starts[at], frozenset({str(entry.number)})
@@ -245,12 +245,12 @@ def _numbers(words: HintWords) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 def _time_words(text: str, time: Time) -> str:
-    """The words of a time, in one case."""
+    """Return the case-folded words of a time."""
     return " ".join(text[time.start : time.end].casefold().split())
 
 
 def _merge(details: _CheckedDetails) -> None:
-    """Count once what was said in two ways: "4,200" and "4200", "May 7" and "7 May 2026"."""
+    """Merge details that have two spellings: "4,200" and "4200", "May 7" and "7 May 2026"."""
     sure = frozenset().union(*(each for each in details.numbers if len(each) == 1))
     details.numbers = {each for each in details.numbers if len(each) == 1 or sure.isdisjoint(each)}
     days = {(each.month, each.day) for each in details.dates if not isinstance(each, str) and each.year and each.day}
@@ -262,7 +262,7 @@ def _merge(details: _CheckedDetails) -> None:
 
 
 def _is_passing(named: NamedDate, text: str, today: date | None) -> bool:
-    """Whether a date is that of "today", or relative to a day that is not known."""
+    """Return whether a date is today's, or relative to an unknown day."""
     if named.year is None or str(named.year) in text:
         return False
     if today is None:
@@ -271,13 +271,13 @@ def _is_passing(named: NamedDate, text: str, today: date | None) -> bool:
 
 
 def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place is in one of some spans."""
+    """Return whether a place is in one of the spans."""
     at = bisect_right(spans, (place, sys.maxsize)) - 1
     return at >= 0 and spans[at][0] <= place < spans[at][1]
 
 
 def _is_present(detail: NamedDate | str, words: str, details: Iterable[NamedDate | str], text: str) -> bool:
-    """Whether a date is named in a text, by its words or by what they mean."""
+    """Return whether a text names a date, by its wording or by its value."""
     at = text.find(words)
     while at >= 0:
         if not (_is_letter(text[at - 1 : at]) or _is_letter(text[at + len(words) : at + len(words) + 1])):
@@ -287,12 +287,12 @@ def _is_present(detail: NamedDate | str, words: str, details: Iterable[NamedDate
 
 
 def _is_letter(letter: str) -> bool:
-    """Whether a letter, if there is one, is part of a word."""
+    """Return whether a character is part of a word; `False` for an empty string."""
     return letter.isalnum() or letter == "_"
 
 
 def _agree(expected: NamedDate, date: NamedDate) -> bool:
-    """Whether a date that was found says what is wanted, and nothing else: "May 7" for 7 May 2023."""
+    """Return whether a found date does not contradict the expected one: "May 7" for 7 May 2023."""
     for one, two in ((expected.year, date.year), (expected.month, date.month), (expected.day, date.day)):
         if one is not None and two is not None and one != two:
             return False
@@ -308,7 +308,7 @@ def _agree(expected: NamedDate, date: NamedDate) -> bool:
 
 
 def _weekday(named: NamedDate) -> int | None:
-    """The weekday of a date that is known to the day."""
+    """Return the weekday of a complete date."""
     if named.year is None or named.month is None or named.day is None:
         return None
     try:
@@ -318,7 +318,7 @@ def _weekday(named: NamedDate) -> int | None:
 
 
 def _day(said_at: str | None) -> date | None:
-    """The day of a time in ISO 8601."""
+    """Return the day of an ISO 8601 time."""
     try:
         return datetime.fromisoformat(said_at or "").date()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where sentences begin and end: for whoever quotes, cuts, counts, or looks for names."""
+"""Find sentence boundaries, for quoting, splitting, counting and finding names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LINES: Final = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 """The lines of a text."""
 
-# Every mark at the head: what begins with a set of characters is found fastest.
+# Every mark is in the leading set: a pattern that begins with a character set is the fastest.
 _ENDS: Final = re.compile("[.!?…。！？؟۔।](?:(?<=[.!?…])[\"'”’»)\\]*_]*\\s+|(?<=[。！？])[」』”]?|(?<=[؟۔।])\\s+)")
 _DRESS: Final = re.compile(r"^\s*(?:[-*#>•\u2022|]+\s+|\d{1,2}[.)]\s+)+|^[#>|*_\s]+$")
 _ALNUM: Final = re.compile(r"[^\W_]")
@@ -21,7 +21,7 @@ _BEFORE: Final = frozenset(
 _SHORTENED: Final = frozenset(
     {"dr", "mr", "mrs", "ms", "prof", "sr", "jr", "st", "sra", "dra", "e.g", "i.e", "vs", "approx", "z.b", "p.ej"}
 )
-_MAY_END: Final = frozenset({"a.m", "p.m", "etc", "usw"})  # a sentence, if no small letter follows
+_MAY_END: Final = frozenset({"a.m", "p.m", "etc", "usw"})  # may end a sentence if no lowercase letter follows
 _BEFORE_FIGURE: Final = frozenset({"no", "nos", "nr", "pp"})
 _LONGEST: Final = 6
 
@@ -30,10 +30,10 @@ class Span(NamedTuple):
     """A piece of a text.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        opens: Whether a sentence begins with it, and not with something before it.
-        closes: Whether a sentence ends with it.
+        start: Its start.
+        end: Its end.
+        opens: Whether it includes the start of a sentence.
+        closes: Whether it includes the end of a sentence.
     """
 
     start: int
@@ -43,9 +43,9 @@ class Span(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Span]:
-    """Every sentence of a text, in order, each on one line; what holds no letter and no figure is left out.
+    """Yield every sentence of a text, in order, each on one line; one without a letter or digit is skipped.
 
-    The marks of a list or a heading before a sentence are not part of it.
+    List and heading marks before a sentence are not part of it.
     """
     for line in LINES.finditer(text):
         dress = _DRESS.match(line.group())
@@ -57,12 +57,12 @@ def sentences(text: str) -> Iterator[Span]:
 
 
 def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
-    """Where sentences end inside a text: the places behind the mark, its quotes and the space after it.
+    """Yield the sentence ends inside a text: the offsets after the mark, its quotes and the space after it.
 
     Args:
         text: Any text.
         start: Where to begin.
-        end: Where to stop: the end of the text by default. It is no end of a sentence itself.
+        end: Where to stop, which does not itself count as a sentence end; the end of the text by default.
     """
     end = len(text) if end is None else end
     for found in _ENDS.finditer(text, start, end):
@@ -72,7 +72,7 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator
 
 
 def begins_sentence(text: str, start: int) -> bool:
-    """Whether a word that starts at a place begins a sentence, a quotation, a line or what is in brackets."""
+    """Return whether the word at a place begins a sentence, a quotation, a line or a parenthesis."""
     at = start - 1
     while at >= 0 and not text[at].isalnum():
         if text[at] in _BEFORE:
@@ -82,7 +82,7 @@ def begins_sentence(text: str, start: int) -> bool:
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    """The span without the space around it, if it says anything."""
+    """Yield the span without surrounding space, if it has content."""
     said = text[start:end]
     if _ALNUM.search(said):
         first = start + len(said) - len(said.lstrip())
@@ -90,7 +90,7 @@ def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _shortens(text: str, dot: int, after: int) -> bool:
-    """Whether a full stop is that of a title, an initial or an abbreviation: "Dr. Lee", "J. Rowling", "9 a.m. and"."""
+    """Return whether a period belongs to a title, an initial or an abbreviation: "Dr. Lee", "9 a.m. and"."""
     at = dot
     while at and dot - at <= _LONGEST and (text[at - 1].isalpha() or (text[at - 1] == "." and at < dot)):
         at -= 1

@@ -1,7 +1,7 @@
-"""A local, approximate token count of text, for budgets and reports. It never raises and asks no network.
+"""A local, approximate token count of text, for budgets and reports. It never raises and uses no network.
 
-The weights are fitted to o200k, the vocabulary of current OpenAI models, and lean to the high side: a budget that is
-not quite used is better than one that is broken. `tests/language/test_tokens.py` compares them with that vocabulary.
+The weights are fitted to o200k, the vocabulary of current OpenAI models, and overestimate: an underused budget is
+better than an exceeded one. `tests/language/test_tokens.py` compares them with that vocabulary.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ MEDIA_TOKENS: Final = 800
 """The tokens assumed for one image or file: between a small and a large tile count of current models."""
 
 MESSAGE_TOKENS: Final = 4
-"""The tokens of role and separators that each message adds."""
+"""The tokens that each message adds for its role and separators."""
 
-# In twentieths of a token, by a character's first byte in UTF-8; the bytes that follow it weigh nothing. Letters weigh
-# more where words are cut into more tokens: a, g, k and n in languages that the vocabulary holds less of, j, q, x and z
-# in what is no language at all, such as base64.
+# In twentieths of a token, by a character's first UTF-8 byte; continuation bytes weigh nothing. Letters weigh more if
+# they are frequent where words split into more tokens: a, g, k and n in languages that the vocabulary covers less; j,
+# q, x and z in text without a language, such as base64.
 _PLAIN, _DIGIT, _DENSE, _ODD = 4, 7, 9, 24
 _ASCII: Final = (
     ((string.digits + "agkn").encode(), _DIGIT),
     ((string.ascii_uppercase + string.punctuation + "\n\t").encode(), _DENSE),
     (b"jqxz", _ODD),
 )
-# The alphabets of two bytes; of Asia and Georgia; symbols; CJK; private and full width; emoji.
+# Two-byte alphabets; Asia and Georgia; symbols; CJK; private use and full width; emoji.
 _BEYOND: Final = ((0xC0, 10), (0xE0, 14), (0xE2, 30), (0xE3, 20), (0xEE, 40), (0xF0, 60))
 _WEIGHTS: Final = bytes(
     [next((weight for bytes_, weight in _ASCII if byte in bytes_), _PLAIN) for byte in range(0x80)]
     + [[0, *(weight for first, weight in _BEYOND if first <= byte)][-1] for byte in range(0x80, 0x100)]
 )
-# Those that share a first byte with others: the alphabets of India take less, the ones that no vocabulary holds much of
-# (Ethiopic, Lao, Tibetan, Cherokee, Mongolian, Yi, ...) are cut into single bytes.
+# Scripts that share a first byte with others: the scripts of India take fewer tokens; those that vocabularies rarely
+# cover (Ethiopic, Lao, Tibetan, Cherokee, Mongolian, Yi, ...) are split into single bytes.
 _INDIC: Final = re.compile(r"[\u0900-\u0d7f]")
 _RARE: Final = re.compile(r"[\u0800-\u08ff\u0e80-\u0fff\u1100-\u177f\u1800-\u1dff\ua000-\uabff]")
 _INDIC_LESS, _RARE_MORE = 4, 46
-# A run of digits or of punctuation costs more than its characters, and so does a capital after a small letter. All
-# three are found at once, as bits of one number, for `bytes.count` takes long for two bytes.
+# A run of digits or punctuation costs more than its characters, and so does a capital after a lowercase letter. All
+# three are found at once, as bits of one number, since `bytes.count` is slow for two bytes.
 _RUN_OF_DIGITS, _RUN_OF_PUNCTUATION, _CAPITAL = 27, 8, 12
 _DIGIT_BIT, _PUNCTUATION_BIT, _SMALL_BIT, _CAPITAL_BIT = 1, 4, 16, 32
 _BITS: Final = {
@@ -61,9 +61,9 @@ _VOCABULARY: Final = "https://openaipublic.blob.core.windows.net/encodings/o200k
 
 @cache
 def best_counter() -> Callable[[str], int]:
-    """The best count of a text's tokens that is here: `tiktoken` with its vocabulary on disk, else `count_tokens`.
+    """Return the best available token counter: `tiktoken` with its vocabulary on disk, else `count_tokens`.
 
-    `tiktoken` is never asked to download: its own cache folder is looked at first, as `tiktoken.load` names it.
+    `tiktoken` never downloads: its own cache folder is checked first, at the path that `tiktoken.load` uses.
     """
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
     path = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
@@ -73,9 +73,9 @@ def best_counter() -> Callable[[str], int]:
         import tiktoken
 
         encoding = tiktoken.get_encoding("o200k_base")
-    except Exception:  # an extra that is absent or broken must not cost the answer
+    except Exception:  # a missing or broken extra must not fail the call
         return count_tokens
-    # Lone surrogates cannot be encoded, and half a million equal letters take it minutes: count those ourselves.
+    # Lone surrogates cannot be encoded, and half a million equal letters take minutes: use `count_tokens` for those.
     return lambda text: len(encoding.encode_ordinary(text)) if _ORDINARY.search(text) is None else count_tokens(text)
 
 
@@ -106,5 +106,5 @@ def count_tokens(text: str) -> int:
     kinds = int.from_bytes(data.translate(_KINDS), "little")
     starts = (kinds ^ (kinds & kinds << 8)).to_bytes(len(data), "little")
     total += _RUN_OF_DIGITS * starts.count(_DIGIT_BIT) + _RUN_OF_PUNCTUATION * starts.count(_PUNCTUATION_BIT)
-    total += _CAPITAL * (kinds & kinds << 9).bit_count()  # the one bit that meets the one beside it
+    total += _CAPITAL * (kinds & kinds << 9).bit_count()  # the bit that meets its neighbor
     return -(-total // 20)

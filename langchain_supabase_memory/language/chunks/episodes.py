@@ -1,6 +1,6 @@
-"""Where one episode of talk ends and the next begins: at a pause, a change of topic, a completed action, a ceiling.
+"""Find episode boundaries: a pause, a change of topic, a completed action, or a size limit.
 
-Every decision looks back only, so the same messages make the same episodes however they come in.
+Every decision only looks back, so the same messages give the same episodes in whatever batches they arrive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.chunks.units import Unit
 
 APART: Final = 3
-"""How far apart in places two units are between which a long pause lies: farther than neighbors reach."""
+"""Added to a unit's place after a long pause, so that neighbor expansion does not cross it."""
 
 KNOWN: Final = 20
 NEAR: Final = 2
@@ -32,17 +32,17 @@ _WORD: Final = re.compile(r"[^\W\d_]{4,}|\d{2,}")
 
 @dataclass(frozen=True)
 class PreviousUnits:
-    """What is indexed already.
+    """The state of the units that are already indexed.
 
     Attributes:
-        place: Where the newest unit stands.
+        place: The place of the newest unit.
         episode: The first sequence of its episode.
-        ended_at: When the last of it was said.
-        completes: Whether something was done with it.
-        units: How many units its episode has so far.
-        tokens: And how many approximate tokens.
-        near: The words and the vector of the newest units of the same sitting, two at most, in order.
-        known: How near each of the newest twenty was to what came before it.
+        ended_at: When its last message was sent.
+        completes: Whether it completes something.
+        units: The number of units in its episode so far.
+        tokens: The approximate number of tokens in its episode so far.
+        near: The text and vector of the newest units of the same sitting, at most two, in order.
+        known: For each of the newest twenty units, its similarity to what came before it.
     """
 
     place: int
@@ -57,12 +57,12 @@ class PreviousUnits:
 
 @dataclass(frozen=True)
 class PlacedUnit:
-    """Where a unit stands.
+    """The position of a unit.
 
     Attributes:
         place: Its number in the conversation.
         episode: The first sequence of its episode.
-        cohesion: How near it is to what came before it, from 0 to 1; `None` if nothing did.
+        cohesion: Its similarity to what came before it, from 0 to 1; `None` for the first unit.
     """
 
     place: int
@@ -78,18 +78,17 @@ def assign_episodes(
     pause: timedelta,
     most_tokens: int,
 ) -> list[PlacedUnit]:
-    """Give units their places and episodes.
+    """Assign units their places and episodes.
 
-    A topic changes before a user's message that is less like what was said just before than most were: by more than
-    one standard deviation of the last twenty (the depth of a valley that TextTiling looks for, Hearst 1997, without
-    looking ahead).
+    The topic changes before a user message whose similarity to the preceding units is more than one standard deviation
+    below the mean of the last twenty. This is the depth of a valley in TextTiling (Hearst 1997), without looking ahead.
 
     Args:
         units: New units, in order.
         vectors: The vector of each unit's first text; `None` without an embedder.
-        before: What is indexed already; `None` if nothing is.
-        pause: How long nothing was said where one sitting ends and another begins.
-        most_tokens: The most tokens of a episode.
+        before: The state of the units that are already indexed; `None` if there are none.
+        pause: The silence that separates two sittings.
+        most_tokens: The maximum number of tokens in an episode.
     """
     near = deque(
         (_WordsAndVector(text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR
@@ -123,7 +122,7 @@ def assign_episodes(
 
 
 class _WordsAndVector:
-    """A text with its vector, and its words, which are looked for once."""
+    """A text with its vector and its words, which are computed once."""
 
     def __init__(self, text: str, vector: Sequence[float] | None) -> None:
         self.text, self.vector = text, vector
@@ -135,13 +134,13 @@ class _WordsAndVector:
 
 
 def _changes(cohesion: float | None, values: Iterable[float | None]) -> bool:
-    """Whether a unit is less like what came before it than most were, of which enough are known."""
+    """Return whether a unit is less similar to what came before it than most, given enough known values."""
     earlier = [each for each in values if each is not None]
     return cohesion is not None and len(earlier) >= _ENOUGH and cohesion < fmean(earlier) - pstdev(earlier)
 
 
 def _cohesion(candidate: _WordsAndVector, neighbors: Iterable[_WordsAndVector]) -> float | None:
-    """How near a text is to others: by their vectors if there are any, else by the words that they share."""
+    """Return the similarity of a text to its neighbors: by vectors if there are any, else by shared words."""
     vector, others = candidate.vector, [each.vector for each in neighbors if each.vector is not None]
     if vector is not None and others:
         return round(max(0.0, fmean(sum(map(mul, vector, each)) for each in others)), 4)
@@ -152,7 +151,7 @@ def _cohesion(candidate: _WordsAndVector, neighbors: Iterable[_WordsAndVector]) 
 
 
 def _stored(vector: Sequence[float] | None) -> Sequence[float] | None:
-    """A vector as the database keeps it, in half precision: so it is the same whether it was read from there or not."""
+    """Return a vector in half precision, as the database stores it, so that both sources give the same values."""
     if vector is None:
         return None
     form = f"{len(vector)}e"

@@ -1,4 +1,4 @@
-"""What a text is, how much it matters, and whether it completes something: rules, no model."""
+"""Rules for the kind of a text, its importance, and whether it completes something. They use no model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.query_hints import Marks
 
 Kind = Literal["dialogue", "action", "fact", "question", "answer"]
-"""What a chunk is: talk, what a tool did, a statement that names something, a question, what came right after one."""
+"""The kind of a chunk: talk, a tool's action, a statement that names something, a question, or a reply to one."""
 
 KINDS: Final[tuple[Kind, ...]] = ("dialogue", "action", "fact", "question", "answer")
 
@@ -25,12 +25,12 @@ _DONE: Final = re.compile(
 
 
 def chunk_kind(marks: Marks, *, is_action: bool, after_question: bool) -> Kind:
-    """What a text is.
+    """Return the kind of a text.
 
     Args:
-        marks: What the text says of itself.
-        is_action: Whether it is a tool's call or result.
-        after_question: Whether somebody else asked something right before it.
+        marks: The features of the text.
+        is_action: Whether it is a tool call or a tool result.
+        after_question: Whether another speaker asked something right before it.
     """
     if is_action:
         return "action"
@@ -42,12 +42,12 @@ def chunk_kind(marks: Marks, *, is_action: bool, after_question: bool) -> Kind:
 
 
 def importance(text: str, marks: Marks, kind: Kind) -> float:
-    """How much a text is likely to matter later, from 0 to 1: by what it is, and by the names, times and numbers in it.
+    """Estimate how much a text will matter later, from 0 to 1, from its kind and its names, times and numbers.
 
     Args:
         text: The text.
-        marks: What it says of itself.
-        kind: What it is.
+        marks: The features of the text.
+        kind: Its kind.
     """
     found = _BASE[kind] + 0.15 * marks.has_name + 0.15 * marks.has_number + 0.1 * marks.has_time
     if len(text) < _SHORT:
@@ -58,5 +58,5 @@ def importance(text: str, marks: Marks, kind: Kind) -> float:
 
 
 def completes(text: str) -> bool:
-    """Whether a short text says that something is done."""
+    """Return whether a short text says that something is done."""
     return len(text) <= _LONG * 2 and _DONE.match(text) is not None

@@ -1,4 +1,4 @@
-"""Long texts, cut where a sentence ends, so that each part fits an embedder and says something by itself."""
+"""Split long texts at sentence ends, so that each part fits an embedder and makes sense alone."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ if TYPE_CHECKING:
 
 
 def _after(mark: str) -> Callable[[str], Iterator[int]]:
-    """Finds the places behind a mark."""
+    """Return a function that finds the end of every match of a pattern."""
     find = re.compile(mark).finditer
     return lambda text: (found.end() for found in find(text))
 
 
-# A paragraph, a line, a sentence, a word: the first that makes it short.
+# A paragraph, a line, a sentence, a word: the first one that gives short enough pieces is used.
 _BREAKS: Final = (_after(r"\n\s*\n"), _after(r"\n"), sentence_ends, _after(r"\s+"))
 
 
 def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_tokens) -> list[str]:
-    """Cut a text into parts of at most so many tokens.
+    """Split a text into parts of at most `most_tokens` tokens.
 
     Args:
         text: Any text.
-        most_tokens: The most tokens of one part.
+        most_tokens: The maximum number of tokens in one part.
         count: Counts the tokens of a text.
 
     Returns:
-        The parts in order; one that is not blank at least, unless the text is blank. Nothing but white space between
-        parts is lost.
+        The parts in order, at least one nonblank part unless the text is blank. Only white space between parts is lost.
     """
     made: list[str] = []
     start = size = 0
     for first, end, tokens in _pieces(text, most_tokens, count, 0):
         if made and text[first - 1].islower() and text[first].isupper():
-            tokens += 1  # a capital within a word counts more, and the cut hid that
+            tokens += 1  # a capital inside a word counts more, and the split hid that
         if made and size + tokens <= most_tokens:
             size += tokens
             made[-1] = text[start:end]
@@ -51,14 +50,14 @@ def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_token
 def _pieces(
     text: str, max_characters: int, count: Callable[[str], int], level: int, offset: int = 0
 ) -> Iterator[tuple[int, int, int]]:
-    """First, end and tokens of pieces that are short enough, cut at the widest break that makes them so."""
+    """Yield the start, end and token count of pieces that are short enough, split at the widest possible break."""
     tokens = count(text)
     if tokens <= max_characters:
         if text.strip():
             yield offset, offset + len(text), tokens
         return
     if level == len(_BREAKS):
-        # One word longer than a part: by characters, of which none takes more than four tokens.
+        # One word is longer than a part: split by characters, since no character takes more than four tokens.
         step = max(1, max_characters // 4)
         for first in range(0, len(text), step):
             piece = text[first : first + step]

@@ -1,4 +1,4 @@
-"""Messages that belong together, as the texts that are ranked and returned."""
+"""Group messages that belong together into the texts that are ranked and returned."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredText:
-    """A stored message, with what is needed to index it."""
+    """A stored message with the data that indexing needs."""
 
     sequence: int
     message_id: str
     message: BaseMessage = field(repr=False)
     said_at: datetime
     hidden: bool = False  # it mentions a topic that is not to be remembered
-    edited_at: str | None = None  # as the database gives it
+    edited_at: str | None = None  # in the database's format
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> StoredText:
-        """A row of `memory_pending_chunks`."""
+        """Create one from a row of `memory_pending_chunks`."""
         message = codec.from_payload(row["payload"])
         time = datetime.fromisoformat(row["created_at"])
         return cls(
@@ -49,12 +49,12 @@ class UnitPart:
     """A text of a unit, short enough for an embedder.
 
     Attributes:
-        text: The words.
-        kind: What it is.
+        text: The text.
+        kind: Its kind.
         importance: How much it is likely to matter, from 0 to 1.
-        marks: What it says of itself.
-        tokens: Its approximate tokens.
-        retrieved_text: The days that it tells of, by how far they are from the day on which it was said, in UTC.
+        marks: Its features.
+        tokens: Its approximate number of tokens.
+        retrieved_text: The days that it mentions, as offsets from the day of the message, in UTC.
     """
 
     text: str = field(repr=False)
@@ -67,15 +67,15 @@ class UnitPart:
 
 @dataclass(frozen=True)
 class Unit:
-    """A message; or a tool's call with its results.
+    """A message, or a tool call with its results.
 
     Attributes:
-        messages: What it is made of, in order.
-        role: Who speaks.
-        speaker: Their name, if the message has one.
+        messages: Its messages, in order.
+        role: The role of the speaker.
+        speaker: The speaker's name, if the message has one.
         parts: Its texts, in order.
-        is_asked: Whether it is a user's message, with which a turn begins.
-        completes: Whether something is done with it.
+        is_asked: Whether it is a user message, which begins a turn.
+        completes: Whether it completes something.
     """
 
     messages: tuple[StoredText, ...]
@@ -87,7 +87,7 @@ class Unit:
 
     @property
     def said_at(self) -> datetime:
-        """When it began."""
+        """When its first message was sent."""
         return self.messages[0].said_at
 
     @property
@@ -97,7 +97,7 @@ class Unit:
 
     @property
     def tokens(self) -> int:
-        """The approximate tokens of its texts."""
+        """The approximate number of tokens in its texts."""
         return sum(part.tokens for part in self.parts)
 
 
@@ -111,18 +111,18 @@ def units(
 ) -> tuple[list[Unit], int]:
     """Group messages into units.
 
-    System messages are instructions and no talk; what the memory itself put into a prompt or gave as a tool's result
-    is there already. Neither becomes a unit.
+    System messages are instructions, not talk. Text that the memory itself put into a prompt or returned as a tool
+    result is already stored. Neither becomes a unit.
 
     Args:
         messages: Messages of one conversation, in order.
-        most_tokens: The most tokens of one text.
+        most_tokens: The maximum number of tokens in one text.
         more: Whether more messages follow.
-        after_question: Whether the message before the first asked something.
-        importance: Says how much a text of a kind matters, from 0 to 1; `kinds.importance` by default.
+        after_question: Whether the message before the first one asked something.
+        importance: Rates how much a text of a kind matters, from 0 to 1; `kinds.importance` by default.
 
     Returns:
-        The units, and how many of the messages they account for: calls at the end that may still get results wait.
+        The units, and the number of messages they account for: calls at the end that may still get results wait.
     """
     made: list[Unit] = []
     place = 0
@@ -133,7 +133,7 @@ def units(
         while calls and place + len(group) < len(messages) and _is_result(messages[place + len(group)]):
             group.append(messages[place + len(group)])
         if calls >= len(group) and place + len(group) == len(messages) and not (more and place == 0):
-            break  # results are still to come; if the whole batch is one call's, it is taken as it is
+            break  # results are still to come, unless one call fills the whole batch
         place += len(group)
         unit = _unit(group, most_tokens, asked, importance)
         if unit is not None:
@@ -170,7 +170,7 @@ def _unit(
 
     found = [part(each) for each in parts(text, most_tokens)]
     for each in parts(named, most_tokens):
-        # It says nothing of what the words are: the size of a file is no number that somebody named.
+        # Marks are taken from the prose only: the size of a file is not a number that a speaker mentioned.
         whole = f"{found[-1].text}\n{each}" if found else each
         tokens = count_tokens(whole)
         if found and tokens <= most_tokens:
@@ -188,12 +188,12 @@ def _unit(
 
 
 def _without(message: BaseMessage, ids: Collection[str]) -> BaseMessage:
-    """A message without its calls of the memory's own tools: what was looked for was not said."""
+    """Return a message without its calls to the memory's own tools: a search query is not part of the talk."""
     return content.without_calls(message, ids) if ids and isinstance(message, AIMessage) else message
 
 
 def is_recalled(message: BaseMessage) -> bool:
-    """Whether a tool's result is what the memory itself gave: it is there already, where it was said."""
+    """Return whether a tool result is the memory's own output, which is already stored at its source."""
     return isinstance(message, ToolMessage) and str(message.text).lstrip().startswith(f"<{fence.TAG}>")
 
 
@@ -202,7 +202,7 @@ def _is_result(stored: StoredText) -> bool:
 
 
 def _message_texts(message: BaseMessage) -> tuple[str, str]:
-    """A message's words, a tool's with its name; and the names of what is no words."""
+    """Return a message's prose, with the name of a tool, and the names of its non-text content."""
     text, named = content.prose_text(message)
     text = text.strip()
     called = content.plain_name(message.name) if isinstance(message, ToolMessage) else ""
@@ -210,5 +210,5 @@ def _message_texts(message: BaseMessage) -> tuple[str, str]:
 
 
 def texts(units: Iterable[Unit]) -> list[str]:
-    """The texts of units, in order: what an embedder is asked for."""
+    """Return the texts of units, in order, for the embedder."""
     return [part.text for unit in units for part in unit.parts]

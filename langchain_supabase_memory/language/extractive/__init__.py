@@ -1,8 +1,8 @@
-"""A writer of summaries and boards that is no language model: it quotes, and says so.
+"""A summarizer for summaries and boards that quotes the messages instead of calling a language model.
 
-It selects the words that hold most of what was said for the characters they take (`coverage`), and fills a board by
-rules whose phrases are data files of a few languages (`phrases`). It needs no key, no network and no time to speak of,
-always gives the same for the same, and cannot make anything up; what it cannot do is put things in its own words.
+It selects the quotes that cover the most content for their length (`coverage`), and fills a board by rules whose
+phrases are data files of a few languages (`phrases`). It needs no key and no network, takes almost no time, is
+deterministic, and cannot invent anything. It cannot paraphrase.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Material
 
 KEPT: Final = (*query_hints.KEPT, phrases)
-"""What all of this reads from files once; see `flow.compute`."""
+"""What the summarizer reads from files once; see `flow.compute`."""
 
 __all__ = ["KEPT", "ExtractiveSummarizer"]
 
 
 class ExtractiveSummarizer:
-    """Writes summaries and boards by rules.
+    """Write summaries and boards by rules.
 
     Attributes:
-        name: What is noted as the writer.
+        name: The name that is recorded as the summarizer.
     """
 
     name = "extractive"
 
     def write(self, material: Material) -> str:
-        """Write what is asked for. It never raises, whatever was said.
+        """Perform a writing task. It never raises, whatever the messages hold.
 
         Args:
-            material: The task, and what there is to write from.
+            material: The task and its input.
 
         Returns:
             For `summary` and `condense` a text of at most `material.characters`, for `board` a JSON document.

@@ -1,6 +1,6 @@
-"""The board by rules: what is new, what takes the place of what, what is done, what is still asked.
+"""Fill a board by rules: new items, replaced items, completed items and open questions.
 
-Every item quotes the message it comes from; nothing is worded by this module but who said it.
+Every item quotes its message; this module only words the speaker's label.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.utterances import Sentence
 
 _MOST_FACTS: Final = 30
-_LEAST_FACTS: Final = 6  # of a short talk, if it has so many
-_FACT_EACH: Final = 6  # messages of the user have one, in a long talk
+_LEAST_FACTS: Final = 6  # in a short conversation, if it has so many
+_FACT_EACH: Final = 6  # user messages for each fact, in a long conversation
 _MOST_ENTITIES: Final = 20
 _MOST_TOPICS: Final = 6
 _MOST_ACTIONS: Final = 15
@@ -42,10 +42,10 @@ _MOST_QUESTIONS: Final = 5
 
 
 def board(material: Material) -> str:
-    """Revise a board: the JSON document that `boards.answer.SCHEMA` describes.
+    """Revise a board: return the JSON document that `boards.schema.SCHEMA` describes.
 
     Args:
-        material: The summary so far, what was said since, and the board's present items.
+        material: The summary so far, the new messages, and the board's current items.
     """
     lines = material.lines
     sentences = list(utterances(lines))
@@ -77,25 +77,25 @@ def board(material: Material) -> str:
 
 
 class _Items:
-    """The present items of a board, by kind."""
+    """The current items of a board, by kind."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
         self._items = items
 
     def open_items(self, kind: str) -> Iterator[tuple[str, str, str]]:
-        """Id, words and text of the items of a kind that are still open or hold."""
+        """Yield the id, quote and text of the items of a kind that are open or current."""
         for each in self._items:
             if each.get("kind") == kind and each.get("id") and each.get("state") in (None, "open", "current"):
                 text = str(each.get("text") or "")
                 yield str(each["id"]), str(each.get("quote") or "") or text, text
 
     def texts(self, kind: str) -> frozenset[str]:
-        """The texts and quotes of a kind, in one case."""
+        """Return the texts and quotes of a kind, case-folded."""
         return frozenset(said.casefold() for _, quote, text in self.open_items(kind) for said in (quote, text))
 
 
 def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
-    """A sentence as an item, with who said it."""
+    """Return a sentence as an item, with its speaker."""
     who = label(sentence.line.role, sentence.line.speaker)
     return {
         "text": f"{who}: {sentence.text}",
@@ -106,7 +106,7 @@ def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
 
 
 def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -> list[dict[str, Any]]:
-    """The new facts, each with the item that it takes the place of; `used` is what was said about tasks."""
+    """Return the new facts, each with the id of the fact it replaces; `used` holds the sentences about tasks."""
     present = [(ident, quote) for ident, quote, _ in items.open_items("fact")]
     told = [each for each in sentences if each.text not in used]
     fresh = facts(told, present, items.texts("fact"))
@@ -117,7 +117,7 @@ def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -
 
 
 def _actions(tasks: Sequence[DialogueTask]) -> list[dict[str, Any]]:
-    """The new tasks: the open ones first where there are too many, then the user's, then the latest."""
+    """Return the new tasks; if there are too many, open ones first, then the user's, then the latest."""
     kept = sorted(
         range(len(tasks)),
         key=lambda at: (tasks[at].state != "open", tasks[at].sentence.line.role != "user", -at),
@@ -126,7 +126,7 @@ def _actions(tasks: Sequence[DialogueTask]) -> list[dict[str, Any]]:
 
 
 def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict[str, Any], Sentence]]:
-    """The tasks of the board that are done or cancelled, with the sentences that say so."""
+    """Yield the board's tasks that are done or cancelled, with the sentences that say so."""
     for ident, quote, _ in items.open_items("action"):
         wanted = same(quote)
         for sentence in sentences:
@@ -136,7 +136,7 @@ def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict
 
 
 def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str, Any]]:
-    """The questions that nobody has answered yet."""
+    """Return the questions that are not answered yet."""
     known = items.texts("question")
     found = [
         {
@@ -153,7 +153,7 @@ def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str,
 def _answered_questions(
     lines: Sequence[TranscriptLine], sentences: Sequence[Sentence], items: _Items
 ) -> list[dict[str, Any]]:
-    """The questions of the board that were answered since."""
+    """Return the board's questions that the new messages answer."""
     present = list(items.open_items("question"))
     closed = []
     for at, (ident, quote, text) in enumerate(present):

@@ -1,4 +1,4 @@
-"""A text as the pieces that can be quoted: short paragraphs whole, long ones sentence by sentence."""
+"""Split a text into pieces that can be quoted: short paragraphs whole, long ones sentence by sentence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CLAUSE_MARKS: Final = frozenset(";,:，；、")
 
 
 def split_clauses(text: str, max_characters: int = _LONGEST) -> Iterator[Span]:
-    """The pieces of a text that can be quoted, in order.
+    """Yield the quotable pieces of a text, in order.
 
-    A paragraph that is short stays whole, since half of it says less than half. A sentence of a few words stays with
-    the one after it. What is longer than a piece may be is cut between its words, and says so.
+    A short paragraph stays whole, since half of it says less than half. A sentence of a few words stays with the next
+    one. A piece that is too long is cut between words and marked as cut.
 
     Args:
         text: Any text.
-        max_characters: The most characters of a piece.
+        max_characters: The maximum number of characters in a piece.
     """
     held: Span | None = None
     for span in sentences(text):
@@ -44,7 +44,7 @@ def split_clauses(text: str, max_characters: int = _LONGEST) -> Iterator[Span]:
 
 
 def _cut(text: str, span: Span, max_characters: int) -> Iterator[Span]:
-    """A span in parts that are short enough, cut after a clause or a word."""
+    """Yield a span in parts that are short enough, cut after a clause or a word."""
     start = span.start
     while span.end - start > max_characters:
         least = start + max_characters // 2

@@ -1,12 +1,12 @@
-"""Which pieces to keep within a budget: the most weight of distinct terms for the characters they take.
+"""Select pieces within a budget: the largest total weight of distinct terms for their characters.
 
-What a choice is worth is, over all terms, the term's weight times the best quality of a chosen piece that holds it. So
-a term counts once, however often it is said, and saying it again in a better piece adds the difference only: the worth
-is monotone and submodular, and a greedy choice is provably not far from the best one. Pieces are taken by gain per
-character; as Khuller, Moss and Naor do for coverage and Lin and Bilmes for summaries, the result is compared with the
-best single piece, and, as Yaroslavtsev, Zhou and Avdiukhin do, with every beginning of the greedy choice followed by
-the best piece that still fits. That gives at least half of the best possible worth, whatever the pieces, and at least
-1 - 1/e of it where they are of one length; the full 1 - 1/e for every input would take trying all triples first.
+The value of a selection is the sum, over all terms, of the term's weight times the best quality of a selected piece
+that contains it. A term counts once, however often it occurs, and a better piece only adds the difference. So the value
+is monotone and submodular, and a greedy selection has a proven bound. Pieces are taken by gain per character. As
+Khuller, Moss and Naor do for coverage and Lin and Bilmes do for summaries, the result is compared with the best single
+piece; as Yaroslavtsev, Zhou and Avdiukhin do, it is also compared with every prefix of the greedy selection followed by
+the best piece that still fits. This gives at least half of the best possible value for any pieces, and at least
+1 - 1/e of it for pieces of equal length. The full 1 - 1/e for every input would require trying all triples first.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NOTHING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What can be chosen.
+    """A piece that can be selected.
 
     Attributes:
-        terms: What it is about, each with its weight times the piece's quality.
-        cost: What it takes of the budget, in characters.
+        terms: Its terms, each with its weight times the piece's quality.
+        cost: Its characters, which count toward the budget.
     """
 
     terms: Mapping[str, float]
@@ -35,15 +35,15 @@ class Candidate:
 
 
 def choose(pieces: Sequence[Candidate], budget: int) -> list[int]:
-    """Choose the pieces that are worth most together within a budget.
+    """Select the pieces with the highest total value within a budget.
 
     Args:
-        pieces: What can be chosen.
-        budget: The most characters of all chosen pieces.
+        pieces: The candidates.
+        budget: The maximum number of characters of all selected pieces.
 
     Returns:
-        The places of the chosen ones, in order. The same for the same input; of equals the later is taken, since what
-        was said last is what holds.
+        The indexes of the selected pieces, in order. The result is deterministic; of equal pieces the later one is
+        taken, since the latest statement is the current one.
     """
     taken, totals = _greedy(pieces, budget)
     best, chosen = totals[-1], taken
@@ -52,7 +52,7 @@ def choose(pieces: Sequence[Candidate], budget: int) -> list[int]:
     spent = 0
     for size in range(len(taken) + 1):
         for place, piece in enumerate(pieces):
-            # No piece gains more than all its terms, so few are looked at.
+            # No piece gains more than the sum of its terms, so few need to be evaluated.
             if piece.cost > budget - spent or totals[size] + most[place] <= best + _NOTHING:
                 continue
             total = totals[size] + _gain(piece, start)
@@ -67,9 +67,9 @@ def choose(pieces: Sequence[Candidate], budget: int) -> list[int]:
 
 
 def _greedy(pieces: Sequence[Candidate], budget: int, begun: Sequence[int] = ()) -> tuple[list[int], list[float]]:
-    """The greedy choice, in the order of choosing, and its worth after each step.
+    """Return the greedy selection in the order of selection, and its value after each step.
 
-    Gains only shrink, so a piece whose gain is up to date and heads the queue is the best (Minoux).
+    Gains only shrink, so a piece with an up-to-date gain at the head of the queue is the best one (Minoux).
     """
     held: dict[str, float] = {}
     for place in begun:
@@ -102,7 +102,7 @@ def _greedy(pieces: Sequence[Candidate], budget: int, begun: Sequence[int] = ())
 
 
 def _gain(piece: Candidate, covered: Mapping[str, float]) -> float:
-    """What a piece adds."""
+    """Return the value that a piece adds."""
     gain = 0.0
     for term, value in piece.terms.items():
         known = covered.get(term, 0.0)
@@ -112,7 +112,7 @@ def _gain(piece: Candidate, covered: Mapping[str, float]) -> float:
 
 
 def _take(piece: Candidate, covered: dict[str, float]) -> None:
-    """Count a piece in."""
+    """Add a piece to the covered terms."""
     for term, value in piece.terms.items():
         if value > covered.get(term, 0.0):
             covered[term] = value

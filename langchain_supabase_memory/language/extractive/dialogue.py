@@ -1,4 +1,4 @@
-"""What passes between the speakers: greetings, questions, and which questions nobody has answered."""
+"""Detect greetings, questions, and questions that are still open."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 SPEAKING: Final = frozenset({"user", "assistant"})
 """The roles that ask and answer."""
 
-_SHORT: Final = 60  # characters of a line that is a greeting with a name in it
-_ADDRESSED: Final = 2  # words of that name
+_SHORT: Final = 60  # maximum characters of a greeting that includes a name
+_ADDRESSED: Final = 2  # maximum words of that name
 _LONGEST_QUESTION: Final = 400
 _ASKING: Final = frozenset("?？؟⁇⁈⁉⸮")
-_PAUSES: Final = frozenset(".!,;:\n")  # with these in it, a text without a question mark is no question
+_PAUSES: Final = frozenset(".!,;:\n")  # a text with one of these and no question mark is not a question
 _LONGEST_UNMARKED: Final = 200
 _MOST_QUESTIONS: Final = 20
-_MOST_SENTENCES: Final = 200  # of one line
-_LATEST: Final = 40  # lines at the end of which questions are looked for
-_ENOUGH: Final = 0.5  # share of a question's stems that make a line its answer
+_MOST_SENTENCES: Final = 200  # in one line
+_LATEST: Final = 40  # lines at the end that are searched for open questions
+_ENOUGH: Final = 0.5  # share of a question's stems that makes a line its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class DialogueQuestion:
     """A question in a conversation.
 
     Attributes:
-        place: The line's place among the lines.
-        span: Where it stands in the line's text.
-        text: Its words.
+        place: The index of its line.
+        span: Its span in the line's text.
+        text: The text.
     """
 
     place: int
@@ -49,7 +49,7 @@ class DialogueQuestion:
 
 
 def greets(text: str) -> bool:
-    """Whether a text is but a greeting, thanks or a nod, and says nothing."""
+    """Return whether a text is only a greeting, thanks or an acknowledgment."""
     if len(text) > 2 * _SHORT or figures(text):
         return False
     first = WORD.search(text)
@@ -69,7 +69,7 @@ def greets(text: str) -> bool:
 
 
 def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
-    """The questions of the speakers, in order. One without a word of content, "really?", is none."""
+    """Yield the speakers' questions, in order. One without a content word, such as "really?", does not count."""
     for place, line in enumerate(lines):
         if line.role not in SPEAKING or not line.text:
             continue
@@ -80,10 +80,10 @@ def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
 
 
 def unanswered(lines: Sequence[TranscriptLine]) -> list[DialogueQuestion]:
-    """The questions that are open at the end of the lines, in order.
+    """Return the questions that are open at the end of the lines, in order.
 
-    A question is answered once the other side says something that is neither a question nor a greeting nor an excuse
-    ("let me check"); or once anybody says something later that shares half of the question's stems.
+    A question is answered when the other side says something that is not a question, a greeting or an excuse ("let me
+    check"), or when any speaker later says something that shares half of the question's stems.
     """
     first = max(len(lines) - _LATEST, 0)
     recent = lines[first:]
@@ -99,7 +99,7 @@ def unanswered(lines: Sequence[TranscriptLine]) -> list[DialogueQuestion]:
 
 
 class _ReplyLine:
-    """A line as it may answer questions, looked at when it is asked for and once."""
+    """A line that may answer questions; each property is computed lazily and once."""
 
     def __init__(self, line: TranscriptLine) -> None:
         self.role = line.role
@@ -107,7 +107,7 @@ class _ReplyLine:
 
     @cached_property
     def replies(self) -> bool:
-        """Whether it says something."""
+        """Whether it contains a reply."""
         return replies(self._text)
 
     @cached_property
@@ -118,13 +118,13 @@ class _ReplyLine:
         return [frozenset(stems(each)) for each in said if not asks(each) and not ParsedText(each).has("defers")]
 
     def answers(self, terms: frozenset[str]) -> bool:
-        """Whether a statement in it shares at least half of a question's stems, and two of them."""
+        """Return whether a statement in it shares at least half of a question's stems, and at least two."""
         least = max(2, _ENOUGH * len(terms))
         return any(len(terms & stated) >= least for stated in self._stated)
 
 
 def replies(text: str) -> bool:
-    """Whether a text says something: any sentence of it is neither a question nor a greeting nor an excuse."""
+    """Return whether any sentence of a text is not a question, a greeting or an excuse."""
     for span in sentences(text[: 10 * _LONGEST_QUESTION]):
         said = text[span.start : span.end]
         if asks(said) or ParsedText(said).has("defers"):
@@ -135,7 +135,7 @@ def replies(text: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a text is a question; `cues` says it, where a glance does not."""
+    """Return whether a text is a question; `query_hints` decides if quick checks do not."""
     if _ASKING.isdisjoint(text) and (len(text) > _LONGEST_UNMARKED or not _PAUSES.isdisjoint(text)):
         return False
     return marks(text).is_question

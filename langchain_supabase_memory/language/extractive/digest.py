@@ -1,4 +1,4 @@
-"""The coverage summary: quotes that hold the most of what was said for the characters they take, in its order."""
+"""The coverage summary: quotes that cover the most content for their characters, in conversation order."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.effects import TranscriptLine
 
-# How much a term counts by who says it and how. Measured on five long conversations of two people: were plain
-# statements and one's own counted alike, a seventh to a quarter fewer of the turns that answer questions would be kept.
+# How much a term counts by its speaker and its form. Measured on five long two-person conversations: if plain and
+# first-person statements counted alike, 14% to 25% fewer of the turns that answer questions would be retained.
 _BY_ROLE: Final = {"User": 1.0, "Assistant": 0.6, "Tool": 0.5, "System": 0.4}
 _ASKED: Final = 0.35
 _OPEN: Final = 1.3
 _NAMED: Final = 2.0
 _COUNTED: Final = 2.0
-_PLAIN: Final = 0.7  # nothing in it is a name, a number or a time
+_PLAIN: Final = 0.7  # it contains no name, number or time
 _PERSONAL: Final = 1.3
-_TELLING: Final = 5  # terms from which a piece is more than a scrap
-_KEPT: Final = 1.25  # a quote of the summary before stands for more than was read now
+_TELLING: Final = 5  # minimum terms of a piece that is more than a fragment
+_KEPT: Final = 1.25  # a quote of the previous summary stands for more than the new lines
 _SUMMARIZED: Final = 1.0
 _OF_ONESELF: Final = frozenset({"self", "mine", "mine_after", "prefers"})
 _LEAST: Final = 40
-_SHORTEST: Final = 8  # characters of a quote that was cut
+_SHORTEST: Final = 8  # minimum characters of a quote that was cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class _Candidate:
 
 
 def summary(previous: str | None, lines: Sequence[TranscriptLine], characters: int) -> str:
-    """Quote what holds most of the earlier summary and of what was said since.
+    """Quote the pieces that cover the most of the previous summary and the new lines.
 
     Args:
-        previous: The summary so far. The quotes of one that this function wrote pass unchanged or not at all.
-        lines: What was said since.
-        characters: The most characters of the summary.
+        previous: The summary so far. Quotes that this function wrote are copied unchanged or dropped.
+        lines: The new lines.
+        characters: The maximum number of characters in the summary.
 
     Returns:
-        A heading and one quote a line, in the order of the conversation.
+        A heading and one quote per line, in conversation order.
     """
     header = HEADER if characters >= len(HEADER) + _LEAST else SHORT_HEADER
     room = characters - len(header)
@@ -80,7 +80,7 @@ def summary(previous: str | None, lines: Sequence[TranscriptLine], characters: i
 
 
 def _previous_candidates(previous: str) -> Iterator[_Candidate]:
-    """What an earlier summary holds: its quotes, and what else it says by pieces."""
+    """Yield the quotes of the previous summary, and pieces of its other text."""
     for line in previous.splitlines():
         if line in HEADERS or not line.strip():
             continue
@@ -94,7 +94,7 @@ def _previous_candidates(previous: str) -> Iterator[_Candidate]:
 
 
 def _new_candidates(lines: Sequence[TranscriptLine]) -> Iterator[_Candidate]:
-    """What was said since, piece by piece."""
+    """Yield the pieces of the new lines."""
     asked = {(each.place, each.span.end) for each in unanswered(lines)}
     for place, line in enumerate(lines):
         who = label(line.role, line.speaker)
@@ -105,7 +105,7 @@ def _new_candidates(lines: Sequence[TranscriptLine]) -> Iterator[_Candidate]:
 
 
 def _candidate(quote: Quote, factor: float, *, is_open: bool = False) -> _Candidate:
-    """A quote with what it is about and how much that counts."""
+    """Return a quote with its terms and its weight."""
     if greets(quote.text):
         return _Candidate(quote, frozenset(), 0.0)
     quality = factor * _BY_ROLE.get(quote.label.partition(" ")[0], 1.0)
@@ -124,7 +124,7 @@ def _candidate(quote: Quote, factor: float, *, is_open: bool = False) -> _Candid
 
 
 def _cut_to(candidate: _Candidate, room: int) -> _Candidate | None:
-    """A candidate that is no longer than the room, cut after a word if it must be."""
+    """Return a candidate that fits the room, cut after a word if necessary."""
     quote = candidate.quote
     too_long = len(str(quote)) + 1 - room
     if too_long <= 0:
@@ -138,7 +138,7 @@ def _cut_to(candidate: _Candidate, room: int) -> _Candidate | None:
 
 
 def _weights(candidates: Sequence[_Candidate]) -> dict[str, float]:
-    """What each term counts: the rarer the more, and names and figures more than other words."""
+    """Return the weight of each term: rarer terms weigh more, and names and figures weigh more than other words."""
     often = Counter(term for each in candidates for term in each.terms)
     named = {
         stem(word)

@@ -1,4 +1,4 @@
-"""Who and what is named: people, places, organizations and dates, told apart by the words around them."""
+"""Find named people, places, organizations and dates, and classify them by the words around them."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _CONTEXTS: Final = {
 }
 _BEFORE: Final = tuple(kind for kind in _CONTEXTS if kind.endswith("before"))
 _BEGUN: Final = re.compile(rf"(?<![^\W\d_]){LETTERS}")
-_RECURS: Final = 2  # times that a name of no known type is said before it counts
+_RECURS: Final = 2  # occurrences that a name of unknown type needs
 _MOST_DATES: Final = 8
 _LONGEST: Final = 60
 _ABBREVIATED: Final = 3  # letters of "Nov"
-_NOUNS: Final = 2  # articles and the like, from which a sentence is in a language that writes nouns with a capital
+_NOUNS: Final = 2  # articles in a sentence from which its language is one that capitalizes nouns
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What is named.
+    """A named entity.
 
     Attributes:
-        name: As it was said.
+        name: The name as written in the message.
         type: One of `TYPES`.
         number: The message's sequence.
     """
@@ -58,7 +58,7 @@ class Entity:
 
 @dataclass(slots=True)
 class _NameStats:
-    """What is known about a name: the sentences it is said in, first of all."""
+    """What is known about a name; `first` is the first sentence that contains it."""
 
     first: tuple[str, int]
     count: int = 0
@@ -66,12 +66,12 @@ class _NameStats:
 
 
 def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: int) -> list[Entity]:
-    """The new names and dates, in the order in which they were first said.
+    """Return the new names and dates, in the order of their first mention.
 
     Args:
-        sentences: What was said.
-        known_names: The names that are known already, in one case.
-        limit: How many at most.
+        sentences: The sentences of the conversation.
+        known_names: The names that are already known, case-folded.
+        limit: The maximum number of entities.
     """
     found: dict[str, _NameStats] = {}
     speakers = {key(each.line.speaker) for each in sentences if each.line.speaker}
@@ -84,7 +84,7 @@ def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: 
         found[speaker].votes["person"] += _LONGEST
     lower = {word for each in sentences for word in each.text.split() if word.islower()}
     for name in [name for name, seen in found.items() if seen.first[0].isupper() and name in lower]:
-        del found[name]  # a word that was shouted
+        del found[name]  # a word in capitals for emphasis
     _join(found)
     ranked = [
         (seen.count + (2 if seen.votes else 0), each, seen)
@@ -98,17 +98,17 @@ def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: 
 
 
 def find_names(text: str, reading: ParsedText | None) -> Iterator[tuple[str, int]]:
-    """The names inside the sentences of a text with their places; of several words together they are one.
+    """Yield the names inside the sentences of a text with their places; adjacent names are joined.
 
     Args:
         text: The text.
-        reading: Its words; `None` where no article that stands before a noun is among them.
+        reading: The parsed text; `None` if it contains no article that precedes nouns.
     """
     places: list[tuple[int, int]] = []
     at = 0
     for name in capitalized(text, inside=True):
         start = text.find(name, at)
-        if start < 0:  # an apostrophe or an accent was read otherwise
+        if start < 0:  # the lexicon normalized an apostrophe or an accent
             continue
         at = start + len(name)
         if places and text[places[-1][1] : start] == " " and at - places[-1][0] <= _LONGEST:
@@ -125,19 +125,19 @@ def find_names(text: str, reading: ParsedText | None) -> Iterator[tuple[str, int
 
 
 def _is_word(text: str, start: int) -> bool:
-    """Whether a word begins at a place that is no month and no weekday."""
+    """Return whether a word that is not a month or a weekday begins at a place."""
     word = _BEGUN.match(text, start)
     return word is not None and not _is_dated(key(word.group()))
 
 
 def _is_noun(start: int, reading: ParsedText, introduced: Collection[int], *, is_nouns: bool) -> bool:
-    """Whether the word that begins at a place has its capital because it is a noun.
+    """Return whether the word at a place is capitalized because it is a noun.
 
     Args:
         start: The place.
         reading: The text.
-        introduced: The words that follow what stands before a name.
-        is_nouns: Whether the text is in a language that writes nouns with a capital.
+        introduced: The words that follow a phrase that precedes names.
+        is_nouns: Whether the language of the text capitalizes nouns.
     """
     word = bisect_left(reading.starts, start)
     if not is_nouns and (word == 0 or reading.words[word - 1] not in noun_articles()):
@@ -147,18 +147,18 @@ def _is_noun(start: int, reading: ParsedText, introduced: Collection[int], *, is
 
 @cache
 def noun_articles() -> frozenset[str]:
-    """What stands before a noun, in the languages that write nouns with a capital."""
+    """Return the words that precede nouns, in the languages that capitalize nouns."""
     return frozenset(word for word, kinds in phrases().known.items() if "noun_before" in kinds)
 
 
 def _is_dated(word: str) -> bool:
-    """Whether a word is a month or a weekday."""
+    """Return whether a word is a month or a weekday."""
     entry = lexicon().entries.get(word)
     return entry is not None and entry.is_named and (entry.weak is None or len(word) == _ABBREVIATED)
 
 
 def _vote(votes: Counter[str], name: str, start: int, reading: ParsedText) -> None:
-    """Count what the words around a name make of it; a longer phrase says more."""
+    """Count the types that the words around a name suggest; a longer phrase counts more."""
     end = start + len(name)
     first = next((at for at, each in enumerate(reading.starts) if each == start), -1)
     last = next((at for at, each in enumerate(reading.ends) if each == end), -1)
@@ -174,12 +174,12 @@ def _vote(votes: Counter[str], name: str, start: int, reading: ParsedText) -> No
 
 
 def _type(votes: Counter[str]) -> str:
-    """What most of the words around a name make of it."""
+    """Return the type that most of the words around a name suggest."""
     return min(votes, key=lambda each: (-votes[each], TYPES.index(each))) if votes else "other"
 
 
 def _join(names: dict[str, _NameStats]) -> None:
-    """Count "Ines" with "Ines Lim", where one full name alone has it."""
+    """Merge "Ines" into "Ines Lim" if only one full name contains it."""
     longer: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         if " " in name:
@@ -192,7 +192,7 @@ def _join(names: dict[str, _NameStats]) -> None:
 
 
 def _dates(sentences: Iterable[Sentence], known_names: frozenset[str]) -> list[Entity]:
-    """The days that were named to the month at least, the latest ones."""
+    """Return the latest dates that name at least a month."""
     made: dict[object, Entity] = {}
     for sentence in sentences:
         text = sentence.text

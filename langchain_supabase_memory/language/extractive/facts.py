@@ -1,8 +1,8 @@
-"""Statements worth keeping, and which of them takes the place of which.
+"""Extract statements worth storing, and find which earlier statement each one replaces.
 
-A fact is a statement of the user about themselves, what is theirs, or somebody named, with something in it that can be
-right or wrong: a name, a number, a time, a preference. What it is a fact about, its attribute, is a fixed one (where
-somebody lives, how they are called) or the words of the thing that "is" something: "my phone number".
+A fact is a user's statement about themselves, something of theirs, or a named person, that contains something that can
+be right or wrong: a name, a number, a time or a preference. Its attribute is either a fixed one (where somebody lives,
+what they are called) or the words of the thing that "is" something: "my phone number".
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ if TYPE_CHECKING:
 _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
 _CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
 _GERUND: Final = re.compile(r"\w{3,}ing")
-_THING: Final = 7  # words of a thing at most
+_THING: Final = 7  # maximum words of a thing
 _MOST_COMPARED: Final = 300
-_BEFORE: Final = -1_000_000  # the place of what was said before the lines
-_FAR: Final = 12  # lines behind which "it" is something else
+_BEFORE: Final = -1_000_000  # the place of statements before the lines
+_FAR: Final = 12  # lines after which "it" refers to something else
 _OVERLAP: Final = 0.5
-_SAID_OF: Final = 2  # stems that make a thing one of its kind: "phone number"
+_SAID_OF: Final = 2  # stems that identify a thing: "phone number"
 _USER: Final = frozenset({"user", "users", "usuario", "usuaria", "nutzer", "nutzers", "nutzerin"})
-_NEAR: Final = 3  # words between "I" and what it does
-_NOBODY: Final = frozenset({"i", "he", "she", "they", "it", "who", "that"})  # with a capital where a sentence begins
+_NEAR: Final = 3  # words between "I" and its verb
+_NOBODY: Final = frozenset({"i", "he", "she", "they", "it", "who", "that"})  # capitalized at sentence start only
 _GRAMMAR: Final = ("self", "mine", "mine_after", "topic", "copula", "determiner", "others", "greets")
 _TELLING: Final = 2  # kinds of detail that make a statement a fact, whoever it is about
-_NOTED: Final = 4  # terms of a note that says something by itself: "3 wheels" does not
-_COUNTED: Final = 3  # terms of what somebody does with a number: "I counted to 9"
+_NOTED: Final = 4  # minimum terms of a note that makes sense alone: "3 wheels" does not
+_COUNTED: Final = 3  # minimum terms of an action with a number: "I counted to 9"
 _SCORE: Final = re.compile(r"\W*(?:[^\W\d_]+ ){1,3}\d{1,3}(?:\W+(?:[^\W\d_]+ ){1,3}\d{1,3})+\W*")
-"""Who has how much, and nothing else: "fish 1, cats 0"."""
+"""A bare score: "fish 1, cats 0"."""
 
 _EVENT: Final = 0.4
-_DETAIL: Final = 0.05  # a name, a number, a time
+_DETAIL: Final = 0.05  # weight of a name, a number or a time
 _LONG: Final = 0.25
 _DATED: Final = 0.2
 _ALWAYS: Final = 0.4
-_DANGEROUS: Final = 0.45  # to forget
-_WORD: Final = 0.02  # what a word tells more, where only some facts can be kept
+_DANGEROUS: Final = 0.45  # weight of a fact that is dangerous to forget
+_WORD: Final = 0.02  # weight of each word, where only some facts can be stored
 _TOLD: Final = 12
-_MUCH: Final = 0.62  # what one of many facts tells, at least
-_DAY: Final = date(2000, 1, 1)  # some day, where only whether a date is named matters
+_MUCH: Final = 0.62  # minimum weight of one of many facts
+_DAY: Final = date(2000, 1, 1)  # any day, used only to check whether a date is named
 _TALK: Final = frozenset({"question", "point", "problem", "thing", "idea", "answer", "plan", "part", "reason"})
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a statement says.
+    """The claim that a statement makes.
 
     Attributes:
-        attribute: What it is about, as stems; empty if that cannot be told.
-        kind: What it gives for it: `number`, `time`, `name` or `words`.
+        attribute: The stems of what it is about; empty if unknown.
+        kind: The kind of its value: `number`, `time`, `name` or `words`.
         terms: Its stems and figures.
-        is_fixed: Whether the attribute can have one value only.
-        corrects: Whether it says that something said before no longer holds.
+        is_fixed: Whether the attribute can only have one value.
+        corrects: Whether it says that an earlier statement no longer holds.
     """
 
     attribute: frozenset[str]
@@ -79,7 +79,7 @@ class Claim:
     corrects: bool
 
     def replaces(self, other: Claim) -> bool:
-        """Whether another statement, made before, no longer holds because of this one."""
+        """Return whether this claim makes another, earlier one obsolete."""
         if self.attribute and self.attribute == other.attribute:
             if self.is_fixed or self.corrects:
                 return True
@@ -96,7 +96,7 @@ class Claim:
 
 
 def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
-    """Whether a correction has a figure of an earlier statement beside its own: "the 18th, not the 20th"."""
+    """Return whether a correction repeats a figure of an earlier statement: "the 18th, not the 20th"."""
     figured = {term for term in new if term[0] == "#"}
     return bool(figured & old) and bool(figured - old)
 
@@ -104,15 +104,15 @@ def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
 def facts(
     sentences: Iterable[Sentence], present: Sequence[tuple[str, str]] = (), known_names: frozenset[str] = frozenset()
 ) -> list[tuple[Sentence, str | None]]:
-    """The facts that hold at the end of what was said, in order, each once.
+    """Return the facts that hold at the end of the sentences, in order, each once.
 
     Args:
-        sentences: What was said.
-        present: The facts that are known already: id and words.
-        known_names: Their words in one case; who says them again says nothing new.
+        sentences: The sentences of the conversation.
+        present: The known facts, as pairs of id and text.
+        known_names: Their texts, case-folded; repeating one is not a new fact.
 
     Returns:
-        The new ones, each with the id of the fact that it takes the place of.
+        The new facts, each with the id of the fact it replaces.
     """
     held = [(_BEFORE, claim(quote)) for _, quote in present]
     places: dict[int, tuple[Sentence, str | None] | str] = {at: ident for at, (ident, _) in enumerate(present)}
@@ -129,10 +129,10 @@ def facts(
         if before is not None:
             at = living[before][0]
             if isinstance(places[at], str) and made.terms <= held[at][1].terms:
-                continue  # what is known is only repeated
+                continue  # it only repeats a known fact
         if folded in known_names:
             if before is not None and not isinstance(places[living[before][0]], str):
-                places.pop(living[before][0])  # said again after what contradicted it
+                places.pop(living[before][0])  # repeated after a statement that contradicted it
             continue
         said[folded] = len(held)
         gone = None if before is None else places.pop(living[before][0])
@@ -142,7 +142,7 @@ def facts(
 
 
 def clauses(original: Sentence) -> list[Sentence]:
-    """A sentence that tells two of the fixed attributes as parts with one each: "I'm called Ana and live in Davao"."""
+    """Split a sentence at its fixed attributes, one for each part: "I'm called Ana and live in Davao"."""
     reading = original.reading
     cuts: list[int] = []
     told: set[str] = set()
@@ -159,19 +159,19 @@ def clauses(original: Sentence) -> list[Sentence]:
 
 
 def _tidy(part: str) -> str:
-    """A part of a sentence without the comma or the "and" that tied it to the next."""
+    """Return a part of a sentence without the comma or the "and" that joined it to the next."""
     text = part.strip().rstrip(",;:").rstrip()
     head, _, last = text.rpartition(" ")
     return head.rstrip(" ,;:") if _joins(key(last)) and head else text
 
 
 def _joins(word: str) -> bool:
-    """Whether a word ties two clauses together."""
+    """Return whether a word joins two clauses."""
     return "joins" in phrases().known.get(word, ())
 
 
 def is_fact(statement: Sentence) -> bool:
-    """Whether a sentence is a fact of the user's."""
+    """Return whether a sentence is a fact stated by the user."""
     reading, said = statement.reading, statement.marks
     if statement.line.role != "user" or said.is_question or reading.has("wonders") or not statement.terms:
         return False
@@ -205,7 +205,7 @@ def is_fact(statement: Sentence) -> bool:
 
 
 def _is_passing(statement: Sentence) -> bool:
-    """Whether a sentence is but of the moment: a mood, a score, or news of the day in which nobody is named."""
+    """Return whether a sentence is transient: a mood, a score, or news of the day that names nobody."""
     reading, said = statement.reading, statement.marks
     if _SCORE.fullmatch(statement.text) or (reading.has("feels") and _is_mood(reading)):
         return True
@@ -213,13 +213,13 @@ def _is_passing(statement: Sentence) -> bool:
 
 
 def _is_today(reading: ParsedText) -> bool:
-    """Whether a text says that something is so today."""
+    """Return whether a text mentions today."""
     known = lexicon().entries
     return any(word in known and known[word].day == 0 for word in reading.words)
 
 
 def _is_mood(reading: ParsedText) -> bool:
-    """Whether what somebody loves or hates is but what they see or hear: it, your cake, how you say it."""
+    """Return whether somebody loves or hates only what they see or hear: it, your cake, how you say it."""
     felt = [each.end for each in reading.all("feels")]
     shown = {each.first for each in reading.all("points", "others", "you", "embeds", "joins")}
     others = [each for each in reading.all("prefers") if "feels" not in each.kinds and each.end not in felt]
@@ -227,10 +227,10 @@ def _is_mood(reading: ParsedText) -> bool:
 
 
 def importance(text: str) -> float:
-    """How much a fact matters later, from 0 to 1: who somebody is and what they must not eat the most, an event least.
+    """Estimate how much a fact will matter, from 0 to 1: identity and dietary needs most, an event least.
 
     Args:
-        text: The words of a fact, its writer's or a person's.
+        text: The text of a fact, by the summarizer or a user.
     """
     reading, said = ParsedText(text), marks(text)
     detailed = said.has_name + said.has_number + said.has_time
@@ -238,7 +238,7 @@ def importance(text: str) -> float:
 
 
 def _is_need(phrase: FoundPhrase, reading: ParsedText) -> bool:
-    """Whether "vegan" says what somebody is, and not what a cake is."""
+    """Return whether a word such as "vegan" describes a person and not a cake."""
     if phrase.first == 0 or phrase.end == len(reading.words):
         return True
     before, after = reading.words[phrase.first - 1], reading.words[phrase.end]
@@ -247,7 +247,7 @@ def _is_need(phrase: FoundPhrase, reading: ParsedText) -> bool:
 
 
 def _lasts(reading: ParsedText, marks: Marks) -> float:
-    """What a fact weighs more because it holds for long."""
+    """Return the extra weight of a fact that holds for long."""
     if any(_is_need(each, reading) for each in reading.all("needs")):
         return _DANGEROUS
     if _introduces(reading) or any(_owner(reading, each) for each in reading.all(*_FIXED)):
@@ -264,14 +264,14 @@ def _lasts(reading: ParsedText, marks: Marks) -> float:
 
 
 def _is_dated(reading: ParsedText, marks: Marks) -> bool:
-    """Whether a day of the calendar is named, as "2 May" is."""
+    """Return whether a calendar date is named, such as "2 May"."""
     found = dates(HintWords(reading.text), _DAY) if marks.has_time else ()
     named = (reading.text[each.start : each.end] for each in found if each.date and each.date.month and each.date.day)
     return any(DIGIT.search(each) for each in named)
 
 
 def claim(text: str, reading: ParsedText | None = None) -> Claim:
-    """What a statement says, for a sentence as for the text of an item of a board."""
+    """Return the claim of a statement; works for sentences and for texts of board items."""
     reading = reading or ParsedText(text)
     attribute, value, is_fixed = _fixed(reading) or _thing(reading) or (frozenset(), text, False)
     terms = frozenset([*stems(text), *figures(text)])
@@ -279,16 +279,16 @@ def claim(text: str, reading: ParsedText | None = None) -> Claim:
 
 
 def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> int | None:
-    """Which of the earlier statements a new one takes the place of.
+    """Find the earlier statement that a new one replaces.
 
     Args:
-        new: The new one.
+        new: The new statement.
         earlier: The earlier ones with the place of their line, in order.
         place: The place of the new one's line.
 
     Returns:
-        The last that it replaces, as an index of `earlier`. If it corrects something and does not say what ("actually
-        it's now 5,000"), that is the last one near it that gives a value of the same kind.
+        The index in `earlier` of the last statement it replaces. If it is a correction without a subject ("actually
+        it's now 5,000"), that is the last nearby statement with a value of the same kind.
     """
     for at in range(len(earlier) - 1, -1, -1):
         if new.replaces(earlier[at][1]):
@@ -302,23 +302,23 @@ def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> in
 
 
 def _may_be_it(new: Claim, other: Claim) -> bool:
-    """Whether a statement without a subject may speak of another: they share a word, or it has but one of its own."""
+    """Return whether a statement without a subject may refer to another: they share a word, or it has at most one."""
     own = {term for term in new.terms if term[0] != "#"}
     return bool(own & other.terms) or len(own) <= 1
 
 
 def _is_supposed(reading: ParsedText) -> bool:
-    """Whether a statement is only thought of: it opens with "if" or "maybe"."""
+    """Return whether a statement is hypothetical: it opens with "if" or "maybe"."""
     return any(each.first <= 1 for each in reading.all("supposes"))
 
 
 def _begins_with_name(text: str) -> bool:
-    """Whether the first word is a name, and no verb as in "Drying is the problem"."""
+    """Return whether the first word is a name, not a verb form as in "Drying is the problem"."""
     return any(text.startswith(name) and not _GERUND.fullmatch(name) for name in capitalized(text[:60]))
 
 
 def _fixed(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
-    """One of the attributes that everybody has one of."""
+    """Return a fixed attribute, which everybody has one of, with its value."""
     for kind in _FIXED:
         for each in reading.all(kind):
             owner = _owner(reading, each)
@@ -328,14 +328,14 @@ def _fixed(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
 
 
 def _owner(reading: ParsedText, phrase: FoundPhrase) -> str:
-    """Whose attribute it is: the speaker's, or that of who is named right before it."""
+    """Return whose attribute it is: the speaker's, or that of the person named right before it."""
     before = max(phrase.first - _NEAR, 0)
     if not _USER.isdisjoint(reading.words[before : phrase.end]):
         return "me"
     at = phrase.first - 1
     if "third" not in phrase.kinds:
         for each in reading.all("self", "mine", "mine_after"):
-            # "I now live in", and "nakatira na ako sa"; but "my sister lives in" is hers.
+            # "I now live in" and "nakatira na ako sa" are about the speaker; "my sister lives in" is about the sister.
             first = before if "self" in each.kinds else phrase.first
             if first <= each.first < phrase.end + ("mine" not in each.kinds):
                 return "me"
@@ -347,7 +347,7 @@ def _owner(reading: ParsedText, phrase: FoundPhrase) -> str:
 
 
 def _thing(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
-    """The thing that is said to be something, and what it is said to be."""
+    """Return the subject of a copula and the value that it is given."""
     for copula in reading.all("copula"):
         made = _named_thing(reading, *_subject(reading, copula.first))
         if made and copula.end < len(reading.words):
@@ -363,7 +363,7 @@ def _thing(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
 
 
 def _subject(reading: ParsedText, index: int) -> tuple[int, int]:
-    """Where what is said to be something begins and ends, an aside left out: "my cat, the gray one, is Bituin"."""
+    """Return the span of a copula's subject, skipping an aside: "my cat, the gray one, is Bituin"."""
     first = _clause_start(reading, index)
     if 0 < first == index and reading.text[reading.ends[index - 1] : reading.starts[index]].startswith(","):
         aside = _clause_start(reading, index - 1)
@@ -373,7 +373,7 @@ def _subject(reading: ParsedText, index: int) -> tuple[int, int]:
 
 
 def _clause_start(reading: ParsedText, index: int) -> int:
-    """Where the clause of a word begins."""
+    """Return the index of the first word of a word's clause."""
     first = index
     while first > 0 and index - first < _THING:
         gap = reading.text[reading.ends[first - 1] : reading.starts[first]]
@@ -384,7 +384,7 @@ def _clause_start(reading: ParsedText, index: int) -> int:
 
 
 def _named_thing(reading: ParsedText, first: int, end: int) -> frozenset[str] | None:
-    """The stems of a thing, if some words name one whose owner is the speaker, is named, or needs no saying."""
+    """Return the stems of a thing, if the words name one that the speaker or a named person owns, or needs no owner."""
     inside = [each for each in reading.phrases if first <= each.first and each.end <= end]
     if first >= end or any("others" in each.kinds for each in inside):
         return None
@@ -399,12 +399,12 @@ def _named_thing(reading: ParsedText, first: int, end: int) -> frozenset[str] | 
 
 
 def _possessed(text: str) -> bool:
-    """Whether something is said to be somebody's, by name: "Jomar's day off"."""
+    """Return whether a text contains a possessive name: "Jomar's day off"."""
     return re.search(r"[^\W\d_]['\u2019]s\b", text) is not None
 
 
 def _kind(value: str) -> str:
-    """What kind of value is given."""
+    """Return the kind of a value."""
     said = marks(value)
     if said.has_time and not FIGURE.search(value):
         return "time"
@@ -415,7 +415,7 @@ def _kind(value: str) -> str:
 
 
 def _introduces(reading: ParsedText) -> bool:
-    """Whether the speaker says their name or what they are: "I'm Maya"."""
+    """Return whether the speaker gives their name or role: "I'm Maya"."""
     named = {key(name) for name in capitalized(reading.text, inside=True)}
     return any(
         each.end - each.first > 1 and each.end < len(reading.words) and reading.words[each.end] in named
@@ -424,12 +424,12 @@ def _introduces(reading: ParsedText) -> bool:
 
 
 def rank(sentences: Iterable[Sentence], min_count: int, max_count: int) -> list[Sentence]:
-    """The sentences that tell most, in their order: what holds for long before what happened.
+    """Return the most informative sentences, in their order: lasting facts before events.
 
     Args:
         sentences: Facts.
-        min_count: How many are kept, whatever they tell.
-        max_count: How many at most, where they tell much.
+        min_count: The number that is always kept.
+        max_count: The maximum number, if they are informative enough.
     """
     listed = list(sentences)
     told = [importance(each.text) + _WORD * min(len(each.terms), _TOLD) for each in listed]

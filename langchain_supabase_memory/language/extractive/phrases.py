@@ -1,9 +1,9 @@
-"""What the languages say around what matters: their `phrases.toml`, read once, all in use at once.
+"""Phrases that surround important content: the `phrases.toml` of every language, read once and all used together.
 
-A file has the lists of `[phrases]` that `KINDS` explains, and those of `[contexts]`: what stands before or after the
-name of a person, a place or an organization, and (`noun_before`) what stands before a noun that has a capital and is no
-name. Phrases are written as people write them and are compared as `spelling` says. A language without a file has
-neutral rules alone: a number, a name, a question mark, a colon.
+A file has the lists of `[phrases]`, which `KINDS` explains, and those of `[contexts]`: words before or after the name
+of a person, a place or an organization, and words before a capitalized noun that is not a name (`noun_before`). Phrases
+are in ordinary spelling and are compared as `spelling` defines. A language without a file only has neutral rules: a
+number, a name, a question mark, a colon.
 """
 
 from __future__ import annotations
@@ -32,52 +32,52 @@ if TYPE_CHECKING:
 _NONE: Final[frozenset[str]] = frozenset()
 
 KINDS: Final = {
-    "greets": "what a line may consist of and say nothing: hi, thanks, ok",
-    "self": "who speaks, of themselves: I, we",
-    "mine": "before what is the speaker's: my, our",
-    "mine_after": "behind it: ko",
-    "topic": "opens what is spoken of, in a language that has such a word: ang",
-    "copula": "between a thing and what it is: is, costs, ay",
+    "greets": "fills a line without content: hi, thanks, ok",
+    "self": "the speaker, about themselves: I, we",
+    "mine": "before something of the speaker's: my, our",
+    "mine_after": "after it: ko",
+    "topic": "introduces the topic, in a language with such a word: ang",
+    "copula": "between a thing and its value: is, costs, ay",
     "determiner": "before a thing: the, this",
-    "others": "before what is somebody else's: her, your",
-    "now": "beside a thing, says that it is so now: new, current",
-    "prefers": "says what somebody likes, wants or cannot stand: prefer, allergic",
-    "feels": "of those, what as often tells a mood: love, hate",
-    "needs": "of those, what is so every day, and is dangerous to forget: allergic, vegetarian",
-    "points": "in the place of a thing that is before the speakers: it, these; who loves it tells a mood",
-    "corrects": "says that something said before no longer holds: actually, no longer",
-    "wonders": "asks for something, in a statement too: should I, explain",
-    "supposes": "says that something is only thought of: if, maybe",
-    "residence": "before where somebody lives",
-    "called": "before how somebody is called",
-    "occupation": "before what somebody does for a living",
-    "third": "of those, what is said of somebody else: lives in",
-    "being": "before what somebody is or has beside others: I'm a, I have a",
-    "age": "beside how old somebody is",
-    "birthday": "before when somebody was born",
-    "asks_to": "before what is to be done: remind me to, please",
-    "reminds": "of those, what is no question even where it is put as one: (can you) remind me to",
-    "proposes": "of those, what is but an idea, unless a time is said: we should",
-    "heads_task": "heads what is to be done, where a colon follows: todo",
-    "advises": "of those, what is advice if it is about `you`, or inside a clause: make sure",
-    "opens_task": "asks for something where it begins a sentence: need to",
-    "promises": "before what the speaker is going to do: I'll",
-    "delivers": "of what is promised, what an assistant then still owes: send, find out",
-    "does": "of what is promised, what only a person does: bring, read",
-    "endures": "of what is promised or asked, what is never done: keep, stay, be",
-    "recurs": "beside what is done again and again, and so never done: every, on Mondays",
-    "someday": "beside what is to be done at no time in particular: someday",
-    "idles": "looks like one of the two and asks for nothing: let me know",
-    "embeds": "before what is not asked for but told of: (it) says, how",
-    "you": "the other one: you, your",
+    "others": "before something of somebody else's: her, your",
+    "now": "next to a thing, says that it is current: new, current",
+    "prefers": "expresses a preference or aversion: prefer, allergic",
+    "feels": "`prefers` phrases that often express a mood: love, hate",
+    "needs": "`prefers` phrases for permanent needs, which are dangerous to forget: allergic, vegetarian",
+    "points": "refers to something present, so that loving it is a mood: it, these",
+    "corrects": "says that an earlier statement no longer holds: actually, no longer",
+    "wonders": "requests something, even in a statement: should I, explain",
+    "supposes": "marks a hypothetical: if, maybe",
+    "residence": "before a place of residence",
+    "called": "before a name of a person",
+    "occupation": "before an occupation",
+    "third": "`residence` and similar phrases about somebody else: lives in",
+    "being": "before another attribute of a person: I'm a, I have a",
+    "age": "next to an age",
+    "birthday": "before a date of birth",
+    "asks_to": "before a task: remind me to, please",
+    "reminds": "`asks_to` phrases that are requests even as a question: (can you) remind me to",
+    "proposes": "`asks_to` phrases that only suggest, unless a time is given: we should",
+    "heads_task": "introduces a task, before a colon: todo",
+    "advises": "`asks_to` phrases that are advice about `you`, or inside a clause: make sure",
+    "opens_task": "requests something at the start of a sentence: need to",
+    "promises": "before an action that the speaker promises: I'll",
+    "delivers": "promised deliverables, which an assistant still owes: send, find out",
+    "does": "promised actions that only a person can do: bring, read",
+    "endures": "promised or requested actions that never end: keep, stay, be",
+    "recurs": "next to a recurring action, which is never done: every, on Mondays",
+    "someday": "next to an action at no particular time: someday",
+    "idles": "looks like a request or a promise but is neither: let me know",
+    "embeds": "before an embedded statement: (it) says, how",
+    "you": "the other speaker: you, your",
     "joins": "between two clauses: and, because",
-    "decides": "is an answer by itself: yes, no",
-    "finishes": "says that something is done: paid, sent",
-    "cancels": "says that something need not be done: never mind",
-    "empty": "has no content, beside the words of which `cues` knows that",
-    "vague": "says too little to be a topic: thing, want",
-    "superlative": "what is more so than all others is told of once, and is no topic: biggest, worst",
-    "defers": "in the place of an answer: I don't know",
+    "decides": "is a complete answer: yes, no",
+    "finishes": "says that a task is done: paid, sent",
+    "cancels": "says that a task is obsolete: never mind",
+    "empty": "has no content, in addition to the words that `query_hints` lists",
+    "vague": "is too vague to be a topic: thing, want",
+    "superlative": "a superlative, which is mentioned once and is not a topic: biggest, worst",
+    "defers": "replaces an answer: I don't know",
 }
 """The lists of `[phrases]`, each with its meaning and examples."""
 
@@ -93,9 +93,9 @@ class FoundPhrase(NamedTuple):
     """A phrase in a text.
 
     Attributes:
-        first: Its first word's place among the words.
-        end: The place after its last word.
-        kinds: The lists it is in.
+        first: The index of its first word.
+        end: The index after its last word.
+        kinds: The lists that contain it.
     """
 
     first: int
@@ -108,8 +108,8 @@ class Phrases:
     """All phrases.
 
     Attributes:
-        known: The lists that a word is in by itself.
-        longer: By their first two words, the rest of the longer phrases with their lists, the longest first.
+        known: For each single word, the lists that contain it.
+        longer: By their first two words, the rest of each longer phrase with its lists, the longest first.
         opening: By their first word, the lists of all phrases that begin with it.
     """
 
@@ -118,10 +118,10 @@ class Phrases:
     opening: dict[str, frozenset[str]]
 
     def find(self, words: Sequence[str]) -> Iterator[FoundPhrase]:
-        """Every phrase in a text, in order; of those that begin at one word, the longest of each list.
+        """Yield every phrase in a text, in order; of phrases that begin at one word, the longest of each list.
 
         Args:
-            words: The text's words as they are compared.
+            words: The normalized words of the text.
         """
         for at, word in enumerate(words):
             if word not in self.opening:
@@ -137,7 +137,7 @@ class Phrases:
 
 
 class ParsedText:
-    """A text with its words and the phrases in it, each looked for when it is asked for and once.
+    """A text with its words and phrases, each computed lazily and once.
 
     Args:
         text: The text.
@@ -148,17 +148,17 @@ class ParsedText:
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """Its words as they are compared."""
+        """Its normalized words."""
         return keys(WORD.findall(self.text))
 
     @cached_property
     def starts(self) -> Sequence[int]:
-        """Where each begins."""
+        """The offset of each word."""
         return [match.start() for match in WORD.finditer(self.text)]
 
     @cached_property
     def ends(self) -> Sequence[int]:
-        """Where each ends."""
+        """The end offset of each word."""
         return [match.end() for match in WORD.finditer(self.text)]
 
     @cached_property
@@ -167,17 +167,17 @@ class ParsedText:
         return tuple(phrases().find(self.words))
 
     def all(self, *kinds: str) -> list[FoundPhrase]:
-        """The phrases that are in one of some lists, in order."""
+        """Return the phrases that are in one of the lists, in order."""
         return [each for each in self.phrases if not each.kinds.isdisjoint(kinds)]
 
     def has(self, *kinds: str) -> bool:
-        """Whether a phrase of one of some lists is in it."""
+        """Return whether it contains a phrase of one of the lists."""
         return any(not each.kinds.isdisjoint(kinds) for each in self.phrases)
 
 
 @load_once
 def phrases() -> Phrases:
-    """The phrases of all languages, read when they are first needed."""
+    """Return the phrases of all languages, loaded on first use."""
     files = [load("phrases", language, TABLES) for language in languages("phrases")]
     tables = [table for file in files for table in file.values()]
     known = merge_entries(
@@ -189,7 +189,7 @@ def phrases() -> Phrases:
 
 @cache
 def articles() -> frozenset[str]:
-    """What stands before a thing: the, my, her, a; not what as often stands alone, "this" and "that"."""
+    """Return the words before a thing: the, my, her, a; not words that often stand alone, such as "this" and "that"."""
     said = {"determiner", "mine", "others", "topic", "noun_before"}
     spoken = {word for word, kinds in phrases().known.items() if kinds & said and "joins" not in kinds}
     entries = lexicon().entries

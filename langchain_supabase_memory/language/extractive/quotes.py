@@ -1,7 +1,7 @@
-"""One quote as one line of a summary, and back: `[12] User (Maya): "the kiln stopped" […]`.
+"""Format a quote as one line of a summary, and parse it: `[12] User (Maya): "the kiln stopped" […]`.
 
-What is inside the quotation marks stands so in the message. A line is read back exactly as it was written, so that
-quotes pass from summary to summary unchanged; a quote never holds the end of a line.
+The text inside the quotation marks is verbatim. A line is parsed back exactly as it was written, so quotes pass
+unchanged from summary to summary; a quote never contains a line break.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final
 from langchain_supabase_memory.language.messages import content
 
 HEADER: Final = "Quotes from the conversation, selected without a language model:"
-"""How such a summary begins."""
+"""The heading of such a summary."""
 
 SHORT_HEADER: Final = "Quotes:"
-"""How one begins that has no room for that."""
+"""The heading if there is no room for the longer one."""
 
 HEADERS: Final = frozenset({HEADER, SHORT_HEADER})
 
 SUMMARY: Final = "Summary"
-"""Who is said to speak where a summary that somebody else wrote is quoted."""
+"""The label for quotes of a summary that another summarizer wrote."""
 
 CUT: Final = "[…]"
-"""Outside the quotation marks: the message goes on there, or began before."""
+"""Follows or precedes the quotation marks where the message was cut."""
 
 _LABELS: Final = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 _LINE: Final = re.compile(r'(?:\[(\d{1,18})\] )?(\w+(?: \([^()"]*\))?): (\[…\] )?"(.*)"( \[…\])?')
@@ -32,14 +32,14 @@ _LINE: Final = re.compile(r'(?:\[(\d{1,18})\] )?(\w+(?: \([^()"]*\))?): (\[…\]
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words that somebody said.
+    """A quote from a message.
 
     Attributes:
-        number: The message's sequence; `None` for a summary that somebody else wrote.
-        label: Who said it: "User (Maya)".
-        text: The words, exactly.
-        opens: Whether nothing of the sentence is left out before them.
-        closes: Whether nothing is left out behind them.
+        number: The message's sequence; `None` for a summary that another summarizer wrote.
+        label: The speaker: "User (Maya)".
+        text: The exact text.
+        opens: Whether the quote includes the start of its sentence.
+        closes: Whether it includes the end.
     """
 
     number: int | None
@@ -55,17 +55,17 @@ class Quote:
 
 
 def label(role: str, speaker: str | None) -> str:
-    """Who speaks, in a form that nobody's name can break out of.
+    """Return the speaker's label, in a form that no name can break out of.
 
     Args:
         role: `user`, `assistant`, `system` or `tool`.
-        speaker: The name that the message carries.
+        speaker: The name in the message.
     """
     return content.speaker(_LABELS.get(role, "Other"), speaker)
 
 
 def parse(line: str) -> Quote | None:
-    """A line of a summary as the quote it is, if it is one."""
+    """Parse a line of a summary as a quote; `None` if it is not one."""
     found = _LINE.fullmatch(line)
     if found is None:
         return None
@@ -76,12 +76,12 @@ def parse(line: str) -> Quote | None:
 
 
 def carries_a_summary(text: str) -> bool:
-    """Whether a summary of quotes holds words of a summary that somebody else wrote."""
+    """Return whether a summary of quotes contains text of a summary that another summarizer wrote."""
     found = (parse(line) for line in text.splitlines())
     return any(quote is not None and quote.number is None for quote in found)
 
 
 def is_bare(text: str) -> bool:
-    """Whether nothing but the heading is left of a summary of quotes, or less."""
+    """Return whether a summary of quotes contains at most its heading."""
     left = text.removesuffix(CUT).rstrip()
     return any(header.startswith(left) for header in HEADERS)

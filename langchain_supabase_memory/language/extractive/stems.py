@@ -1,8 +1,7 @@
-"""What a text is about, as terms that can be counted: light stems of its words, and its figures in one spelling.
+"""Reduce a text to terms that can be counted: light stems of its words, and its figures in one spelling.
 
-No language's grammar is known here. A stem is a word in one case, without accents and without the commonest endings;
-scripts that set no space between words give pairs of characters; words that carry no content in any of the languages
-of `cues` give nothing.
+This uses no grammar. A stem is a case-folded word without accents and without the commonest endings. Scripts without
+spaces between words give pairs of characters. Words without content in any language of `query_hints` give nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIGURE: Final = re.compile(r"\d+(?:[.,'\u2019\u00a0\u202f]\d+)*")
-"""A number in figures, with the marks inside it."""
+"""A number in figures, with its separators."""
 
-# Han, kana, Thai, Lao, Khmer, Burmese: no space says where a word ends.
+# Han, kana, Thai, Lao, Khmer, Burmese: spaces do not separate words.
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _MARKS: Final = re.compile(r"[^\d]+")
-_GROUP: Final = 3  # figures between two marks of thousands
+_GROUP: Final = 3  # digits between two thousands separators
 _LONGEST_WORD: Final = 40
 _ENDINGS: Final = (
     ("ingly", 4), ("edly", 4), ("ings", 3), ("ing", 3), ("ied", 3), ("ies", 3), ("ed", 3), ("en", 4), ("s", 3),
@@ -36,10 +35,10 @@ _TAILS: Final = frozenset({"s", "d", "m", "t", "re", "ll", "ve", "im", "don", "d
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The light stem of a word as `cues` compares it.
+    """Return the light stem of a normalized word.
 
     Args:
-        word: In one case and without accents.
+        word: A case-folded word without accents.
     """
     if not word.isascii() or len(word) > _LONGEST_WORD:
         return word[:_LONGEST_WORD]
@@ -54,18 +53,18 @@ def stem(word: str) -> str:
 
 @cache
 def _contentless() -> frozenset[str]:
-    """Words without content."""
+    """Return words without content."""
     spoken = {word for word, kinds in phrases().known.items() if "empty" in kinds}
     return _TAILS | spoken | {word for word, entry in lexicon().entries.items() if entry.kinds & _EMPTY}
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the words of a text that carry content, in its order, figures left out."""
+    """Return the stems of the content words of a text, in order, without figures."""
     return stems_of(keys(WORD.findall(text)))
 
 
 def stems_of(words: Iterable[str]) -> list[str]:
-    """The same of words as `cues` compares them."""
+    """Return the stems of normalized words."""
     empty = _contentless()
     found: list[str] = []
     for word in words:
@@ -82,7 +81,7 @@ def stems_of(words: Iterable[str]) -> list[str]:
 
 
 def _pairs(word: str) -> list[str]:
-    """A word of a script without spaces as pairs of characters, and what else is in it as it is."""
+    """Split a word of a script without spaces into pairs of characters; other text in it stays whole."""
     found: list[str] = []
     for run in _UNSPACED.findall(word):
         found.extend([run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)])
@@ -91,10 +90,10 @@ def _pairs(word: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def readings(figure: str) -> frozenset[str]:
-    """What a number in figures can mean: "4.200" is 4200 to some and 4.2 to others; "4200" is one thing.
+    """Return the possible values of a number: "4.200" is 4200 or 4.2 by locale; "4200" is unambiguous.
 
     Args:
-        figure: As `FIGURE` finds it, in the figures of any script.
+        figure: A match of `FIGURE`, in the digits of any script.
     """
     if not figure.isascii():
         figure = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in figure)
@@ -115,13 +114,13 @@ def readings(figure: str) -> frozenset[str]:
 
 
 def _plain(word: str, fraction: str = "") -> str:
-    """A number without what changes nothing."""
+    """Return a number without insignificant zeros."""
     word, fraction = word.lstrip("0") or "0", fraction.rstrip("0")
     return f"{word}.{fraction}" if fraction else word
 
 
 def figures(text: str) -> list[str]:
-    """The numbers in figures of a text as terms, in its order; each in the shortest spelling that it can mean."""
+    """Return the numbers of a text as terms, in order, each in its shortest possible spelling."""
     if not DIGIT.search(text):
         return []
     return ["#" + min(readings(found), key=lambda read: (len(read), read)) for found in FIGURE.findall(text)]

@@ -1,4 +1,4 @@
-"""What is to be done and what was asked: found, and found to be done or answered."""
+"""Find tasks and questions, and whether they were completed or answered."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 _CLAUSE: Final = re.compile(r"[,;.!?()\u2014\n]")
-_ASKED_FOR: Final = 5  # stems of a task that say which it is
+_ASKED_FOR: Final = 5  # stems that identify a task
 _ASKING: Final = ("asks_to", "heads_task", "opens_task", "promises")
 _PATIENCE: Final = timedelta(days=14)
-_NEAR: Final = 3  # words between "I'll" and what is going to be done
-_MOST_COMPARED: Final = 300  # tasks that a sentence may close
+_NEAR: Final = 3  # words between "I'll" and its verb
+_MOST_COMPARED: Final = 300  # tasks that one sentence may close
 _NOTHING: Final[frozenset[str]] = frozenset()
-_AT_ONCE: Final = 1  # words before a phrase with which a sentence begins
-_FIRST_REPLIES: Final = 2  # lines in which the last question of a board is answered without its words
+_AT_ONCE: Final = 1  # words before a phrase that still opens the sentence
+_FIRST_REPLIES: Final = 2  # lines that may answer the last question of a board without sharing its words
 
 
 @dataclass(slots=True)
 class DialogueTask:
-    """What somebody said is to be done.
+    """A task that a speaker mentioned.
 
     Attributes:
-        requested: The stems of it.
-        sentence: Who said it, and how.
+        requested: Its stems.
+        sentence: The sentence that mentions it.
         state: `open`, `done` or `cancelled`.
-        closing: The sentence that says that it is no longer open.
+        closing: The sentence that closes it.
     """
 
     requested: frozenset[str]
@@ -54,11 +54,11 @@ class DialogueTask:
 
 
 def tasks(sentences: Iterable[Sentence], known_names: frozenset[str] = frozenset()) -> list[DialogueTask]:
-    """The tasks of a conversation, each once, with what became of them.
+    """Return the tasks of a conversation, each once, with their state.
 
     Args:
-        sentences: What was said.
-        known_names: Sentences in one case whose tasks are known already, and left out.
+        sentences: The sentences of the conversation.
+        known_names: Case-folded sentences whose tasks are already known and are left out.
     """
     made: list[DialogueTask] = []
     for sentence in sentences:
@@ -73,10 +73,10 @@ def tasks(sentences: Iterable[Sentence], known_names: frozenset[str] = frozenset
 
 
 def task(sentence: Sentence) -> frozenset[str] | None:
-    """The stems of what is to be done, if a sentence says so.
+    """Return the stems of the task in a sentence; `None` if there is none.
 
-    The user says it by asking or by promising, the assistant by promising what it still owes: to send or to find out
-    something, not to keep it in mind.
+    The user states a task by asking or promising. The assistant states one by promising a deliverable: to send or find
+    out something, not to keep it in mind.
 
     Args:
         sentence: A sentence.
@@ -98,18 +98,18 @@ def task(sentence: Sentence) -> frozenset[str] | None:
 
 
 def _is_loose(phrase: FoundPhrase, sentence: Sentence) -> bool:
-    """Whether what is asked for or promised is no one thing that waits: a habit, a wish, an idea, or on a condition."""
+    """Return whether a request or promise is not a concrete task: a habit, a wish, an idea, or conditional."""
     reading = sentence.reading
     if "heads_task" in phrase.kinds:
         return False
     if reading.has("recurs", "someday") or ("proposes" in phrase.kinds and not sentence.marks.has_time):
         return True
-    # "Let me know when you are back and I'll": nothing is owed before that.
+    # "Let me know when you are back and I'll": nothing is due before that.
     return "promises" in phrase.kinds and any(each.end <= phrase.first for each in reading.all("idles"))
 
 
 def _promised(promise: FoundPhrase, sentence: Sentence) -> frozenset[str]:
-    """The stems of what is promised, if that is something that is done once and can then be told to be done."""
+    """Return the stems of a promise to do something once that can later be reported as done."""
     reading = sentence.reading
     delivers = any(_is_of(verb, promise, reading) for verb in reading.all("delivers"))
     if sentence.line.role == "user":
@@ -119,11 +119,11 @@ def _promised(promise: FoundPhrase, sentence: Sentence) -> frozenset[str]:
     if not owes or _is_change(sentence) or _endures(promise, reading):
         return _NOTHING
     found = _object(reading.text[reading.ends[promise.end - 1] :])
-    return found if len(found) > (not delivers) else _NOTHING  # "I'll wait" owes nothing
+    return found if len(found) > (not delivers) else _NOTHING  # "I'll wait" promises nothing
 
 
 def _requested_stems(phrase: FoundPhrase, reading: ParsedText) -> frozenset[str]:
-    """The stems of what is asked for."""
+    """Return the stems of a request."""
     after = reading.text[reading.ends[phrase.end - 1] :]
     heads = "heads_task" in phrase.kinds and after.startswith(":")
     opens = "opens_task" in phrase.kinds and phrase.first == 0
@@ -131,17 +131,16 @@ def _requested_stems(phrase: FoundPhrase, reading: ParsedText) -> frozenset[str]
     if not (heads or opens or asks) or _endures(phrase, reading):
         return _NOTHING
     is_word = phrase.end - phrase.first == 1 and "heads_task" not in phrase.kinds
-    if is_word and phrase.first > 0 and _CLAUSE.match(after):  # "the list pls, I need it" asks for what is before
+    if is_word and phrase.first > 0 and _CLAUSE.match(after):  # "the list pls, I need it" asks for what precedes it
         return _NOTHING
     found = _object(after)
-    return found if len(found) > is_word else _NOTHING  # a word alone ("please") asks for little
+    return found if len(found) > is_word else _NOTHING  # a single word ("please") is a weak request
 
 
 def waits(task: DialogueTask, last: date) -> bool:
-    """Whether a task is still worth showing: not one that nobody has spoken of for weeks.
+    """Return whether a task is still worth showing, that is, was mentioned in the last weeks.
 
-    What somebody wants to be reminded of waits until it is done; what they meant to do, for two weeks, or until the day
-    that they named.
+    A reminder stays until it is done. An intention stays for two weeks, or until the day that it names.
 
     Args:
         task: A task.
@@ -156,7 +155,7 @@ def waits(task: DialogueTask, last: date) -> bool:
 
 
 def _resolve_date(named: NamedDate, said_on: date) -> date | None:
-    """The day that is named, or the last of a month; `None` for less than a month, which is soon."""
+    """Return the named day, or the last day of a named month; `None` without a month, since that is soon."""
     if named.month is None:
         return None
     year = named.year or said_on.year + (named.month < said_on.month)
@@ -167,18 +166,18 @@ def _resolve_date(named: NamedDate, said_on: date) -> date | None:
 
 
 def about_tasks(tasks: Sequence[DialogueTask]) -> frozenset[str]:
-    """The sentences that say little but a task, or that it is done: no facts."""
+    """Return the sentences that only state a task or its completion; they are not facts."""
     opening = {each.sentence.text for each in tasks if _opens(each.sentence)}
     return frozenset(opening | {each.closing.text for each in tasks if each.closing})
 
 
 def _opens(sentence: Sentence) -> bool:
-    """Whether a sentence begins with what asks for a task."""
+    """Return whether a sentence begins with a request."""
     return any(each.first <= _AT_ONCE for each in sentence.reading.all(*_ASKING))
 
 
 def same(text: str) -> frozenset[str]:
-    """The stems of a task of a board, by its text or quote."""
+    """Return the stems of a board's task, from its text or quote."""
     reading = ParsedText(text)
     for each in reading.all(*_ASKING):
         found = _object(text[reading.ends[each.end - 1] :])
@@ -188,11 +187,11 @@ def same(text: str) -> frozenset[str]:
 
 
 def outcome(requested: frozenset[str], sentence: Sentence) -> str | None:
-    """Whether a sentence says that a task is `done` or `cancelled`.
+    """Return `done` or `cancelled` if a sentence says so about a task, else `None`.
 
     Args:
         requested: The stems of the task.
-        sentence: What was said after it.
+        sentence: A later sentence.
     """
     shared = len(requested & sentence.terms)
     if not requested or shared < max(1, math.ceil(len(requested) / 2)):
@@ -210,14 +209,14 @@ def outcome(requested: frozenset[str], sentence: Sentence) -> str | None:
 def answering_message(
     question: str, role: str | None, lines: Sequence[TranscriptLine], sentences: Sequence[Sentence], *, is_last: bool
 ) -> int | None:
-    """The number of the message that answers a question of the board, if one does.
+    """Return the number of the message that answers a question of the board; `None` if there is none.
 
     Args:
-        question: Its words.
-        role: Who asked it, if that is known.
-        lines: What was said since.
+        question: The text of the question.
+        role: The role of the speaker who asked it, if known.
+        lines: The new lines.
         sentences: Their sentences.
-        is_last: Whether it is the last question of the board, so that the next words of the other side may be meant.
+        is_last: Whether it is the last question of the board, so that the next reply of the other side may answer it.
     """
     asked = frozenset(stems(question))
     for each in sentences:
@@ -233,7 +232,7 @@ def answering_message(
 
 
 def _object(text: str) -> frozenset[str]:
-    """The stems of what is to be done, up to the end of the clause."""
+    """Return the stems of a task, up to the end of the clause."""
     rest = text.lstrip(" :,-\u2013\u2014")
     end = _CLAUSE.search(rest)
     clause = rest[: end.start()] if end else rest
@@ -241,30 +240,30 @@ def _object(text: str) -> frozenset[str]:
 
 
 def _first(text: str) -> frozenset[str]:
-    """The first stems of a text, those of a time left out: who says that it is done does not repeat them."""
+    """Return the first stems of a text without those of a time: a report of completion does not repeat them."""
     known = lexicon().entries
     words = [word for word in keys(WORD.findall(text)) if not (word in known and known[word].says_time)]
     return frozenset(list(dict.fromkeys(stems(" ".join(words))))[:_ASKED_FOR])
 
 
 def _is_change(sentence: Sentence) -> bool:
-    """Whether a sentence says how many it is going to be instead, and not when: that is settled once it is said."""
+    """Return whether a sentence announces a changed number without a time: saying so already settles it."""
     said = sentence.marks
     return said.has_number and not said.has_time and sentence.reading.has("corrects")
 
 
 def _is_of(verb: FoundPhrase, promise: FoundPhrase, reading: ParsedText) -> bool:
-    """Whether a verb is that of a promise: it follows soon, or ends the sentence, as in German."""
+    """Return whether a verb belongs to a promise: it follows soon, or ends the sentence, as in German."""
     return promise.first <= verb.first < promise.end + _NEAR or promise.end < verb.end == len(reading.words)
 
 
 def _endures(phrase: FoundPhrase, reading: ParsedText) -> bool:
-    """Whether what follows is never done, or done by being said: to stay, to keep at it."""
+    """Return whether the verb has no end, or is done by saying it: to stay, to keep at it."""
     return any(phrase.end <= each.first < phrase.end + _NEAR - 1 for each in reading.all("endures"))
 
 
 def _advises(phrase: FoundPhrase, reading: ParsedText) -> bool:
-    """Whether "remember to" is advice to the other one: it is said of you, or not at the beginning of its clause."""
+    """Return whether "remember to" is advice: it is about "you", or not at the start of its clause."""
     if "advises" not in phrase.kinds:
         return False
     at = phrase.first

@@ -1,4 +1,4 @@
-"""What a conversation keeps coming back to: words, and words together, that its user says again on another day."""
+"""Find the topics of a conversation: words and phrases that its user repeats on another day."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.phrases import ParsedText
     from langchain_supabase_memory.language.extractive.utterances import Sentence
 
-_LONGEST: Final = 3  # words of a topic
-_LINES: Final = 3  # of the user, at least, that say it
-_DAYS: Final = 2  # on which it is said, at least
-_SHORT: Final = 4  # in a short talk, of so many lines one
-_LONG: Final = 40  # and in a long one
-_EACH: Final = 8  # messages of the user have one topic more
+_LONGEST: Final = 3  # maximum words of a topic
+_LINES: Final = 3  # minimum user messages that mention it
+_DAYS: Final = 2  # minimum days on which it is mentioned
+_SHORT: Final = 4  # in a short conversation, one in so many lines must mention it
+_LONG: Final = 40  # the same in a long conversation
+_EACH: Final = 8  # user messages for each further topic
 _LEAST_LETTERS: Final = 4
-_AS_OFTEN: Final = 0.5  # of a word's lines, from which a longer phrase says it better
-_TOGETHER: Final = 0.3  # what a phrase weighs more than a word, for each word more
-_ARTICLES: Final = 0.03  # of a talk's words, from which its language sets them before things
-_LED: Final = 2  # words behind an article that it may be of: "the glaze", "the blue glaze"
-_THINGS: Final = 0.1  # of the places of a word at which an article shows that it is a thing
+_AS_OFTEN: Final = 0.5  # share of a word's lines from which a longer phrase replaces it
+_TOGETHER: Final = 0.3  # extra weight of a phrase, for each further word
+_ARTICLES: Final = 0.03  # share of words from which a language counts as one with articles
+_LED: Final = 2  # words after an article that it may belong to: "the glaze", "the blue glaze"
+_THINGS: Final = 0.1  # share of a word's occurrences at which an article marks it as a thing
 
 _Terms = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is talked about.
+    """A topic.
 
     Attributes:
-        text: The words, as they were said most often.
-        number: The sequence of the last message that says them so.
+        text: Its most frequent wording.
+        number: The sequence of the last message with this wording.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Topic:
 
 @dataclass(slots=True)
 class _Occurrences:
-    """Where a phrase is said: in which lines, on which days, and in which words."""
+    """The occurrences of a phrase: its lines, its days and its wordings."""
 
     lines: set[int] = field(default_factory=set)
     days: set[date] = field(default_factory=set)
@@ -60,7 +60,7 @@ class _Occurrences:
     last: dict[str, int] = field(default_factory=dict)
 
     def add(self, text: str, sentence: Sentence) -> None:
-        """Count one more place."""
+        """Count one more occurrence."""
         self.lines.add(sentence.place)
         self.days.add(day(sentence.line))
         self.forms[text] += 1
@@ -68,22 +68,22 @@ class _Occurrences:
 
     @property
     def topic(self) -> Topic:
-        """The words that are said most often, of several the last in small letters."""
+        """Return the most frequent wording; of several, the last one in lowercase."""
         text = max(self.forms, key=lambda each: (self.forms[each], each.islower(), self.last[each]))
         return Topic(text, self.last[text])
 
 
 def topics(sentences: Sequence[Sentence], known_topics: Iterable[str], names: Iterable[str], limit: int) -> list[Topic]:
-    """The new topics, the weightiest first.
+    """Return the new topics, the weightiest first.
 
-    A topic is said in three messages of the user on two days; of a few messages in a quarter, of very many in a
-    fortieth. What is somebody's name is none, nor is a word that is never used as a thing.
+    A topic occurs in three user messages on two days; in a short conversation in a quarter of them, in a very long one
+    in a fortieth. Names are excluded, and so are words that are never used as a thing.
 
     Args:
-        sentences: What was said.
-        known_topics: The topics that are known already.
-        names: Who and what is named; these words are no topics.
-        limit: How many at most, of many messages; fewer of a few.
+        sentences: The sentences of the conversation.
+        known_topics: The topics that are already known.
+        names: The named entities, whose words are not topics.
+        limit: The maximum number for a long conversation; a short one gets fewer.
     """
     own = [each for each in sentences if each.line.role == "user"]
     total = len({each.place for each in own})
@@ -125,12 +125,12 @@ def topics(sentences: Sequence[Sentence], known_topics: Iterable[str], names: It
 
 
 def _is_part(one: Collection[str], two: Collection[str]) -> bool:
-    """Whether all words of one of two phrases are in the other."""
+    """Return whether all words of one of two phrases are in the other."""
     return set(one) <= set(two) or set(two) <= set(one)
 
 
 def _is_better_form(terms: _Terms, other: _Terms, often: dict[_Terms, _Occurrences]) -> bool:
-    """Whether another phrase is to stand for one: a longer one that is said nearly as often, or else its part."""
+    """Return whether another phrase replaces one: a longer one that occurs nearly as often, or else its part."""
     if terms == other or not _is_part(terms, other):
         return False
     longer, part = (other, terms) if len(other) > len(terms) else (terms, other)
@@ -139,7 +139,7 @@ def _is_better_form(terms: _Terms, other: _Terms, often: dict[_Terms, _Occurrenc
 
 
 def _grams(reading: ParsedText, names: frozenset[str]) -> Iterator[tuple[_Terms, str]]:
-    """The phrases of a sentence that may be topics: words of content, one space apart."""
+    """Yield the candidate topics of a sentence: content words separated by one space."""
     plain = _plain()
     terms = [
         ""
@@ -164,7 +164,7 @@ def _grams(reading: ParsedText, names: frozenset[str]) -> Iterator[tuple[_Terms,
 
 
 def _touches(reading: ParsedText, index: int) -> bool:
-    """Whether nothing but a space or a hyphen is between a word and the one before it."""
+    """Return whether only a space or a hyphen separates a word from the one before it."""
     return 0 < index < len(reading.words) and reading.text[reading.ends[index - 1] : reading.starts[index]] in (
         " ",
         "-",
@@ -172,10 +172,10 @@ def _touches(reading: ParsedText, index: int) -> bool:
 
 
 def _things(sentences: Iterable[Sentence]) -> frozenset[str] | None:
-    """The stems that are used as things: an article, an owner or a number is before them, and no other word follows.
+    """Return the stems used as things: an article, an owner or a number precedes them, and no other word follows.
 
     Returns:
-        The stems, or `None` where the language sets nothing before a thing.
+        The stems, or `None` if the language has no articles.
     """
     known = articles()
     count = total = 0
@@ -203,13 +203,13 @@ def _things(sentences: Iterable[Sentence]) -> frozenset[str] | None:
 
 @cache
 def _persons() -> frozenset[str]:
-    """The stems of what somebody is to the speaker: sister, friend, boss."""
+    """Return the stems of words for a relation to the speaker: sister, friend, boss."""
     return frozenset(stem(word) for word, kinds in phrases().known.items() if "person_before" in kinds)
 
 
 @cache
 def _plain() -> frozenset[str]:
-    """Words that are no topic by themselves nor in a phrase."""
+    """Return the words that cannot be in a topic."""
     said = {"function", "question", "auxiliary", "first", "last", "next", "part", "hour", "number", "indirect"}
     known = {
         word

@@ -1,4 +1,4 @@
-"""The sentences of a conversation with all that is known about each, read once for every rule of a board."""
+"""Parse the sentences of a conversation once for all rules of a board."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.query_hints import Marks
 
 _MOST: Final = 3000  # more is a document, not a conversation
-_LONGEST: Final = 400  # what is longer was pasted, not said
+_LONGEST: Final = 400  # a longer sentence was pasted
 _SOME_DAY: Final = date(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What somebody said in one sentence.
+    """One sentence of a speaker.
 
     Attributes:
-        place: The line's place among the lines.
+        place: The index of its line.
         line: The line.
-        text: The words, exactly.
-        reading: Its words and the phrases in it.
-        marks: What it says of itself.
+        text: The exact text.
+        reading: Its words and phrases.
+        marks: Its features.
         terms: Its stems and figures.
     """
 
@@ -46,12 +46,12 @@ class Sentence:
 
 
 def sentence(place: int, line: TranscriptLine, text: str) -> Sentence:
-    """A piece of a line's text with what is known about it."""
+    """Return a piece of a line's text as a parsed sentence."""
     return Sentence(place, line, text, ParsedText(text), marks(text), frozenset([*stems(text), *figures(text)]))
 
 
 def day(line: TranscriptLine) -> date:
-    """The day on which a line was said; some day, where that is not known."""
+    """Return the day of a line; a fixed day if it is unknown."""
     try:
         return datetime.fromisoformat(line.said_at or "").date()
     except ValueError:
@@ -59,14 +59,14 @@ def day(line: TranscriptLine) -> date:
 
 
 def utterances(lines: Sequence[TranscriptLine]) -> Iterator[Sentence]:
-    """The sentences of the user and the assistant that say or ask something, in order; of very many the latest."""
+    """Yield the statements and questions of the user and the assistant, in order; of too many, only the latest."""
     for place, line, text in deque(_texts(lines), _MOST):
         if not greets(text):
             yield sentence(place, line, text)
 
 
 def _texts(lines: Sequence[TranscriptLine]) -> Iterator[tuple[int, TranscriptLine, str]]:
-    """The sentences of the speakers with their lines."""
+    """Yield the sentences of the speakers with their lines."""
     for place, line in enumerate(lines):
         if line.role not in SPEAKING or "```" in line.text:
             continue

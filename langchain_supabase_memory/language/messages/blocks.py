@@ -1,8 +1,8 @@
-"""Messages in blocks that no provider wants to see cut, and histories made valid that were broken before us.
+"""Group messages into blocks that providers require whole, and repair histories that are already broken.
 
-A block is one message; or an AI message with tool calls and its results, wherever runs at the same time have put them:
-a result belongs to the newest call before it that has its id and no result, since ids of calls repeat across turns with
-some providers. What providers refuse is written down in the tests.
+A block is one message, or an AI message with tool calls and its results, wherever parallel runs have put them. A result
+belongs to the newest earlier call with its id and no result, since some providers repeat call ids across turns. The
+tests list what providers reject.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NO_RESULT: Final = "[no result: this call was interrupted, or is still running]"
-"""What stands in for the result of a call that never got one."""
+"""The text that replaces the missing result of a call."""
 
 ORPHAN: Final = "a tool result without its call"
-"""Why a result is left out."""
+"""The reason for dropping a result."""
 
 _LONGEST_CALL_ID: Final = 40
-# The blocks that name a call in a message's content, and the key under which they do.
+# The blocks that name a call in a message's content, and the key of the call's id.
 _CALL_KEYS: Final = {
     "tool_use": "id",
     "tool_call": "id",
@@ -51,12 +51,12 @@ _CALL_KEYS: Final = {
 
 @dataclass
 class PromptEntry:
-    """A message on its way into a prompt.
+    """A message that is about to go into a prompt.
 
     Attributes:
-        message: The message, as it will be sent.
-        sequences: Its number in the conversation; none if it is not stored or was not said, several if some were
-            joined.
+        message: The message as it will be sent.
+        sequences: Its sequence in the conversation; empty if it is not stored or not part of the conversation, several
+            if messages were merged.
     """
 
     message: AnyMessage
@@ -64,12 +64,12 @@ class PromptEntry:
 
     @cached_property
     def rendered(self) -> Rendered:
-        """The message, rendered once for all who weigh and count it."""
+        """The message, rendered once for all callers."""
         return render(self.message)
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
-        """One, its characters and its tokens, as a report adds them up."""
+        """One, its characters and its tokens, as a report sums them."""
         read = content.model_input(self.message, self.rendered)
         return 1, read.characters, read.tokens()
 
@@ -79,9 +79,9 @@ class Block:
     """Entries that stay together; the first leads.
 
     Attributes:
-        entries: A message; or one with calls, and their results.
-        place: The place of the first in the history it was cut from.
-        marked_as_question: What `is_question` says where entries are copies; `None` where they are what was said.
+        entries: A message, or one with calls and their results.
+        place: The index of the first entry in the original history.
+        marked_as_question: The value of `is_question` if the entries are copies; `None` if they are original messages.
     """
 
     entries: list[PromptEntry]
@@ -90,7 +90,7 @@ class Block:
 
     @property
     def is_question(self) -> bool:
-        """Whether this is a user's message, with which a turn begins."""
+        """Whether this is a user message, which begins a turn."""
         if self.marked_as_question is not None:
             return self.marked_as_question
         message = self.entries[0].message
@@ -98,7 +98,7 @@ class Block:
 
     @property
     def unanswered(self) -> list[Any]:
-        """The calls without a result. One result answers one call, even where two calls share an id."""
+        """Return the calls without a result. One result answers one call, even if two calls share an id."""
         results = [each.message for each in self.entries[1:]]
         answered = [result.tool_call_id for result in results if isinstance(result, ToolMessage)]
         waiting = []
@@ -111,24 +111,23 @@ class Block:
 
 
 def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int, str]]]:
-    """Cut a history into blocks, and make it valid where it is not.
+    """Split a history into blocks, and make it valid.
 
-    A tool message without a call before it, a second result for one call, and a message without any content are left
-    out. A call without a result gets `NO_RESULT`; those of the last block do not, for their results
-    may still come. AI messages directly before calls become one with them. Roles that only some providers know become
-    ones that all know; a stored system message becomes fenced data, for whoever can write into a conversation could
-    have written it. Calls get ids that no other call has; those of the last block keep theirs as long as results are
-    missing.
+    Dropped are a tool message without an earlier call, a second result for one call, and a message without content. A
+    call without a result gets `NO_RESULT`, except in the last block, whose results may still come. AI messages right
+    before calls are merged with them. Roles that only some providers know become common ones. A stored system message
+    becomes fenced data, since anyone who can write to a conversation could have written it. Calls get unique ids; those
+    of the last block keep theirs while results are missing.
 
     Args:
         entries: The history, in order.
 
     Returns:
-        The blocks, and the sequence and the reason of each stored message that was left out.
+        The blocks, and the sequence and reason of each stored message that was dropped.
     """
     made: list[Block] = []
     left_out: list[tuple[int, str]] = []
-    waiting: dict[str, list[Block]] = {}  # for each call that has no result yet, its block, once for each such call
+    waiting: dict[str, list[Block]] = {}  # for each call without a result, its block, once per call
     for place, entry in enumerate(entries):
         if _is_plain(entry.message):
             made.append(Block([entry], place))
@@ -161,7 +160,7 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
 
 
 def _is_plain(message: BaseMessage) -> bool:
-    """Whether a message stands as it is, as nearly every one: words of the user or the assistant, and no calls."""
+    """Return whether a message needs no change, as nearly all: text of the user or the assistant, without calls."""
     body = message.content
     if not isinstance(body, str) or not body or body.isspace():
         return False
@@ -183,10 +182,10 @@ def _without_chunks(message: BaseMessage) -> BaseMessage:
 
 
 def _without_empty_parts(message: BaseMessage) -> BaseMessage:
-    """The message without what providers refuse: empty texts, bare texts among blocks, blocks of calls it lost."""
+    """Return the message without what providers reject: empty texts, bare texts among blocks, blocks of lost calls."""
     body = message.content
     if isinstance(message, AIMessage) and content.is_empty(message) and (said := content.words(message).strip()):
-        return message.model_copy(update={"content": said})  # a refusal, a transcript: what stands beside the content
+        return message.model_copy(update={"content": said})  # a refusal or transcript, stored outside the content
     if isinstance(body, str):
         return message if not body or body.strip() else message.model_copy(update={"content": ""})
     ids = [call["id"] for call in content.tool_calls(message)]
@@ -205,7 +204,7 @@ def _names_call(part: Any) -> bool:
 
 
 def _is_empty(message: BaseMessage) -> bool:
-    # What a user sends in blocks that we do not know is not nothing.
+    # A user message in blocks of an unknown kind is not empty.
     return content.is_empty(message) and not (
         isinstance(message, HumanMessage) and (content.words(message).strip() or content.hidden_characters(message))
     )
@@ -218,11 +217,11 @@ def _answer(block: Block) -> None:
 
 
 def _with_known_role(message: BaseMessage) -> BaseMessage:
-    """The message in a role that every provider knows."""
+    """Return the message in a role that every provider knows."""
     if isinstance(message, HumanMessage):
         return message
     if isinstance(message, AIMessage):
-        # Calls of the old interface, or that were taken out of the message, would be sent from there.
+        # Legacy calls, and calls that were removed from the message, would still be sent from here.
         raw = _RAW_CALLS & message.additional_kwargs.keys()
         if not raw or content.tool_calls(message):
             return message
@@ -245,7 +244,7 @@ def _with_known_role(message: BaseMessage) -> BaseMessage:
 
 
 def _continues(before: Block, block: Block) -> bool:
-    """Whether an AI message goes on with calls after one without; Gemini wants calls right after the user's side."""
+    """Return whether a message with calls continues one without; Gemini wants calls right after the user's message."""
     first, message = before.entries[0].message, block.entries[0].message
     return isinstance(first, AIMessage) and not content.tool_calls(first) and bool(content.tool_calls(message))
 
@@ -267,9 +266,9 @@ def _parts(message: BaseMessage) -> list[Any]:
 def _name_calls(block: Block, used: set[str]) -> None:
     """Give every call of an answered block, and its result, an id that no earlier call has.
 
-    Some providers leave ids out or count from 0 in every message; Anthropic refuses an id that is used twice, and
-    langchain-google-genai takes the first result in the prompt that has it. A call whose arguments are no JSON becomes
-    a call with one argument, its text, for Gemini is not sent invalid calls.
+    Some providers omit ids or count from 0 in every message. Anthropic rejects an id that is used twice, and
+    langchain-google-genai takes the first result in the prompt that has it. A call whose arguments are not JSON becomes
+    a call with one argument, its text, since Gemini is not sent invalid calls.
     """
     leader = block.entries[0].message
     if not isinstance(leader, AIMessage):
@@ -296,7 +295,7 @@ def _name_calls(block: Block, used: set[str]) -> None:
     ]
     body = leader.content
     if isinstance(body, list):
-        # The calls are sent in any case, and these would name them otherwise.
+        # The calls are sent in any case, and these blocks would give them other ids.
         body = [part for part in body if not _names_call(part)]
     update = {"content": body, "tool_calls": made, "invalid_tool_calls": []}
     block.entries[0] = PromptEntry(leader.model_copy(update=update), block.entries[0].sequences)

@@ -1,9 +1,9 @@
-"""Responses API chaining: when a provider may go on from a response that it holds, and when our context must be sent.
+"""Responses API chaining: decide whether a provider may continue from a response that it holds.
 
 `ChatOpenAI(use_previous_response_id=True)` looks for the newest AI message whose `response_metadata["id"]` begins with
-`resp_`, and sends only what follows it. That is right as long as the provider's chain began with the same context: the
-same thread, project and model, the same summary, the same first message. So each response is stamped with these, its
-id is kept with its message, and the ids are left out of a request as soon as the stamp differs.
+`resp_`, and only sends the messages after it. That is correct as long as the provider's chain began with the same
+context: the same thread, project and model, the same summary, the same first message. So each response is stamped with
+these, its id is stored with its message, and a request omits the ids as soon as the stamp differs.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STAMP: Final = "supabase_memory"
-"""The key of `response_metadata` under which a response is stamped; it is not sent to providers."""
+"""The key of `response_metadata` that holds a response's stamp; it is not sent to providers."""
 
 _RESPONSE: Final = "resp_"
 
 
 def response_id(message: BaseMessage) -> str | None:
-    """The id of the response that an AI message came with, if a provider may hold it."""
+    """Return the response id of an AI message, if a provider may hold it."""
     found = message.response_metadata.get("id") if isinstance(message, AIMessage) else None
     return found if isinstance(found, str) and found.startswith(_RESPONSE) else None
 
 
 def cut(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages without ids of responses, so that all of them are sent; copies, where there was one."""
+    """Return the messages without response ids, so that all of them are sent; changed messages are copies."""
     return [message if response_id(message) is None else _without_id(message) for message in messages]
 
 
 def prepare(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple[list[BaseMessage], str | None]:
-    """The messages of a request: with the ids of responses if the newest one belongs to this context, else without.
+    """Return the messages of a request: with response ids if the newest response belongs to this context, else without.
 
     Args:
-        messages: What is to be sent.
-        stamp: What the context is; see `SupabaseMemoryMiddleware`.
+        messages: The messages to send.
+        stamp: The context's stamp; see `SupabaseMemoryMiddleware`.
 
     Returns:
-        The messages, and the id of the response that the provider will go on from; `None` if it is sent everything.
+        The messages, and the id of the response that the provider continues from; `None` if everything is sent.
     """
     newest = next((message for message in reversed(messages) if response_id(message) is not None), None)
     if newest is not None and newest.response_metadata.get(STAMP) == dict(stamp):
@@ -49,7 +49,7 @@ def prepare(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple[
 
 
 def stamp(message: BaseMessage, stamp: Mapping[str, Any]) -> BaseMessage:
-    """A response with its stamp, if it has an id; else the message itself."""
+    """Return a response with its stamp if it has an id, else the message itself."""
     if response_id(message) is None:
         return message
     return message.model_copy(update={"response_metadata": {**message.response_metadata, STAMP: dict(stamp)}})

@@ -1,7 +1,7 @@
-"""A LangChain message to its row, and a row to its message.
+"""Convert a LangChain message to its row, and a row to its message.
 
-The payload is `{"type": …, "data": …}`, which is what LangChain's `message_to_dict` gives, made safe by the sanitizer.
-Beside it go what is searched, counted and shown: role, plain text, characters, tokens, images.
+The payload is `{"type": …, "data": …}`, the result of LangChain's `message_to_dict`, made safe by the sanitizer. Other
+columns hold what is searched, counted and displayed: role, plain text, characters, tokens, images.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Role
 
     MessagesLike: TypeAlias = MessageLikeRepresentation | Iterable[MessageLikeRepresentation] | PromptValue
-    """What LangChain takes for messages."""
+    """Input that LangChain accepts as messages."""
 
 _IDS: Final = UUID("0f4f9a0b-7b1c-4f52-8f0e-5b8f0b6f2d11")
 _UNREADABLE: Final = "supabase_memory_unreadable"
 
 
 def as_messages(messages: object) -> list[BaseMessage]:
-    """What LangChain takes for messages, as a list of them.
+    """Convert anything that LangChain accepts as messages to a list of messages.
 
     Args:
-        messages: Messages, texts, pairs of a role and a text, or dictionaries with a role and content; one of them, or
-            several. Or a prompt value. A text is the user's.
+        messages: One or several messages, texts, pairs of a role and a text, or dictionaries with a role and content;
+            or a prompt value. A text becomes a user message.
 
     Raises:
-        InvalidInputError: Something is no message.
+        InvalidInputError: An item is not a message.
     """
     if callable(to_messages := getattr(messages, "to_messages", None)):
         messages = to_messages()
@@ -71,25 +71,25 @@ def _is_pair(value: object) -> bool:
 def _as_message(position: int, value: object) -> BaseMessage:
     message = value
     if isinstance(value, (str, Mapping)) or _is_pair(value):
-        with suppress(ValueError, TypeError, NotImplementedError, KeyError):  # its text may have content
+        with suppress(ValueError, TypeError, NotImplementedError, KeyError):  # its message may quote content
             (message,) = convert_to_messages([value])  # type: ignore[list-item]
     if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
         raise InvalidInputError(
-            f"The item at position {position} is a {type(value).__name__}, which is no message to store.",
+            f"The item at position {position} is a {type(value).__name__}, which cannot be stored as a message.",
             hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
         )
     return message
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:
-    """Give every message without an id one, on the caller's own object, so that a retry is a retry.
+    """Give every message without an id one, on the caller's own object, so that a retry is idempotent.
 
-    The prefix `lc_` marks an id as made by LangChain: it is not sent to model providers.
+    The prefix `lc_` marks an id as created by LangChain: it is not sent to model providers.
 
     Args:
         messages: The messages of one call.
-        idempotency_key: What names the call, so that the same call in another process gives the same ids: those of
-            their places in it.
+        idempotency_key: Identifies the call, so that the same call in another process gives the same ids, one for each
+            position.
     """
     for place, message in enumerate(messages):
         if not message.id:
@@ -98,7 +98,7 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
 
 
 def separate_ids(messages: Sequence[BaseMessage]) -> None:
-    """Give what has the id of another message before an earlier question one of its own, on the caller's own object.
+    """Give a message a new id if one before an earlier question has the same id, on the caller's own object.
 
     Some providers repeat their ids.
 
@@ -123,14 +123,14 @@ def _differ(one: BaseMessage, other: BaseMessage) -> bool:
 
 
 def distinct(messages: Sequence[BaseMessage], known_ids: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Answers with ids of their own: some providers give every answer the same one.
+    """Make the ids of answers unique: some providers give every answer the same id.
 
     Args:
-        messages: What a model answered.
-        known_ids: The messages that it answers.
+        messages: The model's answers.
+        known_ids: The messages that they answer.
 
     Returns:
-        The messages; a copy with a fresh id of each whose id another message has.
+        The messages; each one with a duplicate id is a copy with a new id.
     """
     ids = {message.id for message in known_ids}
     return [
@@ -140,12 +140,12 @@ def distinct(messages: Sequence[BaseMessage], known_ids: Iterable[BaseMessage]) 
 
 
 def rename(messages: Sequence[BaseMessage], ids: Collection[str], turn: str) -> dict[str, str]:
-    """Give messages whose id is another's, on the caller's own objects, one that is made of theirs and what they say.
+    """Replace ids that other messages have, on the caller's own objects, with ids derived from id and content.
 
     Args:
         messages: The messages of one call.
-        ids: The ids that are others', as they are stored.
-        turn: What tells the turn from others, so that the same answer in two turns is two messages.
+        ids: The stored ids that belong to other messages.
+        turn: Distinguishes the turn, so that the same answer in two turns is two messages.
 
     Returns:
         The new ids by the old ones.
@@ -160,18 +160,18 @@ def rename(messages: Sequence[BaseMessage], ids: Collection[str], turn: str) -> 
 
 
 def row_id(message_id: object) -> str:
-    """The id under which a message is stored: its own, or one derived from it where that cannot name anything."""
+    """Return the id that a message is stored under: its own, or one derived from it if it is not valid."""
     cleaned = sanitizer.clean(str(message_id))
     is_usable = 0 < len(cleaned.encode()) <= LONGEST_ID and not UNUSABLE.search(cleaned)  # as `values.is_id`
     return cleaned if is_usable else f"lc_{uuid5(_IDS, cleaned)}"
 
 
 def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, Any]:
-    """A message as the row that `memory_append` takes.
+    """Convert a message to the row that `memory_append` takes.
 
     Args:
-        message: A message with an id. A streamed chunk is stored as the message it amounts to.
-        redactor: What takes secrets and personal data out first; the message itself stays as it is.
+        message: A message with an id. A streamed chunk is stored as a complete message.
+        redactor: Removes secrets and personal data first; the message itself is not changed.
 
     Returns:
         `id`, `role`, `text`, `characters`, `tokens`, `images` and `payload`, all JSON.
@@ -191,9 +191,9 @@ def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, 
 
 
 def fit_row(row: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """A row within so many bytes: what of the message is beyond them is left out, and named where it was.
+    """Reduce a row to `max_bytes`: parts that exceed the limit are removed, and a note names them in place.
 
-    One whose payload cannot be read stays as it is.
+    A row whose payload cannot be read is not changed.
     """
     payload = row.get("payload")
     data = payload.get("data") if isinstance(payload, dict) else None
@@ -203,7 +203,7 @@ def fit_row(row: dict[str, Any], max_bytes: int) -> dict[str, Any]:
         held = truncation.size(row)
         if held <= max_bytes:
             break
-        # A text is there twice: in the payload and beside it. At last, all that is too much goes from the payload.
+        # A text is stored twice, in the payload and in its column; the last round takes all excess from the payload.
         now = truncation.size(data)
         room = (now * max_bytes // held if left > 1 else now - (held - max_bytes)) - _BESIDE
         data = truncation.truncate(data, max(room, 0))
@@ -213,7 +213,7 @@ def fit_row(row: dict[str, Any], max_bytes: int) -> dict[str, Any]:
 
 _TRIES: Final = 4
 _BESIDE: Final = 512
-"""About the bytes of a row's names."""
+"""The approximate size of a row's keys, in bytes."""
 
 
 def _row(message: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, Any]:
@@ -232,20 +232,20 @@ def _row(message: BaseMessage, role: Role, data: dict[str, Any]) -> dict[str, An
 
 
 def from_payload(payload: Any) -> BaseMessage:
-    """The message that a payload was made from. Never raises: one strange row does not cost the conversation.
+    """Convert a payload to its message. Never raises: one bad row does not lose the conversation.
 
     Args:
-        payload: What `to_row` made, or another writer of LangChain's own form; or anything.
+        payload: The output of `to_row`, LangChain's own form by another writer, or anything.
 
     Returns:
-        A fresh message. Where none can be made of the payload, because it has another shape or a type that this release
-        of LangChain does not know, a `ChatMessage` with what text there is, of which `unreadable` says why.
+        A new message. If the payload has another shape or a type unknown to this release of LangChain, a `ChatMessage`
+        with the available text, for which `unreadable_message` gives the reason.
     """
     data: Any = None
     try:
         data = sanitizer.decode(dict(payload["data"]))
         return messages_from_dict([{"type": payload["type"], "data": data}])[0]
-    except Exception as error:  # whatever a payload holds
+    except Exception as error:  # a payload may hold anything
         found = data if isinstance(data, dict) else {}
         kind = payload.get("type") if isinstance(payload, dict) else None
         body = found.get("content")
@@ -258,13 +258,13 @@ def from_payload(payload: Any) -> BaseMessage:
 
 
 def unreadable_message(message: BaseMessage) -> str | None:
-    """Why no message could be made of a payload, in a word; `None` if one could."""
+    """Return why a payload could not be decoded, as one word; `None` if it could."""
     reason = message.additional_kwargs.get(_UNREADABLE) if isinstance(message, ChatMessage) else None
     return None if reason is None else str(reason)
 
 
 def undecodable_rows(rows: Iterable[Mapping[str, Any]], messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
-    """The rows that cannot be read and are not known as such yet, as `memory_set_aside` takes them."""
+    """Return the undecodable rows that are not recorded as such yet, in the form that `memory_set_aside` takes."""
     found = ((row, unreadable_message(message)) for row, message in zip(rows, messages, strict=True))
     return [
         {"sequence": row["sequence"], "reason": why}
@@ -274,17 +274,17 @@ def undecodable_rows(rows: Iterable[Mapping[str, Any]], messages: Iterable[BaseM
 
 
 def from_payloads(payloads: Sequence[Mapping[str, Any]]) -> list[BaseMessage]:
-    """The messages of many payloads; as `from_payload`, but faster."""
+    """Convert many payloads; like `from_payload`, but faster."""
     try:
         return messages_from_dict(
             [{"type": payload["type"], "data": sanitizer.decode(payload["data"])} for payload in payloads]
         )
-    except Exception:  # one of them is strange
+    except Exception:  # one of them is malformed
         return [from_payload(payload) for payload in payloads]
 
 
 def from_row(row: Mapping[str, Any]) -> StoredMessage:
-    """A row of `memory_read` as a value; columns that were not asked for stay `None`."""
+    """Convert a row of `memory_read` to a value; columns that were not requested stay `None`."""
     return StoredMessage(
         sequence=row["sequence"],
         message=from_payload(row["payload"]) if "payload" in row else None,

@@ -1,4 +1,4 @@
-"""What is not words, or not for a model to read again: found, measured and named, never rendered."""
+"""Find data that is not text, or that a model should not read again; name it with its size instead of rendering it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IDS: Final = frozenset({"type", "id", "index"})
-"""Keys under which a block says what it is and where it stands."""
+"""Keys for a block's type, id and position."""
 
 _KILO: Final = 1000
 _LONGEST: Final = 200
@@ -20,12 +20,12 @@ _DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+/-]*)(?:;[^,;]{1,100}){0,5},"
 _SEALED: Final = re.compile("encrypted|signature", re.IGNORECASE)
 
 LONGEST: Final = 1_000_000
-"""The most characters of one message that rules, a model or an embedder read: its beginning and its end."""
+"""The maximum characters of one message that rules, a model or an embedder read: its beginning and its end."""
 
 _LEAST: Final = 256
-"""Of fewer characters data is left where it stands."""
+"""Shorter data stays in place."""
 
-# Each pattern takes a whole run, and whoever looks at the match decides: so no run is read twice.
+# Each pattern matches a whole run and the code decides on the match, so no run is scanned twice.
 _IN_TEXT: Final = re.compile(
     r"data:(?P<type>[\w.+/-]{0,100})(?:;[^,;\s]{1,100}){0,5},(?P<held>[\w+/=%.~-]{64,})", re.ASCII | re.IGNORECASE
 )
@@ -45,31 +45,31 @@ _NUMBERS: Final = re.compile(
     r"(?<![\d.])(?:-?\d{1,3}\.\d{4,20}(?:e[-+]?\d{1,3})?[,;\s]{1,4}){8,}+(?:-?\d{1,3}\.\d{4,20})?",
     re.ASCII | re.IGNORECASE,
 )
-_CONTROL: Final = "\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd"  # but for the escape that colors a log
+_CONTROL: Final = "\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd"  # except the escape character that colors a log
 _BINARY: Final = re.compile(rf"[{_CONTROL}](?:[^{_CONTROL}]{{0,24}}[{_CONTROL}]){{8,}}+")
 _IS_BINARY: Final = re.compile(f"[{_CONTROL}]")
 _CODE_LINE: Final = re.compile(r"[^\n]{1000,}+")
 _UNBROKEN: Final = re.compile(r"(?<![!-~])[!-~]{600,}+")
 _CODE_MARKS: Final = re.compile(r"[{}();=]")
-_SPARSE: Final = 25  # characters of minified code for one space
-_MARKED: Final = 20  # and for one of its marks
-_OPEN: Final = 200  # characters of JSON for one key
-_LISTED: Final = 12  # characters of a list for one comma
-_TAGGED: Final = 100  # characters of markup for one tag
-_VARIED: Final = 8  # characters that differ, of which data has at least so many
-_HEX_SHARE: Final = 0.2  # of the parts of a dump, that have a letter: a table of numbers has none
+_SPARSE: Final = 25  # characters of minified code per space
+_MARKED: Final = 20  # and per code mark
+_OPEN: Final = 200  # characters of JSON per key
+_LISTED: Final = 12  # characters of a list per comma
+_TAGGED: Final = 100  # characters of markup per tag
+_VARIED: Final = 8  # minimum number of distinct characters in data
+_HEX_SHARE: Final = 0.2  # share of a dump's parts that contain a letter: a table of numbers has none
 _NAME: Final = re.compile(r"\[data: [^\[\]\n]{1,120}\]|\[… [^\[\]\n]{1,40} left out …\]")
 _DIGITS: Final = frozenset("0123456789 \r\n\\=")
 _HEX: Final = _DIGITS | frozenset("abcdefABCDEF")
 _UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
 _PLUS: Final = frozenset("+/")
-_MINUS: Final = frozenset("-_")  # in their place where base64 is part of an address
+_MINUS: Final = frozenset("-_")  # their replacements in URL-safe base64
 _NO_CONTAINERS: Final = (str, bytes, bytearray, int, float, type(None))
 
 
 def readable_size(size: int) -> str:
-    """A size in bytes for a reader: `80 bytes`, `13 KB`, `2.5 MB`."""
+    """Format a size in bytes: `80 bytes`, `13 KB`, `2.5 MB`."""
     if size < _KILO:
         return f"{size} bytes"
     if size < _KILO * _KILO:
@@ -78,45 +78,45 @@ def readable_size(size: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name, an id or an address on one line, cut where it is very long."""
+    """Return a name, an id or an address on one line, cut if it is very long."""
     line = " ".join(text[: 4 * _LONGEST].split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def is_encrypted(key: Any, value: Any) -> bool:
-    """Whether a value is a signature or encrypted, and so for nobody but the provider: it is no words either."""
+    """Return whether a value is a signature or encrypted, so that only the provider can use it."""
     if not isinstance(key, str) or not isinstance(value, (str, bytes)) or _SEALED.search(key) is None:
         return False
     return isinstance(value, bytes) or " " not in value.strip()
 
 
 def shorten_encrypted(key: str) -> str:
-    """What a sealed value is called."""
+    """Return the display name of an encrypted value."""
     return "signature" if "signature" in key.lower() else "encrypted content"
 
 
 def data_url(text: str) -> str | None:
-    """The media type of a data URL, which may be empty; `None` if the text is none."""
+    """Return the media type of a data URL, possibly empty; `None` if the text is not one."""
     found = _DATA_URL.match(text) if text[:5].lower() == "data:" else None
     return None if found is None else found["type"]
 
 
 def is_base64(text: str) -> bool:
-    """Whether a text within JSON is so long and so plain that it can only be bytes in base64."""
+    """Return whether a text within JSON is so long and plain that it must be base64."""
     return len(text) >= _SHORTEST_BASE64 and _BASE64.fullmatch(text) is not None
 
 
 def without_data(text: str) -> str:
-    """A text with a name in the place of what is no language, such as `[data: 640 KB of base64]`.
+    """Replace data in a text with names such as `[data: 640 KB of base64]`.
 
-    That is a data URL, base64, hexadecimal, a dump of bytes, a vector, a binary file, and minified code. What has
-    fewer than 256 characters stays, and so do JSON, markup, lists and what repeats a few characters.
+    Data is a data URL, base64, hexadecimal, a byte dump, a vector, a binary file, or minified code. Runs of fewer than
+    256 characters stay, and so do JSON, markup, lists and repetitions of a few characters.
 
     Args:
         text: Any text. The time is linear in its length.
 
     Returns:
-        The text with the names; the same object if there is nothing to name.
+        The text with the names; the same object if it contains no data.
     """
     if len(text) < _LEAST:
         return text
@@ -134,11 +134,11 @@ def without_data(text: str) -> str:
 
 
 def shorten_middle(text: str, max_characters: int = LONGEST) -> str:
-    """The beginning and the end of a text that is longer than a reader takes, with what is left out between them.
+    """Return the beginning and end of a text that is too long, with the size of the omitted middle between them.
 
     Args:
         text: Any text.
-        max_characters: The most characters of what is returned.
+        max_characters: The maximum number of characters in the result.
     """
     if len(text) <= max_characters:
         return text
@@ -148,17 +148,17 @@ def shorten_middle(text: str, max_characters: int = LONGEST) -> str:
 
 
 def prose(text: str) -> str:
-    """What rules, a model or an embedder read of a text: `without_data`, and `bounded`."""
+    """Return a text as rules, a model or an embedder read it: `without_data`, then `shorten_middle`."""
     return shorten_middle(without_data(text))
 
 
 def words_only(text: str) -> str:
-    """What `prose` says without the names in it, for rules that quote: each is the end of a line."""
+    """Return `prose` with a line break in place of each name, for rules that quote."""
     return _NAME.sub("\n", prose(text))
 
 
 def _data(size: int, kind: str) -> str:
-    """What stands in the place of data."""
+    """Return the placeholder for data."""
     return f"[data: {readable_size(size)} of {kind}]"
 
 
@@ -169,9 +169,9 @@ def _named_url(match: re.Match[str]) -> str:
 
 
 def _named_encoded(match: re.Match[str]) -> str:
-    """Lines of one length, but for the last, are one text that was encoded; others are looked at one by one."""
+    """Treat lines of one length, except the last, as one encoded text; examine other lines separately."""
     made: list[str] = []
-    held: list[str] = []  # lines with what stands between them
+    held: list[str] = []  # lines with their separators
     width = 0
     for part in _ENCODED_PART.findall(match[0]):
         if _ENCODED_LINE.fullmatch(part) is None:
@@ -197,7 +197,7 @@ def _one_encoded(text: str) -> str:
     elif letters & _UPPER and letters & _LOWER and letters & _DIGITS and not (letters & _PLUS and letters & _MINUS):
         what = "base64"
     elif any(map(str.isspace, letters)):
-        return text  # paths or names of one length
+        return text  # paths or names of equal length
     return _data(len(part), what) + text[len(part) :]
 
 
@@ -216,7 +216,7 @@ def _named_numbers(match: re.Match[str]) -> str:
 
 
 def _space_after(text: str) -> str:
-    """The space at the end of a text."""
+    """Return the white space at the end of a text."""
     return text[len(text.rstrip()) :]
 
 
@@ -242,12 +242,12 @@ def _named_unbroken(match: re.Match[str]) -> str:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a text without spaces is JSON or markup, whose words can be read."""
+    """Return whether a text without spaces is JSON or markup, which is readable."""
     return text.count('":') * _OPEN > len(text) or text.count("<") * _TAGGED > len(text)
 
 
 def bytes_in(data: str | bytes) -> int:
-    """How many bytes base64, a data URL or bytes hold."""
+    """Return the number of bytes in base64, a data URL or bytes."""
     if not isinstance(data, str):
         return len(data)
     encoded = data.partition(",")[2] if data_url(data) is not None else data
@@ -255,9 +255,9 @@ def bytes_in(data: str | bytes) -> int:
 
 
 def leaves(value: Any) -> Iterator[tuple[str, str | bytes]]:
-    """The texts and bytes in a value, however deep, each with the key that it stands under; ids are left out.
+    """Yield the texts and bytes in a value at any depth, each with its key; ids are omitted.
 
-    It is a loop and no recursion, and looks at a container once, so nothing is too deep or goes round.
+    It is iterative and visits a container once, so deep and cyclic values are safe.
     """
     seen: set[int] = set()
     waiting: list[tuple[str, Any]] = [("", value)]
@@ -275,7 +275,7 @@ def leaves(value: Any) -> Iterator[tuple[str, str | bytes]]:
 
 
 def about_size(value: Any) -> int:
-    """About how many bytes a value of any kind takes as JSON; what is no JSON weighs nothing."""
+    """Return the approximate size in bytes of any value as JSON; a value that JSON cannot hold counts as zero."""
     size = 0
     seen: set[int] = set()
     waiting = [value]
@@ -292,21 +292,21 @@ def about_size(value: Any) -> int:
 
 @dataclass
 class DataNames:
-    """What is named of a message.
+    """The named content of a message.
 
     Attributes:
-        media: Images, sounds and files, each with what is known of it.
-        sizes: The bytes of everything else, by what it is.
+        media: Images, sounds and files, each with its details.
+        sizes: The bytes of all other content, by type.
     """
 
     media: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, size: int) -> None:
-        """Note something that is named with others of its kind."""
+        """Add something to the total of its type."""
         self.sizes[name] = self.sizes.get(name, 0) + size
 
     def __str__(self) -> str:
-        """Everything in one bracket; empty if there is nothing."""
+        """Return all names in one bracket; empty if there are none."""
         named = [*self.media, *(f"{name}, {readable_size(size)}" for name, size in self.sizes.items())]
         return f"[{'; '.join(named)}]" if named else ""

@@ -1,14 +1,14 @@
-"""The thoughts of a model that stand in its text, as local models write them without a parser of their server.
+"""Separate a model's reasoning from its answer, as local models write it if their server does not parse it.
 
-| form | who writes it |
+| form | models |
 | --- | --- |
 | `<think>…</think>`, also `thinking`, `thought`, `reasoning`, `reflection`, `scratchpad`, `seed:think` | most |
-| `…</think>` alone, where the prompt's template opens the thought | DeepSeek, Qwen |
-| a tag that is never closed, where the answer was cut off | all |
+| `…</think>` alone, where the prompt template opens the reasoning | DeepSeek, Qwen |
+| a tag that is never closed, because the answer was cut off | all |
 | `[THINK]`, `◁think▷`, `<|begin_of_thought|>`, `<|START_THINKING|>`, `<|channel>thought` | Magistral, Kimi, others |
 | the channels of harmony, with or without their marks | gpt-oss |
 
-A tag in code, in quotation marks or within a sentence is no thought, but text about one. The time is linear.
+A tag in code, in quotation marks or within a sentence is not reasoning, but text about it. The time is linear.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from typing import Final
 
 _NAMES: Final = r"(?:\w{1,20}:)?(?:ant)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|inner_monologue)"
-# Opening and closing tags of each family; what closes a thought is of the family that opened it.
+# Opening and closing tags of each family; a thought is closed by the family that opened it.
 _FAMILIES: Final = (
     (rf"<\s?{_NAMES}(?:\s[^<>\n]{{0,100}})?>", rf"<\s?/\s?{_NAMES}\s?>"),
     (r"\[THINK\]", r"\[/THINK\]"),
@@ -35,7 +35,7 @@ _TOKEN: Final = re.compile(
 )
 _HINT: Final = re.compile("|".join(each for pair in _FAMILIES for each in pair) + r"|<\|channel\|>", re.IGNORECASE)
 _AROUND: Final = re.compile(r"<\|(?:begin|end)_of_solution\|>|<\|(?:start|end)_response\|>", re.IGNORECASE)
-"""What such models put around the answer itself."""
+"""Tags that some models put around the answer itself."""
 
 _CHANNEL: Final = re.compile(
     r"<\|channel\|>\s{0,9}(\w{1,20})((?:[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>)?)"
@@ -45,7 +45,7 @@ _BARE: Final = re.compile(r"\s*(?:assistant)?analysis(?![a-z])")
 _BARE_FINAL: Final = "assistantfinal"
 _TAG_MARKS: Final = ("<", "[T", "[/T", "[t", "[/t", "◁")
 MARKS: Final = (*_TAG_MARKS, _BARE_FINAL)
-"""A text without any of them holds no thoughts."""
+"""A text without any of these contains no reasoning."""
 
 _QUOTES: Final = frozenset("\"'“”‘’«»„‚`()[]")
 _ENDS: Final = frozenset(".!?…:。！？")
@@ -53,20 +53,20 @@ _GOES_ON: Final = frozenset(".,;:!?)…")
 
 
 def has_reasoning_tags(text: str) -> bool:
-    """Whether a text may hold thoughts; most do not, and it is known soon."""
+    """Return whether a text may contain reasoning; a fast check, since most texts do not."""
     if any(mark in text for mark in _TAG_MARKS):
         return _HINT.search(text) is not None
     return _BARE_FINAL in text and _BARE.match(text) is not None
 
 
 def split(text: str) -> tuple[str, str]:
-    """What a model says in a text, and what it thinks there.
+    """Split a text into the answer and the reasoning.
 
     Args:
-        text: What a model wrote.
+        text: A model's output.
 
     Returns:
-        What is said, and the thoughts; the text itself and nothing where it holds none.
+        The answer and the reasoning; the text itself and an empty string if it contains no reasoning.
     """
     if not has_reasoning_tags(text):
         return text, ""
@@ -77,12 +77,12 @@ def split(text: str) -> tuple[str, str]:
 
 
 def answer_text(text: str) -> str:
-    """What a model says in a text, without what it thinks there."""
+    """Return a text without its reasoning."""
     return split(text)[0]
 
 
 def _channels(text: str) -> tuple[str, list[str]]:
-    """A text without the channels of harmony that are not for the user."""
+    """Remove the channels of harmony that are not for the user."""
     first = next((each for each in _CHANNEL.finditer(text) if not _is_quoted(text, each.start(), each.end(1))), None)
     if first is None:
         if _BARE.match(text) and _BARE_FINAL in text:
@@ -103,11 +103,11 @@ def _channels(text: str) -> tuple[str, list[str]]:
 
 
 def _tagged(text: str) -> tuple[str, list[str]]:
-    """A text without what stands between tags, or before one that closes what the prompt had opened."""
+    """Remove the text between tags, or before a tag that closes what the prompt template opened."""
     kept: list[str] = []
     thoughts: list[str] = []
-    unclosed: set[int] = set()  # of which family no further tag closes anything, so that nobody looks for one again
-    start = at = 0  # where what is kept goes on, and where to look next
+    unclosed: set[int] = set()  # families without a further closing tag, so that the search is not repeated
+    start = at = 0  # where the retained text resumes, and where the search resumes
     has_closed = False
     length = len(text.rstrip())
     while (token := _TOKEN.search(text, at)) is not None:
@@ -140,7 +140,7 @@ def _tagged(text: str) -> tuple[str, list[str]]:
 
 
 def _closing(text: str, index: int, family: int) -> re.Match[str] | None:
-    """The tag that closes a thought: the first that is none the thought is about, else the last of those."""
+    """Return the tag that closes a thought: the first that the thought does not merely mention, else the last one."""
     found = None
     for found in _CLOSES[family].finditer(text, index):
         if not _is_mention(text, found.start(), found.end()):
@@ -149,12 +149,12 @@ def _closing(text: str, index: int, family: int) -> re.Match[str] | None:
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether it stands between quotation marks or brackets."""
+    """Return whether a span is between quotation marks or brackets."""
     return start > 0 and text[start - 1] in _QUOTES and text[end : end + 1] in _QUOTES
 
 
 def _is_mention(text: str, start: int, end: int) -> bool:
-    """Whether a tag stands in quotation marks, or within a sentence that goes on behind it."""
+    """Return whether a tag is in quotation marks, or within a sentence that continues after it."""
     if _is_quoted(text, start, end):
         return True
     if start < 2 or text[start - 1] not in " \t" or not text[start - 2].isalnum():
@@ -164,6 +164,6 @@ def _is_mention(text: str, start: int, end: int) -> bool:
 
 
 def _begins(text: str, start: int) -> bool:
-    """Whether a thought may begin here: on a line of its own, or after a sentence."""
+    """Return whether a thought may begin here: on its own line, or after a sentence."""
     before = text[max(start - 50, 0) : start].rstrip(" \t")
     return not before or before[-1] == "\n" or before[-1] in _ENDS or before[-1] == ">"

@@ -1,19 +1,19 @@
-"""The words of a message, of whatever kind its blocks are, and the names of what is no words or not for the model.
+"""Render the text of a message with any kind of block, and the names of its other content.
 
-One walk looks at every block: the standard ones of LangChain, and those of OpenAI, Anthropic and Google as they come.
-Whoever shows a message takes its words from here: prompts of summaries and boards, chunks, tools, turns, packs as text.
+One traversal covers every block: LangChain's standard ones, and the native ones of OpenAI, Anthropic and Google.
+Everything that displays a message uses it: prompts of summaries and boards, chunks, tools, turns, packs as text.
 
-| block | what is rendered | what is named |
+| block | rendered | named |
 | --- | --- | --- |
 | text, refusal | the text; its citations with title, address and cited text | |
-| a call of a server's tool, or one that is not in `tool_calls` | its name and arguments, as JSON | |
-| a result of a server's tool | titles, addresses, texts, output, errors, whatever is in it | encrypted parts |
+| a server tool call, or a call that is not in `tool_calls` | its name and arguments, as JSON | |
+| a server tool result | all its titles, addresses, texts, output and errors | encrypted parts |
 | a text file, a document | title, context, text | |
-| image, sound, video, other file | what is said of it beside | type, size, name or address |
-| reasoning, signatures, a model's thoughts in its text | | type, size |
-| any other block | JSON, without bytes and what is encrypted | those |
+| image, sound, video, other file | its accompanying text | type, size, name or address |
+| reasoning, signatures, reasoning within a model's text | | type, size |
+| any other block | JSON, without bytes and encrypted content | bytes and encrypted content |
 
-Nothing raises, whatever a block holds, and the time is linear in its size.
+It never raises, whatever a block holds, and the time is linear in its size.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _MODELS: Final = frozenset({"assistant", "ai"})
 _OWN_CALLS: Final = frozenset(
     {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "custom_tool_call"}
 )
-"""Blocks that repeat `tool_calls`, unless they are not there."""
+"""Blocks that repeat `tool_calls`, unless they are missing there."""
 
 _SERVER_CALLS: Final = frozenset(
     {"server_tool_call_chunk", "server_tool_use", "mcp_tool_use", "executable_code", "mcp_list_tools",
@@ -85,13 +85,13 @@ _OUTCOMES: Final = frozenset({"results", "result", "outputs", "output", "error",
 _BARE: Final = frozenset({*_OUTCOMES, "text", "content", "title", "context", "transcript", "source", "value"}) - {
     "error", "errors"
 }  # fmt: skip
-"""What is said under these keys needs no label."""
+"""Values under these keys need no label."""
 
 _MUTE: Final = IDS | {
     "tool_use_id", "tool_call_id", "call_id", "item_id", "container_id", "caller", "cache_control", "status",
     "start_index", "end_index", "object",
 }  # fmt: skip
-"""What a provider says for itself about a block that it knows."""
+"""Provider-internal fields of known blocks."""
 
 _QUIET_STATES: Final = frozenset({"completed", "success", "in_progress"})
 _FILE_NAMES: Final = frozenset({"filename", "file_name", "name", "display_name"})
@@ -114,7 +114,7 @@ _GROUNDING: Final = frozenset({"grounding_metadata", "groundingMetadata"})
 _ASIDE: Final = frozenset(
     {*_ASIDE_HIDDEN, *_SOURCES, *_GROUNDING, "refusal", "audio", "tool_outputs", "function_call", "tool_calls"}
 )
-"""What providers put beside the content."""
+"""Metadata that providers add to the content."""
 
 _OF_RESPONSE: Final = _GROUNDING | {"citations"}
 _GROUNDS: Final = frozenset({"grounding_chunks", "groundingChunks"})
@@ -124,14 +124,14 @@ _DEEPEST: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What a message says, and what else it holds.
+    """The rendered content of a message.
 
     Attributes:
-        words: What the model or a person could have read, without calls of the application's own tools.
-        calls: Such calls where they stand in a block, and not in `tool_calls`.
-        named: What is not rendered, by type and size, in one bracket; empty if there is nothing.
-        unsaid: What is sent to a model beside words, calls and media: reasoning, signatures, ids of calls.
-        media: How many images, sounds and files there are, text files not counted.
+        words: The text for a model or a person, without calls of the application's own tools.
+        calls: Such calls if they are in a block and not in `tool_calls`.
+        named: The content that is not rendered, by type and size, in one bracket; empty if there is none.
+        unsaid: What a model is sent besides text, calls and media: reasoning, signatures, call ids.
+        media: The number of images, sounds and files, without text files.
     """
 
     words: str = field(repr=False)
@@ -142,7 +142,7 @@ class Rendered:
 
 
 def plain(message: BaseMessage) -> str | None:
-    """The text of a message that holds nothing beside it but calls, as nearly every one; `None` for the others."""
+    """Return the text of a message that has only text and calls, as nearly all do; `None` for the others."""
     content = message.content
     if (
         isinstance(content, str)
@@ -160,7 +160,7 @@ def plain(message: BaseMessage) -> str | None:
 
 
 def render(message: BaseMessage) -> Rendered:
-    """What a message says, and what else it holds. Its time is linear in the message's size, and it never raises."""
+    """Render a message. The time is linear in its size, and it never raises."""
     text = plain(message)
     if text is not None:
         return Rendered(text)
@@ -171,7 +171,7 @@ def render(message: BaseMessage) -> Rendered:
     artifact = message.artifact if isinstance(message, ToolMessage) else None
     try:
         return _walk(message, content, aside, artifact)
-    except Exception:  # whatever a foreign object does when it is looked at; as it is stored it does nothing
+    except Exception:  # a foreign object may raise on access; its encoded form does not
         return _walk(message, *map(sanitizer.encode, (content, aside, artifact)))
 
 
@@ -191,40 +191,40 @@ def _walk(message: BaseMessage, content: Any, aside: Mapping[str, Any], artifact
 
 
 def call_line(call: Mapping[str, Any]) -> str:
-    """A tool's call for a reader, such as `[calls find({"q": "kiln"})]`."""
+    """Return a tool call for a reader, such as `[calls find({"q": "kiln"})]`."""
     error = call.get("error")
     why = f", {one_line(error)}" if isinstance(error, str) and error else ""
     return f"[calls {short_name(call.get('name'))}({as_json(call.get('args'))}){why}]"
 
 
 def is_own_call(block: Any) -> bool:
-    """Whether a block is a call of one of the application's own tools."""
+    """Return whether a block is a call of one of the application's own tools."""
     kind = block.get("type") if isinstance(block, dict) else None
     return isinstance(kind, str) and kind in _OWN_CALLS
 
 
 def short_name(name: Any) -> str:
-    """A name on one line, cut where it is long."""
+    """Return a name on one line, cut if it is long."""
     return " ".join(str(name).split())[:64]
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON, or its type where it is none; a text is taken to be JSON already."""
+    """Return a value as JSON, or its type name if that fails; a text is assumed to be JSON already."""
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
-    except Exception:  # whatever a foreign object does when it is looked at
+    except Exception:  # a foreign object may raise on access
         return type(value).__name__
 
 
 def _is_from_model(message: BaseMessage) -> bool:
-    """Whether a model wrote it."""
+    """Return whether a model wrote a message."""
     return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role in _MODELS)
 
 
 class _RenderWalk:
-    """One walk over one message."""
+    """A traversal of one message."""
 
     def __init__(self, message: BaseMessage) -> None:
         self.names = DataNames()
@@ -238,7 +238,7 @@ class _RenderWalk:
         self._unnamed = {call.get("name") for call in calls if not call.get("id")}
 
     def blocks(self, content: Iterable[Any]) -> str:
-        """The words of blocks. Texts that follow one another are one text, for a stream may have cut it anywhere."""
+        """Return the text of blocks. Adjacent texts are joined, since streaming may have split them anywhere."""
         lines: list[str] = []
         texts: list[str] = []
         cited: dict[str, None] = {}
@@ -253,7 +253,7 @@ class _RenderWalk:
         return "\n".join(filter(None, [*lines, self._join_texts(texts), *cited]))
 
     def _join_texts(self, texts: Iterable[str]) -> str:
-        """Texts as one, without what a model thinks in its own."""
+        """Join texts, without the reasoning in a model's own text."""
         text = "".join(texts)
         if not self._is_models:
             return text
@@ -262,7 +262,7 @@ class _RenderWalk:
         return said
 
     def metadata_notes(self, metadata: Mapping[str, Any]) -> list[str]:
-        """The words of what providers put beside the content."""
+        """Return the texts of the metadata that providers add to the content."""
         lines: list[str] = []
         for key, item in sorted(metadata.items(), key=lambda each: each[0]):
             if key in _ASIDE_HIDDEN:
@@ -281,12 +281,12 @@ class _RenderWalk:
         return lines
 
     def value(self, value: Any, depth: int = 0, *, is_block: bool = False) -> str:
-        """The words of any value, for a reader.
+        """Return the text of any value, for a reader.
 
         Args:
-            value: What it is.
-            depth: How deep it lies.
-            is_block: Whether it is a content block of a message: where nobody knows its kind, its form is JSON.
+            value: The value.
+            depth: Its nesting depth.
+            is_block: Whether it is a content block of a message: a block of an unknown kind is rendered as JSON.
         """
         if isinstance(value, str):
             return self._text(value)
@@ -308,7 +308,7 @@ class _RenderWalk:
         return "" if value is None else self._json(value)
 
     def hide(self, name: str, value: Any) -> None:
-        """Name a value by its size; it is charged, and not rendered."""
+        """Name a value by its size; it is counted, but not rendered."""
         for key, leaf in leaves(value):
             text = leaf if isinstance(leaf, str) else leaf.decode("latin-1")
             self.unsaid.append(text)
@@ -318,7 +318,7 @@ class _RenderWalk:
                 )
 
     def _plain(self, block: Any) -> tuple[str, list[str]] | None:
-        """The text of a block that is text, and what it cites; `None` for every other block."""
+        """Return the text of a text block with its citations; `None` for every other block."""
         if isinstance(block, str):
             return block, []
         if not isinstance(block, dict) or not isinstance(block.get("text"), str):
@@ -335,7 +335,7 @@ class _RenderWalk:
         return block["text"], [*cited, *self._lines(block, ("text", "annotations", "citations"), 0)]
 
     def _known_block(self, block: Mapping[str, Any], depth: int) -> str | None:
-        """The words of a block of a kind that is known; `None` for every other."""
+        """Return the text of a block of a known kind; `None` for every other."""
         if (plain := self._plain(block)) is not None:
             return "\n".join(filter(None, [plain[0], *plain[1]]))
         kind = block.get("type")
@@ -363,13 +363,13 @@ class _RenderWalk:
     def _lines(
         self, block: Mapping[Any, Any], without: Collection[str], depth: int, *, is_known: bool = True
     ) -> list[str]:
-        """What a mapping says, with the names of its keys where they say more.
+        """Return the lines of a mapping, with its keys as labels where they add information.
 
         Args:
             block: The mapping.
-            without: The keys that are left out.
-            depth: How deep it lies.
-            is_known: Whether it is a block of a known kind, so that its ids are the provider's own.
+            without: The keys to omit.
+            depth: Its nesting depth.
+            is_known: Whether it is a block of a known kind, whose ids are the provider's own.
         """
         lines = []
         for key, item in block.items():
@@ -383,11 +383,11 @@ class _RenderWalk:
             elif words := self.value(item, depth + 1):
                 lines.append(words if is_known and key in _BARE else f"{_key(key)}: {words}")
             elif not is_known and not item:
-                lines.append(f"{_key(key)}: {self._json(item)}")  # a key may be a word, too
+                lines.append(f"{_key(key)}: {self._json(item)}")  # a key may carry meaning, too
         return lines
 
     def _source(self, annotation: Any) -> str:
-        """A citation on a line: title, address, the words that are cited, and what else it says."""
+        """Return a citation on one line: title, address, cited text, and other fields."""
         if not isinstance(annotation, dict):
             words = self.value(annotation, 1)
             return f"[cites {words}]" if words else ""
@@ -408,7 +408,7 @@ class _RenderWalk:
         return f"[cites {said}]" if said else ""
 
     def _grounds(self, metadata: Mapping[str, Any]) -> list[str]:
-        """What Google's search found and was asked; the passages of the answer that rest on it are the answer's."""
+        """Return Google's search queries and results; the supported passages are already part of the answer."""
         lines = []
         for key, item in metadata.items():
             if key in _GROUNDS and isinstance(item, list):
@@ -418,7 +418,7 @@ class _RenderWalk:
         return lines
 
     def _media(self, base: str, block: Mapping[str, Any], depth: int) -> str:
-        """The words that come with an image, a sound or a file; what it is goes among the names."""
+        """Return the text that accompanies an image, a sound or a file; the file itself is named."""
         source, left = _text_source(block.get("source"))
         texts: list[str] = []
         addresses: list[str] = []
@@ -453,7 +453,7 @@ class _RenderWalk:
         return "\n".join(filter(None, [*(f"[{base} {name}]" for name in names), *texts]))
 
     def _own_call(self, block: Mapping[str, Any], depth: int) -> str:
-        """A call that stands in a block; empty if it stands in `tool_calls`, too."""
+        """Return a call in a block; empty if it is also in `tool_calls`."""
         ids = {each for each in (block.get("call_id"), block.get("id")) if isinstance(each, str)}
         name = block.get("name")
         if self._called & ids or (not ids and isinstance(name, str) and name in self._unnamed):
@@ -466,7 +466,7 @@ class _RenderWalk:
         return "\n".join([line, *self._lines(block, ("name", key, "error"), depth)])
 
     def _server_call(self, kind: str, block: Mapping[str, Any], depth: int) -> str:
-        """A call of a tool that the provider runs, and what came of it where that stands in the same block."""
+        """Return a call of a provider's tool, with its result if it is in the same block."""
         name = block.get("name")
         name = name if isinstance(name, str) else kind.removesuffix("_call")
         if kind == "image_generation_call" and isinstance(block.get("result"), str):
@@ -482,7 +482,7 @@ class _RenderWalk:
         return "\n".join([line, *self._lines(block, ("name", *own), depth)])
 
     def _text(self, text: str) -> str:
-        """A text within a block: itself, unless it is bytes."""
+        """Return a text within a block, unless it is bytes."""
         mime = data_url(text)
         if mime is None and not is_base64(text):
             return text
@@ -493,7 +493,7 @@ class _RenderWalk:
         return as_json(self._clean(value, 0))
 
     def _clean(self, value: Any, depth: int) -> Any:
-        """A value without bytes and what is encrypted, and no deeper than JSON can be written."""
+        """Return a value without bytes and encrypted content, and only as deep as JSON can be written."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, (bytes, bytearray)):
@@ -515,7 +515,7 @@ class _RenderWalk:
 
 
 def _text_source(source: Any) -> tuple[Any, Any]:
-    """What is text or blocks in the source of a document, and the rest of the source; nothing and all for others."""
+    """Split a document's source into its text or blocks and the rest; nothing and all for other sources."""
     if isinstance(source, dict):
         for kind, key in (("text", "data"), ("content", "content")):
             if source.get("type") == kind and source.get(key):
@@ -524,7 +524,7 @@ def _text_source(source: Any) -> tuple[Any, Any]:
 
 
 def _raw_call(call: Mapping[str, Any]) -> str:
-    """A call as OpenAI's older interfaces give it."""
+    """Return a call in the form of OpenAI's legacy interfaces."""
     inner = call.get("function")
     held = inner if isinstance(inner, dict) else call
     return call_line({"name": held.get("name"), "args": held.get("arguments")})

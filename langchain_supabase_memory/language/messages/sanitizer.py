@@ -1,21 +1,21 @@
-"""One total function from any Python value to what JSON and Postgres can hold, and its inverse.
+"""Encode any Python value as what JSON and Postgres can hold, and decode it; both functions are total.
 
-| value | what is stored | what comes back |
+| value | stored as | decoded as |
 | --- | --- | --- |
 | text | itself | itself |
-| NUL in a text | U+FFFD, since Postgres holds no NUL | U+FFFD |
-| a lone surrogate in a text | U+FFFD, since UTF-8 holds none; a pair of halves becomes its character | the same |
+| NUL in a text | U+FFFD, since Postgres cannot store NUL | U+FFFD |
+| a lone surrogate in a text | U+FFFD, since UTF-8 cannot encode it; a surrogate pair becomes its character | the same |
 | bool, int, finite float, None, list, dict with text keys | itself | itself |
 | NaN, infinities, bytes, bytearray, tuple, set, frozenset, complex | tagged: `{"$python": …, "value": …}` | its equal |
 | Decimal, UUID, datetime, date, time, timedelta, an int beyond 64 bits | tagged the same way | an equal value |
 | a dict with other keys, or with the key `$python` | tagged, as pairs | an equal dict |
-| keys that U+FFFD makes alike | numbered: none is lost | a dict with these keys |
+| keys that become equal through U+FFFD | numbered, so that none is lost | a dict with these keys |
 | an Enum | its value | its value |
 | a pydantic model, a dataclass | its fields | a dict of its fields |
-| another object | tagged, with its class's name; never its contents | a text that names the class |
+| another object | tagged, with its class name; never its contents | a text that names the class |
 | a cycle, or nesting beyond 100 levels | tagged as `cycle` or `depth` | a text that says so |
 
-Nothing raises, whatever the value does when it is looked at.
+It never raises, even if accessing the value does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TAG: Final = "$python"
 """The key that marks a tagged value."""
 
 _DEEPEST: Final = 100
-# Postgres parses an integer of any size inside `json`; a reader of JSON need not.
+# Postgres parses an integer of any size inside `json`; other JSON readers may not.
 _LEAST_INT: Final = -(2**63)
 _MOST_INT: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
@@ -79,7 +79,7 @@ _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def clean(text: str) -> str:
-    """The text with what Postgres cannot hold replaced by U+FFFD; the same object if there is nothing to replace."""
+    """Replace what Postgres cannot store with U+FFFD; return the same object if nothing changes."""
     if "\0" not in text and _is_whole(text):
         return text
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
@@ -87,7 +87,7 @@ def clean(text: str) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether no half of a surrogate pair is in a text: what has none is UTF-8, and that is quicker tried."""
+    """Return whether a text has no lone surrogate: then it encodes as UTF-8, which is faster to test."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -96,12 +96,12 @@ def _is_whole(text: str) -> bool:
 
 
 def encode(value: Any) -> Any:
-    """Any value as JSON that Postgres can hold; see the table at the top of the module. Never raises."""
+    """Encode any value as JSON that Postgres can store; see the table at the top of the module. Never raises."""
     return _encode(value, ())
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`. What is not recognized is returned as it stands."""
+    """Invert `encode`. Unknown values are returned unchanged."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
@@ -112,7 +112,7 @@ def decode(value: Any) -> Any:
             return _DECODERS[kind](decode(value["value"]))
         except (ValueError, TypeError, ArithmeticError):
             return value
-    # Most items are no structures, or empty ones: not worth a call each, nor a copy of what holds them.
+    # Most items are scalars or empty structures: skip a call for each, and a copy of their container.
     nested = {key: decode(item) for key, item in value.items() if item and isinstance(item, (dict, list))}
     return {**value, **nested} if nested else value
 
@@ -122,7 +122,7 @@ def _tagged(kind: str, value: Any) -> dict[str, Any]:
 
 
 def _encode(value: Any, parents: tuple[int, ...]) -> Any:
-    # Exact types first: they are nearly everything, and a subclass may do anything when it is looked at.
+    # Exact types first: they are nearly everything, and a subclass may run any code on access.
     kind = type(value)
     if kind is str:
         return clean(value)
@@ -143,12 +143,12 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
         return _tagged("depth", None)
     try:
         return _encode_structure(value, (*parents, id(value)))
-    except Exception:  # whatever a foreign object does when it is looked at
+    except Exception:  # a foreign object may raise on access
         return _tagged("object", clean(kind.__name__))
 
 
 def _large(value: int) -> Any:
-    """An integer beyond 64 bits; itself where Python would not write so many digits, and so refused when it is sent."""
+    """Encode an integer beyond 64 bits; return it unchanged if Python refuses to format it, so that sending fails."""
     try:
         return _tagged("int", str(value))
     except ValueError:
@@ -156,7 +156,7 @@ def _large(value: int) -> Any:
 
 
 def _keys(value: dict[Any, Any]) -> list[Any]:
-    """The keys of a mapping, its texts clean; those that become alike by that get a number, so that none is lost."""
+    """Return the keys of a mapping with clean texts; keys that become equal get a number, so that none is lost."""
     if all(type(key) is str and clean(key) is key for key in value):
         return [*value]
     taken = {key for key in value if type(key) is str and clean(key) is key}
@@ -172,12 +172,12 @@ def _keys(value: dict[Any, Any]) -> list[Any]:
 
 
 def unique_key(key: str, used_keys: Container[str], numbers: dict[str, int]) -> str:
-    """A key that is not taken: itself, or with a number behind it.
+    """Return an unused key: the key itself, or with a number after it.
 
     Args:
         key: The key.
-        used_keys: The keys that are there already.
-        numbers: The last number of each key, so that many alike ones are not counted from the first each time.
+        used_keys: The existing keys.
+        numbers: The last number of each key, so that counting does not restart for many equal keys.
     """
     made = key
     while made in used_keys:

@@ -1,7 +1,7 @@
-"""A message's data made small enough to be stored: what is left out is named, and no turn is dropped for it.
+"""Shrink a message's data so that it can be stored: a note names what was removed, and no turn is dropped.
 
-First media go, the largest first; then what a tool keeps for the application (`artifact`) and what providers add; then
-the middle of the longest texts.
+Media are removed first, the largest first; then what a tool stores for the application (`artifact`) and provider
+metadata; then the middle of the longest texts.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MESSAGE_BYTES: Final = 4_194_304
-"""The most bytes of a message where the operator of the database has set nothing else; see `memory_limits`."""
+"""The default maximum size of a message in bytes, unless the database operator sets another; see `memory_limits`."""
 
 _NEEDED: Final = frozenset({"content", "type", "id", "name", "role", "tool_calls", "tool_call_id", "status"})
-"""Fields that a message is not read without."""
+"""Fields that are required to read a message."""
 
 _FIELDS: Final = frozenset({"additional_kwargs", "response_metadata", "usage_metadata"})
 
 _LONG: Final = 256
-"""A text of fewer characters is not cut."""
+"""A text with fewer characters is not cut."""
 
 
 def size(value: Any) -> int:
-    """The bytes of a value as JSON."""
+    """Return the size of a value as JSON, in bytes."""
     return len(documents.dumps(value))
 
 
 def truncate(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """A message's data within so many bytes.
+    """Reduce a message's data to `max_bytes`.
 
     Args:
         data: The `data` of a payload, as JSON.
-        max_bytes: The most bytes.
+        max_bytes: The maximum size in bytes.
 
     Returns:
-        The data itself if it is small enough; else a copy in which what was too large is named, with its size.
+        The data itself if it is small enough; else a copy in which notes give the size of what was removed.
     """
     made: dict[str, Any] = documents.loads(documents.dumps(data))
     left = size(made) - max_bytes
@@ -63,19 +63,19 @@ def truncate(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
             if left <= 0 or held <= _LONG:
                 break
             stub = _stub(type(holder[name]).__name__, held)
-            # A field of the message stays what it is: a dictionary.
+            # A field of the message keeps its type: a dictionary.
             holder[name] = {"left_out": stub} if holder is made and name in _FIELDS else stub
             left -= held - size(holder[name])
     for held_in, name, text in sorted(_texts(made), key=lambda each: len(each[2]), reverse=True):
         if left <= 0:
             break
         held = size(text)
-        # So many characters as the bytes that may stay are, whatever its alphabet.
+        # Convert the remaining bytes to characters, whatever the alphabet.
         cut = _cut(text, max(held - left - 128, 0) * len(text) // held)
         if size(cut) < held:
             held_in[name] = cut
             left -= held - size(cut)
-    if left > 0:  # a great many small things
+    if left > 0:  # very many small values
         made["content"] = _stub("message", size(data))
         for call in made.get("tool_calls") or []:
             call["args"] = {}
@@ -83,7 +83,7 @@ def truncate(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
 
 
 def _texts(value: Any) -> Iterator[tuple[Any, Any, str]]:
-    """Every long text with where it is held."""
+    """Yield every long text with its container and key."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
         if isinstance(item, str):
@@ -94,13 +94,13 @@ def _texts(value: Any) -> Iterator[tuple[Any, Any, str]]:
 
 
 def _cut(text: str, characters: int) -> str:
-    """The beginning and the end of a text."""
+    """Return the beginning and the end of a text."""
     end = characters // 3
     return f"{text[: characters - end]}{_stub('text', size(text), '…')}{text[len(text) - end :]}"
 
 
 def _kind(block: dict[str, Any]) -> str:
-    """What a block is called: its media type, or else its own."""
+    """Return the name of a block: its media type, or else its own type."""
     source = block.get("source")
     places = (block, source if isinstance(source, dict) else {})
     found = [place.get(name) for place in places for name in ("mime_type", "media_type")]

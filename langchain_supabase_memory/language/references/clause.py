@@ -1,4 +1,4 @@
-"""The words of an utterance and their neighbors; determiners before a position, and what stands after it."""
+"""Query the words around a position in an utterance: the determiner before it, and the noun after it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.references.lexicon import Word
 
 SPOKEN: Final = frozenset({"said", "asked", "gave", "did_say"})
-"""What was said, asked or given."""
+"""Verbs of saying, asking and giving."""
 NOUNS: Final = frozenset(
     {"turns", "thing", "made", "conversation", "elsewhere", "compound", "unit", "number", "vocative", "hour"}
 )
-"""What a position before it counts, as it counts any word in no list."""
+"""What a position before it counts; a word in no list counts too."""
 AROUND: Final = frozenset({"polite", "filler", "question", "particle", "vocative"})
-"""What may stand around a reference that is all there is."""
+"""Words that may surround a reference that is the whole utterance."""
 _OPEN: Final = NOUNS | {"glued", "world"}
 _CLOSED: Final = frozenset(
     {"function", "copula", "auxiliary", "modal", "question", "coordinator", "polite", "particle", "of", "place", "to"}
@@ -25,16 +25,16 @@ _CLOSED: Final = frozenset(
 _HEADS: Final = ("turn", "one", "thing", "made")
 _ENDS: Final = frozenset(".?!\n")
 _FAR: Final = 16
-"""How many words back a verb is looked for."""
+"""How many words back to look for a verb."""
 
 
 class Determiner(NamedTuple):
-    """What stands before a position.
+    """The determiner of a position.
 
     Attributes:
         kind: `definite`, `mine`, `yours`, `others`, `indefinite`, `plural`, or `none`.
-        start: The place of its first word; the position's own if there is none.
-        noun: Whether a noun for a turn stands before the position, tied to it: "tanong kong una".
+        start: The index of its first word; the position's own if there is none.
+        noun: Whether a noun for a turn precedes the position and is linked to it: "tanong kong una".
     """
 
     kind: str
@@ -43,13 +43,13 @@ class Determiner(NamedTuple):
 
 
 class CountedNoun(NamedTuple):
-    """What a position counts.
+    """The noun that a position counts.
 
     Attributes:
         kind: `turn`, `one`, `thing`, `made`, or `none`.
-        after: The place of the first word after it.
-        last: The place of the last word that belongs to the reference.
-        owner: `mine`, `yours`, or nothing, by a word after the noun: "tanong ko".
+        after: The index of the first word after it.
+        last: The index of the last word of the reference.
+        owner: `mine`, `yours`, or empty, by a word after the noun: "tanong ko".
     """
 
     kind: str
@@ -59,44 +59,44 @@ class CountedNoun(NamedTuple):
 
 
 class Clause:
-    """The words of one utterance, and what can be asked of any place among them."""
+    """The words of one utterance, with queries about any index in it."""
 
     def __init__(self, words: list[Word], text: str) -> None:
         self.words = words
         self.text = text
 
     def _is(self, index: int, *kinds: str) -> bool:
-        """Whether there is a word at a place that can play one of these parts."""
+        """Return whether the word at an index exists and has one of these kinds."""
         return 0 <= index < len(self.words) and not self.words[index].kinds.isdisjoint(kinds)
 
     def _follows(self, index: int) -> bool:
-        """Whether there is a word at a place, in one clause with the word before."""
+        """Return whether the word at an index exists and continues the clause of the word before."""
         return 0 < index < len(self.words) and not self.words[index].broken
 
     def _stops(self, index: int) -> bool:
-        """Whether the clause ends before a place."""
+        """Return whether the clause ends before an index."""
         return not self._follows(index)
 
     def _next(self, index: int, *kinds: str) -> bool:
-        """Whether the word at a place follows in the clause and can play one of these parts."""
+        """Return whether the word at an index continues the clause and has one of these kinds."""
         return self._follows(index) and not self.words[index].kinds.isdisjoint(kinds)
 
     def _before(self, index: int, *kinds: str) -> bool:
-        """Whether the word before a place is in one clause with it and can play one of these parts."""
+        """Return whether the word before an index is in the same clause and has one of these kinds."""
         return self._follows(index) and not self.words[index - 1].kinds.isdisjoint(kinds)
 
     def _skip(self, index: int) -> int:
-        """The first place from here on that is not merely polite."""
+        """Return the first index from here on that is not a polite filler."""
         while self._next(index, "polite", "particle", "vocative"):
             index += 1
         return index
 
     def _sentence_ends(self, index: int) -> bool:
-        """Whether a sentence ends right before a place."""
+        """Return whether a sentence ends right before an index."""
         return not _ENDS.isdisjoint(self.words[index].gap)
 
     def _sentence(self, index: int) -> range:
-        """The places of the sentence that a place is in."""
+        """Return the indexes of the sentence that contains an index."""
         first, end = index, index + 1
         while first > 0 and not self._sentence_ends(first):
             first -= 1
@@ -105,7 +105,7 @@ class Clause:
         return range(first, end)
 
     def _unknown(self, index: int) -> bool:
-        """Whether the word at a place is in no list: a noun or a verb of the world."""
+        """Return whether the word at an index is in no list: an ordinary noun or verb."""
         entry = self.words[index].entry
         return not entry.kinds and entry.position is None and entry.time is None
 
@@ -115,7 +115,7 @@ class Clause:
         return any(self._unknown(at) for at in range(len(self.words)))
 
     def _plain(self, start: int) -> bool:
-        """Whether nothing of the world stands before a place in its clause."""
+        """Return whether no ordinary word precedes an index in its clause."""
         end = max(start - _FAR, 0)
         while start > end and self._follows(start):
             start -= 1
@@ -124,7 +124,7 @@ class Clause:
         return True
 
     def _governed(self, start: int) -> bool:
-        """Whether what stands before asks the assistant to do something: "translate the first one"."""
+        """Return whether the preceding words ask the assistant to do something: "translate the first one"."""
         for place in range(start - 1, max(start - _FAR, 0) - 1, -1):
             if self._sentence_ends(place + 1):
                 return False
@@ -133,13 +133,13 @@ class Clause:
         return False
 
     def _did(self, verb: int) -> bool:
-        """Whether "did" stands before a verb, so that it tells of the past."""
+        """Return whether "did" precedes a verb and makes it past tense."""
         return any(self._is(each, "did") for each in range(max(verb - 5, 0), verb))
 
     # -- before a position
 
     def _determiner(self, index: int) -> Determiner:
-        """What stands before a position, or before a noun."""
+        """Return the determiner before a position or a noun."""
         sort, start, noun = "none", index, False
         while self._follows(start):
             kinds = self.words[start - 1].kinds
@@ -159,7 +159,7 @@ class Clause:
         return Determiner(sort, start, noun)
 
     def _unpointing(self, start: int) -> str:
-        """What stands before a place where no determiner points: `others`, `indefinite`, `plural`, or `none`."""
+        """Return the kind of the word before an index without determiner: `others`, `indefinite`, `plural`, `none`."""
         if not self._follows(start):
             return "none"
         before = self.words[start - 1]
@@ -173,7 +173,7 @@ class Clause:
         return "indefinite" if adjective and self._before(start - 1, "indefinite") else "none"  # a good third question
 
     def _links_noun(self, index: int) -> bool:
-        """Whether the word at a place ties a noun for a turn to what follows: "tanong *na*", "tanong *kong* una"."""
+        """Return whether a word links a noun for a turn to what follows: "tanong *na*", "tanong *kong* una"."""
         word = self.words[index]
         if "linker" in word.kinds and self._before(index, "speaker"):
             index -= 1  # tanong ko na una
@@ -182,14 +182,14 @@ class Clause:
         return self._before(index, "turn", "said", "asked")
 
     def _doubled(self, index: int) -> bool:
-        """Whether a position is said twice: "unang-unang tanong"."""
+        """Return whether a position is repeated: "unang-unang tanong"."""
         entry = self.words[index].entry
         return entry.linked and entry.position is not None and entry.position == self.words[index + 1].entry.position
 
     # -- after a position
 
     def _end(self, index: int) -> int | None:
-        """Where a position is counted from the end: the place of "last" in "second (to the) last"."""
+        """Return the index of "last" if a position is counted from the end: "second (to the) last"."""
         if self._next(index, "from"):
             index += 1
             while self._next(index, "definite"):
@@ -197,7 +197,7 @@ class Clause:
         return index if self._next(index, "end") else None
 
     def _head(self, index: int, *, linked: bool) -> CountedNoun | None:
-        """What a position counts, from the place after it on; `None` if that is something of the world."""
+        """Return the noun that a position counts, from the index after it; `None` if it is an ordinary noun."""
         whose, last, soft = "", index - 1, False
         while self._follows(index):
             word, kinds = self.words[index], self.words[index].kinds
@@ -224,7 +224,7 @@ class Clause:
         return CountedNoun("none", index, last, whose)
 
     def _possessed(self, sort: str, noun: int, owner: str) -> CountedNoun:
-        """A noun with what belongs to it: "tanong ko po"."""
+        """Return a noun with its owner: "tanong ko po"."""
         at, last = noun + 1, noun
         while self._next(at, "speaker", "particle"):
             if "speaker" in self.words[at].kinds:
@@ -233,7 +233,7 @@ class Clause:
         return CountedNoun(sort, at, last, owner)
 
     def _cannot_be_counted(self, index: int) -> bool:
-        """Whether the word at a place cannot be what a position before it counts."""
+        """Return whether a position before the word at an index cannot count it."""
         word = self.words[index]
         if "glued" in word.kinds and self._next(index + 1, "request", "base"):
             return True  # yung fourth pa-elaborate

@@ -1,4 +1,4 @@
-"""Text as it is compared: one case, no accents, one kind of hyphen, apostrophe, space and digit; places are kept."""
+"""Fold a text for comparison: one case, no accents, one kind of hyphen, apostrophe, space and digit, with offsets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 REACH: Final = 500
-"""How many characters are looked at from either end of a text. In a longer one the middle is content, not an address.
+"""How many characters at each end of a text are read. The middle of a longer one is content, not a reference.
 
-It also bounds the work, whatever is passed.
+This also bounds the work for any input.
 """
 
 _SPECIAL: Final = {
@@ -24,10 +24,10 @@ _SPECIAL: Final = {
 
 
 class _Folded(dict[int, str]):
-    """What a character is compared as, worked out when it is first met."""
+    """The folded form of each character, computed on demand."""
 
     def __missing__(self, code: int) -> str:
-        if len(self) > 20_000:  # more than any language needs; a text of every character must not grow it for ever
+        if len(self) > 20_000:  # more than any language needs; bounds the cache
             self.clear()
         made = self[code] = _fold(chr(code))
         return made
@@ -42,7 +42,7 @@ def _fold(character: str) -> str:
         if part in _SPECIAL:
             kept.append(_SPECIAL[part])
         elif kind[0] == "M" or kind == "Cf":
-            continue  # accents and what is not seen
+            continue  # accents and invisible characters
         elif kind == "Nd":
             kept.append(str(unicodedata.decimal(part)))
         elif kind == "Pd":
@@ -60,11 +60,11 @@ _ASCII: Final = {code: _fold(chr(code)) for code in range(128)}
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text made comparable.
+    """A folded text.
 
     Attributes:
-        text: The text as it is compared.
-        origin: For every character of `text`, where it stands in the original.
+        text: The folded text.
+        origin: For every character of `text`, its offset in the original.
     """
 
     text: str
@@ -72,17 +72,17 @@ class Folded:
 
 
 def fold(text: str) -> Folded:
-    """Make a text comparable, whatever it holds: lone surrogates, NUL, emoji, a hundred thousand characters.
+    """Fold a text, whatever it holds: lone surrogates, NUL, emoji, a hundred thousand characters.
 
     Args:
-        text: Any string; of a long one the first and the last `REACH` characters are kept, a line apart.
+        text: Any string; of a long one the first and the last `REACH` characters are kept, separated by a line break.
     """
     shown = text
     places: Sequence[int] = range(len(text))
     if len(text) > 2 * REACH:
         shown = f"{text[:REACH]}\n{text[-REACH:]}"
         places = [*range(REACH + 1), *range(len(text) - REACH, len(text))]
-    if shown.isascii():  # one character for one
+    if shown.isascii():  # ASCII folds one to one
         return Folded(shown.translate(_ASCII), places)
     folded: list[str] = []
     origin: list[int] = []
@@ -90,6 +90,6 @@ def fold(text: str) -> Folded:
         part = _FOLDED[ord(character)]
         folded.append(part)
         origin.extend([place] * len(part))
-        if len(origin) > 4 * REACH:  # characters that are each as long as a word
+        if len(origin) > 4 * REACH:  # characters that each fold to many
             break
     return Folded("".join(folded), origin)

@@ -1,17 +1,17 @@
-"""What a language knows about pointing at a turn: its `references.toml`, joined with others into a lexicon.
+"""A language's words for references to a turn: its `references.toml`, merged with others into a lexicon.
 
 These are its tables, all optional:
 
-- `[positions]`: which turn a word counts to. `1` is the first, `-1` the most recent, `-2` the one before that.
+- `[positions]`: the turn that a word means. `1` is the first, `-1` the most recent, `-2` the one before that.
 - `[numbers]`: the cardinal numbers in words, for "question four".
 - `[digits]`: the `suffixes` and `prefixes` that make a figure a position: "2nd", "ika-2".
-- `[times]`: adverbs that say when something was said, with the position they mean: "earlier", "kanina".
-- `[linker]`: how a language ties a modifier to its noun, if it does: in Tagalog `after_vowel` is "ng", `after_n` is "g"
-  and `word` is "na". In such a language a position without its linker modifies nothing, so any word may follow it.
-- `[words]`: lists of words by the part they play; `KINDS` says what the parts are.
+- `[times]`: adverbs of time with the position they mean: "earlier", "kanina".
+- `[linker]`: how a language links a modifier to its noun, if it does: in Tagalog `after_vowel` is "ng", `after_n` is
+  "g" and `word` is "na". In such a language a position without its linker modifies nothing, so any word may follow it.
+- `[words]`: lists of words by kind; `KINDS` documents the kinds.
 
-Words are written in lower case, and are compared without accents and apostrophes. A hyphen is optional: "pang-apat"
-stands for "pangapat" and "pang apat", too.
+Words are in lowercase, and are compared without accents and apostrophes. A hyphen is optional: "pang-apat" also
+matches "pangapat" and "pang apat".
 """
 
 from __future__ import annotations
@@ -30,98 +30,98 @@ if TYPE_CHECKING:
 
 KINDS: Final = {
     # before a position
-    "definite": "determiners of what is known: the, that, yung, ang",
-    "oblique": "of `definite`, what makes an adverb of an `adverb`: sa (huli)",
-    "pointer": "of `definite`, those that can point at a bare figure: yung (2)",
+    "definite": "definite determiners: the, that, yung, ang",
+    "oblique": "`definite` words that turn an `adverb` into an adverbial: sa (huli)",
+    "pointer": "`definite` words that can precede a bare figure: yung (2)",
     "mine": "the user's: my, our, aking",
     "yours": "the assistant's: your, iyong",
     "others": "everybody else's: his, their, kanyang",
-    "indefinite": "determiners of what is new: a, another, isang, may",
-    "plural": "marks of the plural: mga",
-    "modifier": "adjectives that may stand between: very, actual, pinaka",
+    "indefinite": "indefinite determiners: a, another, isang, may",
+    "plural": "plural markers: mga",
+    "modifier": "adjectives that may come between: very, actual, pinaka",
     # after it
     "turn": "nouns for a turn: question, answer, tanong, sagot",
     "turns": "their plurals",
-    "one": "the pronoun that stands for a noun: one",
+    "one": "the pronoun that replaces a noun: one",
     "thing": "nouns that mean a turn if somebody said, asked or gave them here: thing, topic, bagay",
-    "made": "what an answer may hold, which is found by its time only: poem, recipe",
+    "made": "parts of an answer, which are only found by their time: poem, recipe",
     "conversation": "nouns for the conversation: chat, usapan",
-    "elsewhere": "where there are other questions and answers: exam, meeting",
-    "quarter": "of `turn`, those that up to four also count the quarters of a year: q(uestion)3, q(uarter)3",
-    "initial": "letters that stand for a noun for a turn if a figure is glued to them, and for much else: a(nswer)3",
-    "compound": "nouns that make another word of a turn noun before them: answer *key*",
-    "unit": "common words that take a position and are no turn: time, week, beses",
+    "elsewhere": "places with other questions and answers: exam, meeting",
+    "quarter": "`turn` words that up to four also mean quarters of a year: q(uestion)3, q(uarter)3",
+    "initial": "letters that abbreviate a noun for a turn before a figure, and much else: a(nswer)3",
+    "compound": "nouns that form a compound with a turn noun before them: answer *key*",
+    "unit": "common words that take a position and are not turns: time, week, beses",
     # who
-    "subject": "the two who talk, before their verb: I, you, we",
-    "speaker": "the two who talk, after their verb, as those who do it: ko, mo, natin",
-    "actor": "the same where the verb is about the doer: ako, ka, tayo",
-    "you": "the two as those who are told: you, me, sa iyo",
-    "i": "of `subject`, the user: I",
-    "ko": "of `speaker` and `actor`, the user: ko, ako",
+    "subject": "the user and the assistant, before their verb: I, you, we",
+    "speaker": "the user and the assistant as agents, after their verb: ko, mo, natin",
+    "actor": "the same where the verb focuses on the agent: ako, ka, tayo",
+    "you": "the user and the assistant as addressees: you, me, sa iyo",
+    "i": "`subject` words for the user: I",
+    "ko": "`speaker` and `actor` words for the user: ko, ako",
     "third": "everybody else: he, they, niya, ni",
-    "person": "who can hold a rank or a place in a queue: I, he, who, ako, siya",
+    "person": "words for who can hold a rank or a place in a queue: I, he, who, ako, siya",
     # verbs
-    "said": "to say, of the past: said, mentioned, sinabi",
-    "asked": "to ask or tell somebody, of the past: asked, told, tinanong",
-    "gave": "to give or send, of the past: gave, wrote, binigay",
-    "did_say": "to say, ask or give of the doer, of the past: nagtanong, sumagot",
-    "base": "the same verbs in a form that needs 'did': ask, say",
-    "ask": "to ask, as what the user announces: (let me) ask",
-    "did": "the auxiliary that sets `base` in the past: did",
-    "understood": "to get what was said: understand, liked, naintindihan",
-    "request": "what the assistant is asked to do, and what else is done with turns: repeat, compare, ulitin",
-    "world": "what is done with anything but turns: bought, watched, binili",
+    "said": "to say, in the past tense: said, mentioned, sinabi",
+    "asked": "to ask or tell somebody, in the past tense: asked, told, tinanong",
+    "gave": "to give or send, in the past tense: gave, wrote, binigay",
+    "did_say": "to say, ask or give, with agent focus, in the past tense: nagtanong, sumagot",
+    "base": "the same verbs in the form after 'did': ask, say",
+    "ask": "to ask, when the user announces a question: (let me) ask",
+    "did": "the auxiliary that makes `base` past tense: did",
+    "understood": "to understand or like an utterance: understand, liked, naintindihan",
+    "request": "requests to the assistant, and other actions on turns: repeat, compare, ulitin",
+    "world": "actions on anything but turns: bought, watched, binili",
     "copula": "to be: is, was, ay",
-    "was": "of `copula`, the past: was",
+    "was": "`copula` words in the past tense: was",
     "question": "question words: what, how, ano",
     "auxiliary": "do, have, hindi",
-    "modal": "should, will, would: what has not happened",
+    "modal": "modals of future or hypothetical events: should, will, would",
     # place and time
     "before": "before, bago",
     "after": "after, kasunod ng",
-    "that": "a pointer at what was spoken of: that, iyon",
-    "this": "a pointer at what is being said: this, ito",
-    "late_time": "adverbs of `times` only at the end of what they modify: (as I said) before",
+    "that": "a pronoun for something mentioned: that, iyon",
+    "this": "a pronoun for the current utterance: this, ito",
+    "late_time": "adverbs of `times` only at the end of the phrase they modify: (as I said) before",
     "just": "just (said)",
-    "just_said": "just said, in one word: kakasabi",
+    "just_said": "single words for just said: kakasabi",
     "ago": "(two questions) ago, nakaraan",
-    "end": "the end that is counted from: (second to) last, (pangalawa sa) huli",
-    "from": "what stands between: (second) to (the last), (pangalawa) sa (huli)",
+    "end": "the end to count from: (second to) last, (pangalawa sa) huli",
+    "from": "words in between: (second) to (the last), (pangalawa) sa (huli)",
     "hour": "parts of the day: umaga",
     # particles
-    "of": "prepositions that tie to a whole or an owner: of, by, ng, ni",
+    "of": "prepositions before a whole or an owner: of, by, ng, ni",
     "place": "prepositions of place: in, on, from, sa",
-    "in": "of `place`, the one that can also say how: in (bullet points)",
+    "in": "the `place` word that can also express manner: in (bullet points)",
     "to": "to",
-    "toward": "between a verb of saying and who is told: to, with",
-    "about": "what opens a content: about, whether, tungkol",
+    "toward": "words between a verb of saying and its addressee: to, with",
+    "about": "words that introduce a subject: about, whether, tungkol",
     "dated": "prepositions of a date: on, by, until",
-    "manner": "how to answer, after 'in': detail, Tagalog, bullet",
+    "manner": "forms of an answer, after 'in': detail, Tagalog, bullet",
     "coordinator": "and, or, at, o",
-    "like": "likeness: as, like, same as, gaya ng",
-    "again": "what asks for the same once more: again, repeat, ulit",
-    "negation": "right before what is not meant: not, hindi",
-    "dismissal": "right before what is meant only if nothing else is: skip, forget",
-    "correction": "takes back what was said so far: I mean, este",
-    "presenting": "opens what is new: here is, ito ang, may",
+    "like": "words of comparison: as, like, same as, gaya ng",
+    "again": "requests for a repetition: again, repeat, ulit",
+    "negation": "right before a reference that is not meant: not, hindi",
+    "dismissal": "right before a reference that is only meant if no other is: skip, forget",
+    "correction": "words that retract the text so far: I mean, este",
+    "presenting": "words that introduce something new: here is, ito ang, may",
     "marker": "before a figure: number, no., bilang",
-    "adverb": "positions that are adverbs, too: (ask me) first",
-    "limit": "after a noun, that it is the last one to come: (last question) lang",
-    "silent": "enclitics that change nothing, wherever they stand: po, nga",
-    "particle": "small words that may stand inside a phrase: nga, po, ulit",
-    "vocative": "whom one talks to: sir, bro, ate",
+    "adverb": "positions that are also adverbs: (ask me) first",
+    "limit": "after a noun, says that no more will follow: (last question) lang",
+    "silent": "enclitics that change nothing, in any place: po, nga",
+    "particle": "small words that may occur inside a phrase: nga, po, ulit",
+    "vocative": "forms of address: sir, bro, ate",
     "attributive": "positions that need a noun: my *initial* question",
     "polite": "words that change nothing: please, po, ulit",
-    "filler": "words around a reference that is all there is: ok, hmm, eh",
-    "function": "words of grammar without a part here. A word in no list is taken for a noun or a verb of the world",
+    "filler": "words around a reference that is the whole utterance: ok, hmm, eh",
+    "function": "grammatical words without another kind. A word in no list counts as an ordinary noun or verb",
     "degree": "adverbs before an adjective: fully, most",
-    "glued": "prefixes that Taglish glues to English verbs: i-explain, na-mention",
-    "idiom": "fixed expressions, whose words count nothing: first of all, una sa lahat",
+    "glued": "prefixes that Taglish attaches to English verbs: i-explain, na-mention",
+    "idiom": "fixed expressions whose words count nothing: first of all, una sa lahat",
 }
-"""The parts that a word can play, each with its meaning and examples. A word may play several."""
+"""The kinds of words, each with its meaning and examples. A word may have several."""
 
 LANGUAGES: Final = files.languages("references")
-"""The languages looked for unless others are named. Taglish is two of them at once."""
+"""The default languages. Taglish is two of them combined."""
 
 TABLES: Final[files.Tables] = {
     "positions": files.COUNTED,
@@ -138,14 +138,14 @@ _RUN: Final = re.compile(r"(.)\1{2,}")
 
 @dataclass(frozen=True, slots=True)
 class WordEntry:
-    """What is known about a word.
+    """The entry of a word.
 
     Attributes:
-        kinds: The parts it can play, of `KINDS`.
-        position: The turn it counts to: positive from the oldest, negative from the newest.
-        number: The cardinal number it names.
+        kinds: Its kinds, of `KINDS`.
+        position: The turn that it means: positive from the oldest, negative from the newest.
+        number: The cardinal number that it names.
         time: The position that it means as an adverb of time.
-        linked: Whether it is tied to the word after it.
+        linked: Whether it is linked to the word after it.
         loose: Whether, unlinked, it modifies nothing, so that any word may follow.
     """
 
@@ -157,7 +157,7 @@ class WordEntry:
     loose: bool = False
 
     def __or__(self, other: WordEntry) -> WordEntry:
-        """What two files, or two tables, know together."""
+        """Merge two entries of a word from two files or tables."""
         return WordEntry(
             self.kinds | other.kinds,
             self.position if self.position is not None else other.position,
@@ -177,15 +177,15 @@ _POSSESSED: Final = frozenset({"turn", "one"})
 
 @dataclass(slots=True)
 class Word:
-    """A word of a text, or several that mean one thing.
+    """A word of a text, or several with one meaning.
 
     Attributes:
-        text: Its letters, as they are compared.
-        start: Where it begins in the folded text.
-        end: Where it ends.
-        gap: What stands between it and the word before.
+        text: The folded text.
+        start: Its start in the folded text.
+        end: Its end.
+        gap: The text between it and the word before.
         broken: Whether `gap` ends a clause.
-        entry: What is known about it.
+        entry: Its entry in the lexicon.
     """
 
     text: str
@@ -197,11 +197,11 @@ class Word:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The parts it can play."""
+        """Its kinds."""
         return self.entry.kinds
 
 
-# What may stand between two words of one clause. Anything else - a comma, a bracket, an emoji - ends the clause.
+# Characters that may separate two words of a clause. Any other - a comma, a bracket, an emoji - ends the clause.
 _WITHIN: Final = re.compile(r"[ '\"*_~#\u201c\u201d\u00ab\u00bb-]*")
 
 
@@ -213,7 +213,7 @@ def _breaks(gap: str) -> bool:
 
 @dataclass(slots=True)
 class ReferenceLexicon:
-    """Everything some languages know, ready to be looked up."""
+    """The merged entries of some languages."""
 
     entries: dict[str, WordEntry]
     phrases: dict[tuple[str, str], list[tuple[tuple[str, ...], WordEntry]]]
@@ -221,7 +221,7 @@ class ReferenceLexicon:
     prefixes: frozenset[str]
 
     def words(self, text: str) -> list[Word]:
-        """The words of a folded text, fixed expressions as one."""
+        """Return the words of a folded text, with fixed expressions as single words."""
         found: list[Word] = []
         after = 0
         broken = False
@@ -251,7 +251,7 @@ class ReferenceLexicon:
         return self._join_phrases(found)
 
     def _glued(self, raw: str) -> WordEntry | None:
-        """A noun for a turn, or a number sign, that has its figure glued to it."""
+        """Return the entry of a noun for a turn, or a number sign, with a figure attached."""
         letters = raw.rstrip("0123456789")
         if not 0 < len(letters) < len(raw):
             return None
@@ -261,7 +261,7 @@ class ReferenceLexicon:
         return entry if entry.kinds & {"turn", "marker"} else None
 
     def _analyzed(self, raw: str) -> WordEntry:
-        """A word that is in no list as it stands."""
+        """Return the entry of a word that is not listed as written."""
         plain, _, rest = raw.partition("'")
         if figure := _FIGURE.fullmatch(plain):
             number = int(figure[1])
@@ -285,7 +285,7 @@ class ReferenceLexicon:
         return UNKNOWN
 
     def _join_phrases(self, words: list[Word]) -> list[Word]:
-        """Words that mean something together become one: "first of all", "pang apat", "ika-4"."""
+        """Join words with a combined meaning: "first of all", "pang apat", "ika-4"."""
         joined: list[Word] = []
         at = 0
         while at < len(words):
@@ -297,7 +297,7 @@ class ReferenceLexicon:
         return joined
 
     def _longest(self, words: list[Word], index: int) -> tuple[int, WordEntry]:
-        """How many words from a place on mean one thing, and what is known about that."""
+        """Return the number of words from an index that have one meaning, and their entry."""
         word = words[index]
         if index + 1 == len(words) or words[index + 1].broken:
             return 1, word.entry
@@ -324,19 +324,19 @@ class ReferenceLexicon:
 
 @files.load_once
 def standard() -> ReferenceLexicon:
-    """The lexicon of the languages that come with the package."""
+    """Return the lexicon of the package's languages."""
     return lexicon(LANGUAGES)
 
 
 @cache
 def lexicon(languages: tuple[str | Path, ...]) -> ReferenceLexicon:
-    """The lexicon of some languages.
+    """Return the lexicon of some languages.
 
     Args:
-        languages: Codes of files that come with the package, such as `en` and `tl`, or paths of others.
+        languages: Codes of the package's languages, such as `en` and `tl`, or paths of other files.
 
     Raises:
-        ConfigurationError: There is no such language, or its file is not as described above.
+        ConfigurationError: A language does not exist, or its file is malformed.
     """
     read = [files.load("references", language, TABLES) for language in languages]
     known = files.merge_entries(entry for file in read for entry in _entries(file))
@@ -346,7 +346,7 @@ def lexicon(languages: tuple[str | Path, ...]) -> ReferenceLexicon:
 
 
 def _entries(file: files.File) -> Iterator[tuple[tuple[str, ...], WordEntry]]:
-    """Every form of every word of a file, with what the file knows about it."""
+    """Yield every form of every word of a file, with its entry."""
     linker = file["linker"]
     loose = bool(linker)
     plain = [(text, WordEntry(position=int(key), loose=loose)) for key, text in files.table_words(file["positions"])]
@@ -369,7 +369,7 @@ _LINKED: Final = frozenset({"speaker", "ko", "silent", "particle", "third", "act
 def _tied(
     parts: tuple[str, ...], entry: WordEntry, linker: dict[str, list[str]]
 ) -> Iterator[tuple[tuple[str, ...], WordEntry]]:
-    """The forms of a word that is tied to the one after it, if it has any."""
+    """Yield the linked forms of a word, if it has any."""
     last = parts[-1]
     after = "after_vowel" if last[-1] in "aeiou" else "after_n" if last[-1] == "n" else ""
     for ending in linker.get(after, ()):
@@ -377,6 +377,6 @@ def _tied(
 
 
 def _spellings(text: str) -> Iterable[tuple[str, ...]]:
-    """A word with its optional hyphens left out, and as spaces."""
+    """Return the spellings of a word: its optional hyphens removed, and as spaces."""
     folded = fold(text).text.replace("'", "")
     return {tuple(_WORD.findall(folded.replace("-", mark))) for mark in ("", " ")}

@@ -1,32 +1,32 @@
-"""Finds the turn that a user's words point at, by a small grammar over words; no model, no database, no clock.
+"""Find the turn that a user refers to, by a small grammar over words; no model, no database, no clock.
 
-An utterance is folded and cut into words, each with the parts it can play (see `language`). Every word that counts - a
-position, a number, an adverb of time - is then read with its neighbors by one of these rules:
+An utterance is folded and split into words, each with its kinds (see `lexicon`). Every anchor word - a position, a
+number, an adverb of time - is then read with its neighbors by one of these rules:
 
-- `ordinal`: determiner, position, and nothing that the position could modify: "the second", "yung pangalawa nga".
+- `ordinal`: determiner and position, followed by no noun it could modify: "the second", "yung pangalawa nga".
 - `ordinal_one`, `ordinal_noun`: the same with "one" or a noun for a turn: "the first one", "ikatlong tanong".
 - `recency`, `recency_one`, `recency_noun`: the same with the last position: "the last one", "yung kanina".
 - `from_end`, `from_end_one`, `from_end_noun`: counted from the end: "second to last", "pangalawa sa huli".
-- `number`: a noun for a turn or a number sign, and a number: "turn 3", "question number four", "#2", "Q5". Its first
-  letter counts quarters up to four ("go back to Q3"), unless something is asked ("what did I ask in Q3?"), and "A3"
-  is paper unless it is asked for again.
+- `number`: a noun for a turn or a number sign, and a number: "turn 3", "question number four", "#2", "Q5". Q1 to Q4
+  are questions in a request ("go back to Q3") but quarters in a question ("what did I ask in Q3?"), and "A3" is paper
+  unless the utterance asks for it again.
 - `bare_number`: figures that are the whole utterance: "2 please".
 - `ago`: "two questions ago".
-- `said`: one of the two who talk said or asked something, and when: "what you said earlier", "sabi mo kanina".
-- `time`: an adverb of time that is the whole utterance, or is likened to: "kanina?", "same as before".
+- `said`: the user or the assistant said or asked something, with a time: "what you said earlier", "sabi mo kanina".
+- `time`: an adverb of time that is the whole utterance, or in a comparison: "kanina?", "same as before".
 - `just_said`: "what you just said", "kakasabi mo lang".
-- `relative`: before or after another: "the one before that" and "the one before" (before the last one that the
-  utterance speaks of; if it speaks of none, two back), "the question after the first".
+- `relative`: before or after another: "the one before that" and "the one before" (before the last reference in the
+  utterance; without one, two back), "the question after the first".
 
-What decides is the same in every language: a position before a noun of the world counts that noun, not turns ("the
-second largest city"); what is new is not pointed at ("a second question", "my last question is why"); what others said,
-or what was said elsewhere, is no turn ("the first question in the exam", "tanong ng teacher ko kanina"); a rank is held
-by persons ("ako ang una"); an adverb beside a verb orders deeds ("ask me first"); a number with a sign is below zero
-and counts nothing ("turn -1"), while a hyphen that ties it to a word ("turn-1") and a dash between words ("turn - 1")
-are no signs.
+The decisions are the same in every language. A position before an ordinary noun counts that noun, not turns ("the
+second largest city"). New things are not references ("a second question", "my last question is why"). Other people's
+words, or words from elsewhere, are not turns ("the first question in the exam", "tanong ng teacher ko kanina"). People
+hold ranks ("ako ang una"). An adverb next to a verb orders actions ("ask me first"). A number with a sign is negative
+and counts nothing ("turn -1"), while a hyphen that joins it to a word ("turn-1") and a dash between words ("turn - 1")
+are not signs.
 
-Where an utterance points more than once, the reference with a noun wins over one without, any of these over an adverb
-of time, and then the first; "I mean" and "este" take back what stands before them, and "not" what follows it.
+If an utterance has several references, one with a noun wins over one without, any of these wins over an adverb of time,
+and then the first wins; "I mean" and "este" retract what precedes them, and "not" retracts what follows it.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
 
 _ANCHOR_WORDS: Final = frozenset({"late_time", "before", "just", "just_said"})
 _MAX_ANCHOR_WORDS: Final = 32
-"""The most words that count, of one utterance, that are read: more than that is no address, but work for nothing."""
+"""The maximum number of anchor words that are read in one utterance; more only cost time."""
 _MOST_WORDS: Final = 24
-"""The most words of an utterance that may be nothing but a reference and what is polite."""
+"""The maximum number of words in an utterance that is only a reference and polite words."""
 _QUARTERS: Final = 4
 _GREATEST: Final = 999
-"""The greatest number that figures alone can mean a turn by."""
+"""The greatest number that figures alone can refer to a turn by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Words that point at a turn.
+    """A reference to a turn.
 
     Attributes:
-        ordinal: The turn counted from the oldest that is kept, from 1; `None` if it is counted from the newest.
+        ordinal: The turn counted from the oldest retained one, from 1; `None` if it is counted from the newest.
         from_end: The turn counted from the newest, from 1; `None` if it is counted from the oldest.
-        span: Where the words stand in the text: the first character, and one past the last.
+        span: The span in the text: the first character, and one past the last.
         rule: The name of the rule that matched.
     """
 
@@ -72,14 +72,14 @@ class Match:
 
 
 def find_reference(text: str, languages: str | Path | Iterable[str | Path] = LANGUAGES) -> Match | None:
-    """Find the words that point at a turn.
+    """Find a reference to a turn.
 
     Args:
-        text: What the user says; any string. Of one longer than 1,000 characters the first and the last 500 are read.
-        languages: Codes of languages that come with the package, or paths of language files; one or several.
+        text: The user's text; any string. Of one longer than 1,000 characters the first and the last 500 are read.
+        languages: One or several codes of the package's languages, or paths of language files.
 
     Returns:
-        What was found; `None` if nothing points at a turn.
+        The reference; `None` if there is none.
 
     Raises:
         InvalidInputError: `text` is not a string.
@@ -102,19 +102,19 @@ def find_reference(text: str, languages: str | Path | Iterable[str | Path] = LAN
 
 
 def turn_number(match: Match, turns: Sequence[int]) -> int | None:
-    """The turn that a match means, among those that exist.
+    """Resolve a reference to a turn among those that exist.
 
-    Positions and numbers count the turns that are kept, whatever their own numbers are. A turn that was summarized is
-    kept, so compaction changes no reference. Once a limit has dropped the oldest turns, "the first one" is the oldest
-    that is left and "turn 3" the third that is left, as it is where turns are numbered anew; references from the end
-    mean the same as before. The turn that is being said is not among `turns`: it is what points.
+    Positions and numbers count the retained turns, whatever their own numbers are. A summarized turn is retained, so
+    compaction changes no reference. Once a limit has dropped the oldest turns, "the first one" is the oldest turn left
+    and "turn 3" is the third one left, as if turns were renumbered; references from the end do not change. The current
+    turn is not among `turns`, since it contains the reference.
 
     Args:
-        match: What was found.
-        turns: The numbers of the turns that are kept, oldest first.
+        match: The reference.
+        turns: The numbers of the retained turns, oldest first.
 
     Returns:
-        One of `turns`; `None` if there are not so many.
+        One of `turns`; `None` if there are not enough.
     """
     if match.ordinal is not None:
         return turns[match.ordinal - 1] if match.ordinal <= len(turns) else None
@@ -124,7 +124,7 @@ def turn_number(match: Match, turns: Sequence[int]) -> int | None:
 
 
 class _Candidate(NamedTuple):
-    """A reference: the turn it counts to, its first and last word, the rule, and how strongly it binds."""
+    """A possible reference: its position, its first and last word, the rule, and its strength."""
 
     position: int
     first: int
@@ -134,13 +134,13 @@ class _Candidate(NamedTuple):
 
 
 class _Resolver(Surroundings):
-    """One utterance, read by the rules."""
+    """One utterance, parsed by the rules."""
 
     _mentioned: int | None = None
-    """What the last reference so far counts to, whether it is meant or not."""
+    """The position of the last reference so far, even if it is not the one that is meant."""
 
     def best(self) -> _Candidate | None:
-        """The reference that wins, if there is one."""
+        """Return the reference that wins, if any."""
         kept: list[_Candidate] = []
         taken_back: list[_Candidate] = []
         dismissed: list[_Candidate] = []
@@ -162,7 +162,7 @@ class _Resolver(Surroundings):
         return min(kept or taken_back or dismissed, key=lambda each: (-each.weight, each.first), default=None)
 
     def _candidate_at(self, index: int) -> Iterator[_Candidate]:
-        """The references that the word at a place is the heart of."""
+        """Yield the references whose anchor is the word at an index."""
         entry = self.words[index].entry
         if entry.position is not None and (made := self._phrase(index)):
             yield made
@@ -180,7 +180,7 @@ class _Resolver(Surroundings):
     # -- a position and what it counts
 
     def _phrase(self, index: int) -> _Candidate | None:
-        """A determiner, a position, and what it counts."""
+        """Return a determiner, a position, and the noun that it counts as a candidate."""
         entry = self.words[index].entry
         before = self._determiner(index)
         if entry.position is None or before.kind in ("indefinite", "others", "plural"):
@@ -217,7 +217,7 @@ class _Resolver(Surroundings):
         return _Candidate(position, start, head.last, rule, 3 if named else 2)
 
     def _points(self, index: int, end: int, before: Determiner, head: CountedNoun, position: int) -> bool:
-        """Whether determiner, position and noun together point at what is there already."""
+        """Return whether determiner, position and noun together refer to something that exists."""
         if head.kind == "turn":
             deed = before.kind == "none" and self._is(index, "adverb") and self._is(head.last, "base")
             return not (deed and self._next(head.after, "definite", "mine", "yours", "you"))  # first answer my question
@@ -243,7 +243,7 @@ class _Resolver(Surroundings):
         return before.kind != "mine" and self._points_bare(index, before, head)
 
     def _points_bare(self, index: int, before: Determiner, head: CountedNoun) -> bool:
-        """Whether a determiner and a position without a noun point: "the second", "yung una"."""
+        """Return whether a determiner and a position without a noun are a reference: "the second", "yung una"."""
         word, start = self.words[index], before.start
         asked = self._governed(start)
         if "attributive" in word.kinds:
@@ -264,7 +264,7 @@ class _Resolver(Surroundings):
         return asks or self._cannot_be_counted(head.after)  # how does the third compare
 
     def _is_sentence(self, index: int, end: int) -> bool:
-        """Whether a position without a determiner is all of a sentence: "second, please", "ulitin mo pangalawa"."""
+        """Return whether a position without a determiner is a sentence: "second, please", "ulitin mo pangalawa"."""
         adverb = self._is(index, "adverb")
         places = range(len(self.words)) if adverb else self._sentence(index)
         if len(places) > _MOST_WORDS:
@@ -280,7 +280,7 @@ class _Resolver(Surroundings):
         return True
 
     def _equated(self, index: int, end: int) -> bool:
-        """Whether a position is said to be what is looked for: "pangalawa yung gusto ko"."""
+        """Return whether a position is equated with what the user wants: "pangalawa yung gusto ko"."""
         if not self.words[index].entry.loose or self._is(index, "adverb"):
             return False
         after = self._skip(end + 1)
@@ -288,7 +288,7 @@ class _Resolver(Surroundings):
         return known and self._next(after, "definite") and self._next(after + 1, "request")
 
     def _in_order(self, index: int) -> bool:
-        """Whether a position says when something was said here: "what did I ask first", "what I last said"."""
+        """Return whether a position orders utterances here: "what did I ask first", "what I last said"."""
         verb = index - 1
         if self._before(index, "subject") and self._next(index + 1, "base", *SPOKEN):
             verb = index + 1
@@ -306,7 +306,7 @@ class _Resolver(Surroundings):
         return self._is(start - 1, "did") and self._before(start - 1, "question")
 
     def _shift(self, start: int) -> tuple[int, int] | None:
-        """How far from a reference, and from which place on, another is counted: "the one before the last"."""
+        """Return the offset from a reference to another, and its start: "the one before the last"."""
         for kind, step in (("before", -1), ("after", 1)):
             if not self._before(start, kind):
                 continue
@@ -325,7 +325,7 @@ class _Resolver(Surroundings):
     # -- numbers
 
     def _number(self, index: int) -> _Candidate | None:
-        """A number with a noun for a turn or a number sign, or alone."""
+        """Return a candidate for a number with a noun for a turn or a number sign, or alone."""
         words, word = self.words, self.words[index]
         number = word.entry.number
         if number is None or not self._is_whole_number(index):
@@ -357,14 +357,14 @@ class _Resolver(Surroundings):
         return self._figure(index, number)
 
     def _signed_figure(self, index: int) -> bool:
-        """Whether a sign stands before a number: "turn -1", and neither "turn-1" nor "turn - 1"."""
+        """Return whether a number has a sign: "turn -1", but neither "turn-1" nor "turn - 1"."""
         word = self.words[index]
         if not (word.entry.number or word.text[0].isdigit()) or word.gap[-1:] != "-":
             return False
         return word.start < 2 or not self.text[word.start - 2].isalnum()
 
     def _asks(self, noun: int, number: int) -> bool:
-        """Whether a letter with a number is a question, and neither a quarter of a year nor a thing: "Audi Q5"."""
+        """Return whether a letter with a number is a question, and neither a quarter nor a thing: "Audi Q5"."""
         if self._follows(noun) and self._unknown(noun - 1):
             return False
         if not 1 <= number <= _QUARTERS:
@@ -373,12 +373,12 @@ class _Resolver(Surroundings):
             return False  # 2024 Q3; our Q3; what did you say about Q3
         if "#" in self.words[noun + 1].gap:
             return True
-        # A quarter, unless the sentence speaks of what was asked or answered: "go back to Q3".
+        # A quarter, unless the sentence mentions a question or an answer: "go back to Q3".
         asks = any(self._is(each, "ask", "asked") for each in self._sentence(noun))
         return asks or any(self._is(each, "turn", "turns") for each in (noun - 1, noun - 2))  # the answer to Q3
 
     def _again(self, noun: int, index: int) -> bool:
-        """Whether a letter with a number is all that is asked for again: "A3 again", and not "print it on A4 again"."""
+        """Return whether the request is to repeat a letter with a number: "A3 again", not "print it on A4 again"."""
         if self._is_of_the_world or self._before(noun, "of", "place", "to", "number", "indefinite", "others"):
             return False
         others = [each for each in range(len(self.words)) if each not in (noun, index)]
@@ -386,7 +386,7 @@ class _Resolver(Surroundings):
         return any(self._is(each, "again") for each in others) and all(self._is(each, *fitting) for each in others)
 
     def _figure(self, index: int, number: int) -> _Candidate | None:
-        """Figures alone: "2 please", "yung 2"."""
+        """Return a candidate for figures alone: "2 please", "yung 2"."""
         word = self.words[index]
         if not word.text.isdigit() or number > _GREATEST or self._is_of_the_world or len(self.words) > _MOST_WORDS:
             return None
@@ -398,7 +398,7 @@ class _Resolver(Surroundings):
         return None
 
     def _is_whole_number(self, index: int) -> bool:
-        """Whether figures are a whole number, and neither a price, a time, a range nor a fraction."""
+        """Return whether figures are a whole number, and neither a price, a time, a range nor a fraction."""
         word = self.words[index]
         before = self.text[word.start - 1] if word.start else " "
         after = self.text[word.end : word.end + 2] + "  "
@@ -409,13 +409,13 @@ class _Resolver(Surroundings):
         return not (before in ".,-*" and word.start > 1 and self.text[word.start - 2].isdigit())
 
     def _verb(self, noun: int) -> bool:
-        """Whether a noun for a turn is a verb here: "I turn 30", "can you answer 3"."""
+        """Return whether a noun for a turn is a verb here: "I turn 30", "can you answer 3"."""
         if self._before(noun, "to"):
             return not (noun > 1 and self._is(noun - 2, "request", "said"))  # go back to turn 3
         return self._before(noun, "modal", "subject", "person", "others", "indefinite")
 
     def _number_ends(self, index: int, start: int) -> bool:
-        """Whether what follows a number leaves it the number of a turn: not "3 degrees", "3 na tao"."""
+        """Return whether what follows a number lets it be a turn number: not "3 degrees", "3 na tao"."""
         index = self._skip(index)
         if self._next(index, "linker") and self._follows(index + 1):
             return self._is(index + 1, "particle", "polite")
@@ -428,7 +428,7 @@ class _Resolver(Surroundings):
         return not self._is_elsewhere and self._tail(index, "turn", governed=self._governed(start))
 
     def _signed(self, first: int, index: int) -> bool:
-        """Whether "number 2" stands for itself: not "room number 2", "we are number 2", "the number 2"."""
+        """Return whether "number 2" stands alone: not "room number 2", "we are number 2", "the number 2"."""
         if not self._number_ends(index + 1, first) or self._was_listed_before(first):
             return False
         if not self._follows(first):
@@ -445,7 +445,7 @@ class _Resolver(Surroundings):
     # -- time
 
     def _time(self, index: int) -> _Candidate | None:
-        """An adverb of time with what was said then."""
+        """Return a candidate for an adverb of time with what was said then."""
         entry = self.words[index].entry
         position = -1 if entry.time is None else entry.time
         late = entry.time is None
@@ -466,7 +466,7 @@ class _Resolver(Surroundings):
         return None
 
     def _noun_then(self, index: int, position: int) -> _Candidate | None:
-        """A noun and a time: "the question earlier", "tanong ko kanina", "the one from earlier"."""
+        """Return a candidate for a noun and a time: "the question earlier", "tanong ko kanina"."""
         noun = index - 1
         while self._follows(noun + 1) and self._is(noun, "speaker", "particle", "place", "linker"):
             noun -= 1
@@ -483,7 +483,7 @@ class _Resolver(Surroundings):
         return _Candidate(position, before.start, index, "said", 2)
 
     def _clause_then(self, index: int, position: int) -> _Candidate | None:
-        """A clause and a time: "what you said earlier", "sinabi mo kanina", "as mentioned above"."""
+        """Return a candidate for a clause and a time: "what you said earlier", "as mentioned above"."""
         for verb in range(index - 1, max(index - 12, -1), -1):
             if self._sentence_ends(verb + 1) or (self._is(verb, "third") and verb > index - 3):
                 return None
@@ -494,7 +494,7 @@ class _Resolver(Surroundings):
         return None
 
     def _then_clause(self, index: int, position: int) -> _Candidate | None:
-        """A time and a clause: "earlier you said", "kanina tinanong ko"."""
+        """Return a candidate for a time and a clause: "earlier you said", "kanina tinanong ko"."""
         for verb in range(index + 1, min(index + 6, len(self.words))):
             if self._sentence_ends(verb) or self._is(verb, "third"):
                 return None
@@ -505,7 +505,7 @@ class _Resolver(Surroundings):
         return None
 
     def _speaks(self, verb: int, end: int, since: int = 0) -> int | None:
-        """Where the clause of a verb of saying begins, if its doer is one of the two who talk."""
+        """Return the start of a clause with a verb of saying, if its subject is the user or the assistant."""
         told = self._is(verb, "said", "asked", "gave")
         for after in range(verb + 1, min(verb + 4, end)):
             if (told and self._is(after, "speaker")) or (self._is(verb, "did_say") and self._is(after, "actor")):
@@ -530,7 +530,7 @@ class _Resolver(Surroundings):
         return None
 
     def _to_us(self, verb: int, end: int, start: int) -> bool:
-        """Whether what was said was said here: not "I told my mom", "tinanong ko siya"."""
+        """Return whether something was said in this conversation: not "I told my mom", "tinanong ko siya"."""
         user = self._is(start, "i") or any(self._is(each, "ko") for each in range(verb + 1, min(verb + 4, end)))
         to_somebody = user and self._is(verb, "asked", "gave", "base")
         for each in range(verb + 1, end):
@@ -551,7 +551,7 @@ class _Resolver(Surroundings):
         return True
 
     def _likened(self, index: int) -> _Candidate | None:
-        """Likeness to a time: "same as before", "gaya ng kanina"."""
+        """Return a candidate for a comparison with a time: "same as before", "gaya ng kanina"."""
         first = index - 1
         while first and self._is(first, "like", "definite"):
             first -= 1
@@ -560,19 +560,19 @@ class _Resolver(Surroundings):
         return _Candidate(-1, first, index, "time", 1) if plain else None
 
     def _is_time_only(self, index: int) -> bool:
-        """Whether an adverb of time is all of a sentence: "earlier?", "ano yung kanina"."""
+        """Return whether an adverb of time is a whole sentence: "earlier?", "ano yung kanina"."""
         fitting = AROUND | {"definite", "request", "place", "to", "speaker"}
         foreign = NOUNS | {"third", "copula", "person", "world", "idiom", "modal"}
         others = [self.words[place].kinds for place in self._sentence(index) if place != index]
         return len(others) < _MOST_WORDS and all(each & fitting and not each & foreign for each in others)
 
     def _just_said_turn(self, index: int) -> _Candidate | None:
-        """What was just said, in one word: "kakasabi mo lang"."""
+        """Return a candidate for a single word that means "just said": "kakasabi mo lang"."""
         speaker = index + 2 if self._next(index + 1, "particle") else index + 1
         return _Candidate(-1, index, speaker, "just_said", 1) if self._next(speaker, "speaker") else None
 
     def _last_answer(self, index: int) -> _Candidate | None:
-        """What was just said: "what you just said", "what did I just ask"."""
+        """Return a candidate for what was just said: "what you just said", "what did I just ask"."""
         doer = index - 1
         told = self._next(index + 1, *SPOKEN) or (self._next(index + 1, "base") and self._did(index))
         if not told or not self._before(index, "subject"):
@@ -583,7 +583,7 @@ class _Resolver(Surroundings):
         return _Candidate(-1, doer, index + 1, "just_said", 1)
 
     def _before_that(self, index: int) -> _Candidate | None:
-        """Before what was spoken of: "the one before that", two back; or is: "the one before this", one back."""
+        """Return a candidate before another: "the one before that" is two back, "the one before this" is one back."""
         noun = index - 1
         while self._follows(noun + 1) and self._is(noun, "speaker", "particle"):
             noun -= 1
@@ -605,7 +605,7 @@ class _Resolver(Surroundings):
         return _Candidate(back, before.start, pointer, "relative", 2)
 
     def _one_before(self, index: int, before: Determiner) -> bool:
-        """Whether "before" ends what it says: "the one before", "was the one before better?"."""
+        """Return whether "before" ends the phrase: "the one before", "was the one before better?"."""
         if not self._is(index - 1, "one") or before.kind not in ("definite", "mine", "yours") or self._is_elsewhere:
             return False
         if self._before(before.start, "presenting"):

@@ -1,4 +1,4 @@
-"""What stands around a reference: whether it leaves it a reference to a turn of this conversation."""
+"""Check whether the words around a reference let it mean a turn of this conversation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from langchain_supabase_memory.language.references.clause import AROUND, NOUNS, 
 
 
 class Surroundings(Clause):
-    """An utterance, with the questions that every rule asks about what stands around."""
+    """An utterance with the context checks that all rules share."""
 
     # -- after
 
     def _tail(self, index: int, head: str, *, governed: bool, depth: int = 0) -> bool:
-        """Whether what follows a reference leaves it one: not "of the exam", "that he asked", "to finish"."""
+        """Return whether what follows a reference allows it: not "of the exam", "that he asked", "to finish"."""
         if not self._follows(index):
             return self._series(index, head, governed=governed, depth=depth)
         kinds = self.words[index].kinds
@@ -42,7 +42,7 @@ class Surroundings(Clause):
         return self.words[index].entry.time is None or "hour" not in kinds
 
     def _tied(self, index: int, head: str, *, governed: bool, depth: int) -> bool:
-        """Whether a preposition after a reference ties it to this conversation, or says only how to answer."""
+        """Return whether a preposition links a reference to this conversation, or only says how to answer."""
         if self._is(index, "of"):
             return self._is_this_conversation(index + 1, persons=False)
         here = self._is_this_conversation(index + 1, persons=head != "none") and not (
@@ -57,7 +57,7 @@ class Surroundings(Clause):
         return here or governed or thing  # translate the first one to Tagalog; apply it to my case
 
     def _series(self, index: int, head: str, *, governed: bool, depth: int) -> bool:
-        """Whether what is joined by "and" or a comma counts turns, too: not "the first and second grade"."""
+        """Return whether items joined by "and" or a comma count turns, too: not "the first and second grade"."""
         while self._is(index, "coordinator", "definite"):
             index += 1
         if head != "none" or index >= len(self.words):
@@ -74,7 +74,7 @@ class Surroundings(Clause):
         return self._tail(other.after, other.kind, governed=governed, depth=depth + 1)
 
     def _is_this_conversation(self, index: int, *, persons: bool) -> bool:
-        """Whether a whole, a place or an owner is this conversation: "of my questions", "sa usapan natin"."""
+        """Return whether a whole, a place or an owner is this conversation: "of my questions", "sa usapan natin"."""
         while self._next(index, "definite", "modifier", "number", "plural") and self._follows(index + 1):
             index += 1
         if self._next(index, "mine", "yours"):
@@ -87,7 +87,7 @@ class Surroundings(Clause):
         return word.entry.time is not None or word.entry.position is not None or (persons and "you" in word.kinds)
 
     def _begins_telling(self, index: int, head: str) -> bool:
-        """Whether a clause begins where one of the two who talk says, asks or gives: "you mentioned"."""
+        """Return whether a clause begins in which the user or the assistant says, asks or gives: "you mentioned"."""
         if self._next(index, "linker"):
             index += 1
         if self._next(index, "that"):
@@ -103,7 +103,7 @@ class Surroundings(Clause):
 
     @cached_property
     def _is_elsewhere(self) -> bool:
-        """Whether questions and answers of another place are spoken of: "in the exam", "ng quiz"."""
+        """Whether the utterance mentions questions and answers from elsewhere: "in the exam", "ng quiz"."""
         for at, word in enumerate(self.words):
             if "elsewhere" in word.kinds:
                 back = at
@@ -115,7 +115,7 @@ class Surroundings(Clause):
 
     @cached_property
     def _was_brought(self) -> int | None:
-        """Where the utterance itself first brings several of something: "I have two dogs"."""
+        """The index where the utterance itself introduces several things: "I have two dogs"."""
         for at, word in enumerate(self.words):
             if (word.entry.number or 0) > 1:
                 noun = at + 1
@@ -126,7 +126,7 @@ class Surroundings(Clause):
         return None
 
     def _was_listed_before(self, start: int) -> bool:
-        """Whether what is counted was brought before, in a clause of its own: "I have two dogs. The first one ..."."""
+        """Return whether an earlier clause introduced the counted things: "I have two dogs. The first one ..."."""
         noun = self._was_brought
         return noun is not None and any(
             each.broken or "coordinator" in each.kinds for each in self.words[noun + 1 : start + 1]
@@ -135,7 +135,7 @@ class Surroundings(Clause):
     # -- before
 
     def _stands(self, start: int, before: Determiner, head: CountedNoun, position: int) -> bool:
-        """Whether what stands before a reference lets it be one."""
+        """Return whether what precedes a reference allows it."""
         if not self._follows(start):
             return True
         if self._is(start - 1, "presenting"):
@@ -161,20 +161,20 @@ class Surroundings(Clause):
         return head.kind == "turn" or not self._is_done(start)
 
     def _is_outside(self, index: int) -> bool:
-        """Whether the word at a place, in one clause with the next, is somebody or something of the world."""
+        """Return whether the word at an index, in one clause with the next, is an ordinary noun or a person."""
         return (
             index >= 0 and self._follows(index + 1) and (self._unknown(index) or self._is(index, "third", "vocative"))
         )
 
     def _is_done(self, start: int) -> bool:
-        """Whether what stands before a reference is done to things of the world: "binili ko na yung una"."""
+        """Return whether the preceding words are an action on other things: "binili ko na yung una"."""
         back = start - 1
         while back > max(start - 6, 0) and self._is(back, "speaker", "particle", "linker", "function", "actor"):
             back -= 1
         return self._is(back, "world")
 
     def _is_asked_of(self, index: int, head: str, position: int) -> bool:
-        """Whether a copula asks for what follows it, "what was the first", or gives a rank, "he was the first"."""
+        """Return whether a copula asks for what follows, "what was the first", not gives a rank, "he was the first"."""
         if self._is(index, "person"):
             return False  # we're the first
         if not self._follows(index) or self._is(index - 1, "question"):
@@ -188,7 +188,7 @@ class Surroundings(Clause):
         return head == "turn" or not self._unknown(index - 1)
 
     def _opens(self, start: int, before: Determiner, head: CountedNoun) -> bool:
-        """Whether what is counted only begins: "my first question is why", "second question: ...", "last one. ..."."""
+        """Return whether the reference announces something new: "my first question is why", "second question: ..."."""
         at = head.after
         new = before.kind == "none" and head.kind != "number"
         if new and self._next(at, "limit"):
@@ -209,7 +209,7 @@ class Surroundings(Clause):
         return not self._follows(start)
 
     def _says_more(self, index: int, *, new: bool) -> bool:
-        """Whether what follows a place is more than what is said to the assistant about a turn."""
+        """Return whether the text after an index says more than a request to the assistant about a turn."""
         rest = self.words[index : self._sentence(index).stop] if index < len(self.words) else []
         worldly = any(not each.kinds and each.entry.position is None for each in rest)
         if not rest or not new or not rest[0].broken:

@@ -1,1 +1,1 @@
-"""What is not to be stored is taken out of a message before it is: rules, the two groups of them, the redactor."""
+"""Remove secrets and personal data from a message before it is stored: the rules, their two groups, the redactor."""

@@ -1,4 +1,4 @@
-"""Secrets by what stands before them: `password: …`, `api_key=…`, "das Passwort lautet …", "PIN: …"."""
+"""Find secrets by the text before them: `password: …`, `api_key=…`, "das Passwort lautet …", "PIN: …"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _A_NUMBER: Final = re.compile(r"\d[ ]?\Z")
 """5 pW is a power."""
 
 _IN_A_NAME: Final = re.compile(r"(?:[\w./]|(?<![ \t]-)(?<![ \t])-)\Z")
-"""Of a word, a path, a pass of a renderer; not of an option."""
+"""Part of a word, a path or a render pass; not of an option."""
 
 _WORDS: Final = re.compile(
     rf"""(?i){_SIGN}["'`]?(?P<words>[a-z]{{2,12}}(?:[ -][a-z]{{2,12}}){{2,23}}+)(?=[ \t]*(?:["'`.,;!?\n]|\Z))"""
@@ -57,7 +57,7 @@ _BASIC: Final = re.compile(
 
 _NAME_AND_PASSWORD: Final = re.compile(r"[^\s:]{1,200}:\S[^\r\n]{0,400}")
 
-# What stands there where no secret does.
+# Placeholders that stand where a secret would.
 _NOTHING: Final = re.compile(
     r"(?i:none|null|nil|true|false|undefined|required|optional|string|str|text|hidden|empty|unset|incorrect|invalid|"
     r"(?:os\.environ|os\.getenv|process\.env|env|import\.meta\.env|deno\.env|settings|config|self)[.\[(].*)|"
@@ -74,7 +74,7 @@ _COUNTED: Final = re.compile(
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]")
 _ITSELF: Final = re.compile(r"\w+[\[.(].*|pw", re.IGNORECASE)
 _PATH: Final = re.compile(r"(?:[A-Za-z]:)?[/~\\].*")
-# After a verb that tells it: what goes on instead. After "pass": results of a test.
+# After a verb that introduces the secret: words that continue the sentence. After "pass": results of a test.
 _GO_ON: Final = re.compile("auf|nicht|so|jetzt|auch|wie|immer|anders|also|nun|noch|weiterhin|niet|nie|tak|jak|dan")
 _RESULTS: Final = re.compile("pass(?:ed)?|fail(?:ed)?|skip(?:ped)?|success|done|first|second|third|next|last|test")
 _GRAMMAR: Final = re.compile(
@@ -82,22 +82,22 @@ _GRAMMAR: Final = re.compile(
     "|when|which|who|you|we|they|used|needed|required|stored|kept|set"
 )
 _MNEMONICS: Final = (12, 15, 18, 21, 24)
-"""As many words has a seed phrase; those of grammar may be among them."""
+"""The possible word counts of a seed phrase, which may contain grammatical words."""
 
 _MEASURE: Final = re.compile(r"[\d.,:/x×+-]+[A-Za-z%°]{0,3}")
 _TESTED: Final = re.compile(r"(?i)test.*|.*(?:[/\\(]|::).*|.*\.[a-z]\w{0,3}")
 _SECRETIVE: Final = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).*|(?=.*\w).*[!@#$%^&*+=?~].*|\d{6,}")
 _LONG: Final = 256
-"""A value that is longer and is none is not searched for labels."""
+"""A longer value that is not a secret is not searched for labels."""
 
 
 class Assignments:
-    """What is assigned to a name such as `password`, `api_key` or `token`, in prose, code, JSON and mappings."""
+    """Find values assigned to a name such as `password`, `api_key` or `token`, in prose, code, JSON and mappings."""
 
     name = "secret"
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where what is assigned stands."""
+        """Yield the spans of assigned values."""
         yield from _assigned(text)
         for match in _PINS.finditer(text):
             yield match.span("value" if match["value"] else "code")
@@ -106,11 +106,11 @@ class Assignments:
                 yield match.span("value")
 
     def covers(self, key: str) -> bool:
-        """Whether a key of a mapping is the name of a secret."""
+        """Return whether a mapping key is the name of a secret."""
         return labels.KEYS.fullmatch(key) is not None
 
     def is_secret(self, key: str, text: str) -> bool:
-        """Whether a text under a key is a secret, where the key alone does not tell: `auth`, `pass`."""
+        """Return whether a text under an ambiguous key (`auth`, `pass`) is a secret."""
         if key.lower() in ("auth", "_auth"):
             return _is_basic(text)
         return key.lower() == "pass" and " " not in text.strip() and _is_secretive(text.strip())
@@ -140,7 +140,7 @@ def _assigned(text: str) -> Iterator[Span]:
         group = str(match.lastgroup)
         start, end = match.span(group)
         if group == "bare":
-            # In a query string or a connection string another one follows.
+            # In a query string or a connection string another parameter follows.
             delimiter = _DELIMITER.search(match[group]) if match["sign"] == "=" else None
             end = end if delimiter is None else start + delimiter.start()
             while end > start + 1 and text[end - 1] in _TRAILING:
@@ -153,7 +153,7 @@ def _assigned(text: str) -> Iterator[Span]:
 
 
 def _kind(label: re.Match[str]) -> str | None:
-    """What a label is: `sure`, `phrase`, `vague`, `pass`; `None` if it is a part of some other word."""
+    """Return the kind of a label: `sure`, `phrase`, `vague`, `pass`; `None` if it is part of another word."""
     kind = str(label.lastgroup)
     if kind != "short":
         return "sure" if kind == "other" else kind
@@ -180,7 +180,7 @@ def _is_meant(label: re.Match[str], kind: str, match: re.Match[str], value: str)
     if match["naming"]:
         return _GO_ON.fullmatch(value.lower()) is None
     if match["sign"][0] not in ":=" or match["owner"]:
-        # "The password is wrong" tells none: in a sentence it takes a digit or a sign.
+        # "The password is wrong" is not one: in a sentence a secret must contain a digit or a sign.
         if _COUNTED.match(match.string, match.end()):
             return False  # 8-20 characters
         return len(value) > 3 and _UNLIKE_WORDS.search(value) is not None
@@ -188,13 +188,13 @@ def _is_meant(label: re.Match[str], kind: str, match: re.Match[str], value: str)
 
 
 def _is_phrase(text: str) -> bool:
-    """Whether words after "passphrase" are one, and no sentence about it."""
+    """Return whether words after "passphrase" are a passphrase, and not a sentence about one."""
     words = re.split("[ -]", text)
     return len(words) in _MNEMONICS or not any(map(_GRAMMAR.fullmatch, words))
 
 
 def _is_secretive(value: str) -> bool:
-    """Whether a value after "pass" can be one to keep: not a word, an amount, a file, or the name of a test."""
+    """Return whether a value after "pass" can be a secret: not a word, an amount, a file, or the name of a test."""
     if len(value) < 4 or _RESULTS.fullmatch(value.lower()) or _NOTHING.fullmatch(value) or _TESTED.fullmatch(value):
         return False
     return _SECRETIVE.fullmatch(value) is not None and (value.isdigit() or not _MEASURE.fullmatch(value))

@@ -1,4 +1,4 @@
-"""Texts in base64 within a text: where they stand, and what they say."""
+"""Find and decode base64 texts within a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RUN: Final = re.compile(
     r"|(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{60,}+\r?\n)++[A-Za-z0-9+/]{0,11}={0,2}"
 )
 _INNER: Final = re.compile(r"(?<=[/_+-])|(?=e[yw]|W[3yw])")
-"""Where one may begin within a run: behind what may also separate, and where JSON does."""
+"""Where one may begin within a run: after a character that may be a separator, and where JSON begins."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
@@ -29,18 +29,18 @@ _LEAST_SAID: Final = 8
 
 
 def runs(text: str) -> Iterator[tuple[Span, str]]:
-    """Every place where a text in base64 may stand, with what it says.
+    """Yield every span that may be base64 text, with its decoded text.
 
     Args:
         text: Any text.
     """
     for run in _RUN.finditer(text):
-        if not (run[0].islower() or run[0].isupper()):  # such is the name of something: base64 of a text has both
+        if not (run[0].islower() or run[0].isupper()):  # base64 of a text has both cases; a run in one case is a name
             yield from _decode_at(text, *run.span())
 
 
 def _decode_at(text: str, place: int, end: int) -> Iterator[tuple[Span, str]]:
-    """What stands in a run, from some of the places on where it may begin."""
+    """Yield the decoded text of a run, from some of its possible start positions."""
     for _ in range(_MOST_BEGINNINGS):
         if place > end - _SHORTEST:
             return
@@ -55,10 +55,10 @@ def _decode_at(text: str, place: int, end: int) -> Iterator[tuple[Span, str]]:
 
 
 def decode(encoded: str) -> str | None:
-    """The text that base64 says, as far as it is one; `None` if it says none.
+    """Decode the leading text of base64; `None` if it is not text.
 
     Args:
-        encoded: Base64 of either alphabet, with or without its padding.
+        encoded: Base64 in either alphabet, with or without padding.
     """
     letters = encoded.translate(_BREAKS).rstrip("=").translate(_URL_SAFE)
     if len(letters) % 4 == 1:

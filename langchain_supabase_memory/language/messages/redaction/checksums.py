@@ -1,4 +1,4 @@
-"""Numbers that carry their own proof: payment cards (Luhn) and IBANs (modulo 97)."""
+"""Validate numbers with check digits: payment cards (Luhn) and IBANs (modulo 97)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ IBAN_LENGTHS: Final = {
 _ISSUED: Final = re.compile(
     r"2(?:014|131|149|20[0-5]|2[2-9]|[3-6]|7[01]|720)|3(?:0[0-59]|088|1[15]|33|4|5[2-8]|[6-9])|[456]"
 )
-"""How the numbers of those begin that issue cards."""
+"""The prefixes of issued card numbers."""
 
 _DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 
 
 def is_card(digits: str) -> bool:
-    """Whether 13 to 19 digits can be the number of a payment card: its issuer exists, and its check digit fits."""
+    """Return whether 13 to 19 digits can be a payment card number: its issuer exists, and its check digit is valid."""
     if not 13 <= len(digits) <= 19 or not _ISSUED.match(digits) or len(set(digits)) == 1:
         return False
     total = sum(map(int, digits[-1::-2])) + sum(map(int, digits[-2::-2].translate(_DOUBLED)))
@@ -47,7 +47,7 @@ def is_card(digits: str) -> bool:
 
 
 def is_iban(text: str) -> bool:
-    """Whether a text without spaces is an IBAN: its length is that of its country, and its check digits fit."""
+    """Return whether a text without spaces is an IBAN: its length fits its country, and its check digits are valid."""
     iban = text.upper()
     if IBAN_LENGTHS.get(iban[:2]) != len(iban) or not (iban.isascii() and iban.isalnum()):
         return False

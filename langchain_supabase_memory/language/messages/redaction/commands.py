@@ -1,4 +1,4 @@
-"""Passwords that are given to a program on its command line, or in the file of its logins."""
+"""Find passwords on command lines and in `.netrc` files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BETWEEN: Final = r"""["'],[ \t]{0,4}|\\\n[ \t]{0,80}"""
 _APART: Final = rf"(?:{_BETWEEN}|[ \t]{{1,4}})"
 _NEXT: Final = rf"(?:{_BETWEEN}|[ \t]{{1,4}}|=)"
 _ANYHOW: Final = rf"(?:{_BETWEEN}|[ \t]{{0,4}})"
-"""What stands between an option and its value: in a shell, or in a list of arguments."""
+"""The separator between an option and its value: in a shell, or in a list of arguments."""
 
 
 def _option(form: str, value: str) -> re.Pattern[str]:
@@ -56,7 +56,7 @@ _COMMAND: Final = re.compile(
 )
 _FORMS: Final = list(_OPTIONS.values())
 _LINE: Final = re.compile(r"(?s)(?:[^\n\\]|\\.)++")
-"""A line, with what follows a backslash at its end."""
+"""A line, with its continuation after a trailing backslash."""
 
 _LONG_OPTION: Final = re.compile(
     rf"""(?<=[\s"',])--[a-z-]{{0,24}}?(?:password|passwd|passphrase|pass|token|secret|api-key){_APART}["']?"""
@@ -73,12 +73,12 @@ _UNLIKE_A_WORD: Final = re.compile(r"[\d_@#$%^&*+=!]")
 
 
 class Commands:
-    """Passwords for `curl`, `mysql`, `redis-cli`, `sshpass` and others, and those of `.netrc`."""
+    """Find passwords for `curl`, `mysql`, `redis-cli`, `sshpass` and others, and those in `.netrc`."""
 
     name = "password"
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where they stand."""
+        """Yield the spans of the passwords."""
         for login in _LOGIN.finditer(text):
             told = login["machine"] or _UNLIKE_A_WORD.search(login["value"])
             if told and not _LEFT.fullmatch(login["value"]):
@@ -91,7 +91,7 @@ class Commands:
         for line in _LINE.finditer(text):
             commands = list(_COMMAND.finditer(text, *line.span()))
             ends = [*(each.start() for each in commands[1:]), line.end()]
-            for command, end in zip(commands, ends, strict=False):  # a line may have none
+            for command, end in zip(commands, ends, strict=False):  # a line may have no command
                 for form in _FORMS[(command.lastindex or 1) - 1]:
                     yield from _option_values(form, text, command.end(), end)
 

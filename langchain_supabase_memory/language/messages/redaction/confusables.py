@@ -1,7 +1,7 @@
-"""Characters of other scripts that read like those of a label: a Cyrillic "a" in `password`.
+"""Characters of other scripts that look like Latin letters, such as a Cyrillic "a" in `password`.
 
-Of Unicode's confusables those that one letter stands for, in Cyrillic, Greek, Armenian, Cherokee and phonetic writing.
-What is another form of a Latin letter, such as a full-width one, needs no entry: normalization knows it.
+These are Unicode's single-letter confusables in Cyrillic, Greek, Armenian, Cherokee and phonetic writing. Other forms
+of a Latin letter, such as full-width ones, need no entry: normalization handles them.
 """
 
 from __future__ import annotations
@@ -63,4 +63,4 @@ _READ_AS: Final = {
     "=": "\ua78a",
 }
 ALIKE: Final = {ord(each): ord(read) for read, listed in _READ_AS.items() for each in listed}
-"""What each is read as."""
+"""The Latin letter that each one looks like."""

@@ -1,4 +1,4 @@
-"""What lets a request in: `Authorization` in every scheme, `Cookie` and `Set-Cookie`."""
+"""Find credentials in request headers: `Authorization` in every scheme, `Cookie` and `Set-Cookie`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COOKIE: Final = re.compile(
 )
 _ATTRIBUTES: Final = re.compile("(?i)path|domain|expires|max-age|samesite|priority|version|comment")
 _NEXT: Final = re.compile(r";(?:[ \t]*[\w-]{1,20}[ \t]*;)?")
-"""What stands between two cookies; a flag may."""
+"""The separator between two cookies, possibly with a flag."""
 
 _TELLING: Final = re.compile(r"[0-9]|(?<=.)[A-Z]")
 _PLACEHOLDER: Final = re.compile(
@@ -42,12 +42,12 @@ _LONG: Final = 16
 
 
 class Authorizations:
-    """Credentials in a header `Authorization` or `Proxy-Authorization`, and behind `Bearer` and `Basic` anywhere."""
+    """Find credentials in `Authorization` and `Proxy-Authorization` headers, or after `Bearer` and `Basic` anywhere."""
 
     name = "credentials"
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where they stand."""
+        """Yield the spans of the credentials."""
         for match in _BARE.finditer(text):
             if _TELLING.search(match["value"]):
                 yield match.span("value")
@@ -66,7 +66,7 @@ class Authorizations:
 
 
 def _end(quote: str, parameters: re.Match[str]) -> int:
-    """Where parameters end: where the quote is closed that the header stands in, or the line is."""
+    """Return where parameters end: at the closing quote of the header, or at the end of the line."""
     closing = (
         re.compile(rf"(?<!\\){re.escape(quote)}").search(parameters.string, *parameters.span("value"))
         if quote
@@ -87,12 +87,12 @@ def _is_token(token: re.Match[str]) -> bool:
 
 
 class Cookies:
-    """The values of cookies, not their names, in `Cookie` and `Set-Cookie`."""
+    """Find the values of cookies, not their names, in `Cookie` and `Set-Cookie`."""
 
     name = "cookie"
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where they stand."""
+        """Yield the spans of the values."""
         place = 0
         while (header := _COOKIES.search(text, place)) is not None:
             place = header.end()

@@ -1,4 +1,4 @@
-"""What a secret is called, in code and in the languages that people write: the words before it and the verb between."""
+"""Names of secrets in code and in human languages: the words before a secret and the verb between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SURE: Final = (
     r"|secret[_ -]?access[_ -]?key"
     r"|(?:access|refresh|session|bearer|(?<![a-z])(?:auth|id|api|bot))[_ -]?token"
 )
-"""What is called so is nothing else."""
+"""Names that always mean a secret."""
 
 PARTS: Final = (
     "kennwort", "kennwört", "mot de passe", "mot_de_passe", "mot-de-passe", "contraseña", "contrasen\u0303a",
@@ -23,54 +23,54 @@ PARTS: Final = (
     "κωδικός πρόσβασης", "κωδικος προσβασης", "كلمة المرور", "كلمة السر", "סיסמה", "סיסמא", "पासवर्ड", "รหัสผ่าน", "密码",
     "密碼", "口令", "パスワード", "비밀번호", "패스워드",
 )  # fmt: skip
-"""The same in other languages, also as a part of a longer word; of two, the longer first."""
+"""Such names in other languages, also as a part of a longer word; the longer of two comes first."""
 
 WHOLE: Final = ("mdp", "senha", "heslo", "sifrem", "sifreniz", "sifre")
-"""The same, where they are all of the word."""
+"""Such names that must be the whole word."""
 
 PHRASE: Final = r"(?:seed|recovery|mnemonic|backup)[_ -]phrase"
-"""What is called so is several words."""
+"""Names of secrets that consist of several words."""
 
 VAGUE: Final = r"secrets?|(?<!page)(?<!page[_-])(?<!per[_-])token|credentials?"
-"""What is called so in prose and ordinary data, too."""
+"""Names that also occur in prose and ordinary data."""
 
 SHORT: Final = r"pass(?![^\W_])|pw(?![^\W_])"
-"""What stands for a password behind the name of a service, and "pw" alone, too; "pass" is also a verb and a result."""
+"""Abbreviations after the name of a service; "pw" also stands alone, and "pass" is also a verb and a result."""
 
 _SERVICES: Final = (
     "db|database|smtp|e?mail|imap|user|usr|mysql|mariadb|pg|postgres|redis|mongo(?:db)?|s?ftp|ssh|admin|root|https?|proxy"
     "|auth|login|wifi|wlan|rabbitmq|basic|vnc|ldap|sudo|my|keystore|cert|zip|encryption|master"
 )
 SERVICE: Final = re.compile(rf"(?i)(?<![^\W_])(?:{_SERVICES})[_-]?\Z")
-"""What stands right before them."""
+"""Names of services right before them."""
 
 _OTHERS: Final = "|".join(map(re.escape, (*PARTS, *WHOLE)))
 KEYS: Final = re.compile(
     rf"(?i)(?:[\w.-]{{0,60}}[_.-]|[a-z]{{0,20}})?(?:{SURE}|{PHRASE}|{_OTHERS}|(?:{_SERVICES})[_-]?pass)|(?:[\w-]{{1,60}}[_-])?(?:secrets?|(?<!page_)token)"
     r"|credentials?|(?:proxy-)?authorization|(?:set-)?cookie|pin|puk|cvv2?|cvc2?|otp|x-api-key|(?:[a-z]{0,20}pw)"
 )
-"""Keys of a mapping under which all is a secret."""
+"""Mapping keys whose whole value is a secret."""
 
 OWNER: Final = (
     r"(?:(?:ko|mo|niya|nya|namin|natin|nila|po|saya|anda|kami|ku|của[ ](?:tôi|bạn))"
     r"|(?:for|to|of|on|ng|sa|f(?:ü|ue?)r|zum|zur|vom|von|pour|du|de|del|do|da|para|per|di|van|voor|untuk)"
     r"[ \t](?:(?:the|my|our|your|das|die|den|dem|mein|la|le|el|il|mi|mon|het|de|ang)[ \t])?[\w.@-]{1,40}+)"
 )
-"""Whose it is, or what it opens: "password *ko*", "password *for the wifi*"."""
+"""Words for its owner or purpose: "password *ko*", "password *for the wifi*"."""
 
 NAMING: Final = (
     r"(?:lautet|luidt|brzmi|hei(?:ß|ss)t)(?:[ \t](?:wie[ \t]folgt|als[ \t]volgt|folgenderma(?:ß|ss)en)(?=[ \t]?:))?"
 )
-"""A verb that only ever tells it."""
+"""Verbs that are always followed by the secret."""
 
 COPULA: Final = (
     r"(?:is|was|ist|war|est|es|era|é|e\u0301|è|e\u0300|e'|ay|är|er|jest|este|adalah|ialah|là|это|це|είναι|هو|هي"
     r"|(?<=has[łl]o[ ])to|(?<=heslo[ ])je|(?<=lozinka[ ])je|(?<=salasana[ ])on|(?<=salasanani[ ])on)"
 )
-"""A verb that tells it, or something of it: "is wrong"."""
+"""Verbs followed by the secret or a statement about it: "is wrong"."""
 
 JOINED: Final = r"(?:是|為|为|は|คือ|[는은](?=[ \t]))"
-"""The same, written without a space before."""
+"""Verbs that are written without a space before them."""
 
 PIN: Final = (
     r"(?<![^\W_])(?:pin(?:[ _-]?(?:code|number|no\.?|nummer))?|puk|otp|geheimzahl|暗証番号"

@@ -1,4 +1,4 @@
-"""What rules are shown of a text: the text itself, and copies in which what reads the same is written the same."""
+"""Views of a text for the rules: the text itself, and copies that spell look-alike characters the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.messages.redaction.rules import Span
 
-# Unicode's Default_Ignorable_Code_Point: what has no width, soft hyphens, joiners, marks of direction.
+# Unicode's Default_Ignorable_Code_Point: characters without width, soft hyphens, joiners, direction marks.
 _UNSEEN: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -26,12 +26,12 @@ _MOST_KNOWN: Final = 20_000
 
 
 class TextView(NamedTuple):
-    """A text, and where its characters stand in what it was made from.
+    """A text with a mapping of its offsets to the source text.
 
     Attributes:
         text: The text.
-        places: Behind what was left out or made shorter.
-        shifts: How much further on everything stands there: before the first of the places, from it on, and so on.
+        places: The offsets after each omission or shortening.
+        shifts: The shift of all offsets before the first place, from it on, and so on.
     """
 
     text: str
@@ -39,16 +39,16 @@ class TextView(NamedTuple):
     shifts: Sequence[int] = (0,)
 
     def span(self, start: int, end: int) -> Span:
-        """Where a span of the text stands in what it was made from."""
+        """Return the span in the source text for a span of this text."""
         return start + self.shifts[bisect_right(self.places, start)], end + self.shifts[bisect_right(self.places, end)]
 
 
 def views(text: str) -> Iterator[TextView]:
-    """The text; then, where they differ, copies of it.
+    """Yield the text, then the copies of it that differ.
 
-    One in common characters; that without what is not seen or is escaped; that with the Latin letters which others read
-    like. All of them, for what is not seen may also be all that stands between two words, and what reads alike may be
-    the letters of another language.
+    The copies are: one in common characters; that one without invisible characters and escapes; and that one with Latin
+    letters for their look-alikes. All are needed, since an invisible character may be the only separator of two words,
+    and look-alikes may be ordinary letters of another language.
     """
     yield TextView(text)
     if text.isascii() and _ESCAPE not in text:
@@ -73,7 +73,7 @@ def views(text: str) -> Iterator[TextView]:
 
 
 class _Common(dict[int, int]):
-    """The common form of each character, as it is asked for."""
+    """The common form of each character, computed on demand."""
 
     def __missing__(self, code: int) -> int:
         form = unicodedata.normalize("NFKC", chr(code))
@@ -84,7 +84,7 @@ class _Common(dict[int, int]):
 
 
 def _plain(character: str) -> int:
-    """The ASCII digit, hyphen or space that a character stands for; else itself."""
+    """Return the ASCII digit, hyphen or space that a character represents, else the character."""
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return ord("0") + digit

@@ -1,4 +1,4 @@
-"""Redaction of everything that a message holds: texts, blocks, calls, results, artifacts, what providers add."""
+"""Redact all of a message: texts, blocks, calls, results, artifacts, and provider metadata."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
-# What a message is known by and what it is, and numbers.
+# Fields with ids, types and numbers.
 _LEFT: Final = frozenset({"id", "type", "tool_call_id", "status", "usage_metadata", "example"})
-# The same in a block, a call, and what a provider says of its response.
+# The same in a block, a call, and a provider's response metadata.
 _IDS: Final = frozenset({"id", "type", "index", "tool_call_id", "tool_use_id", "call_id", "status"})
 _MEDIA_KEYS: Final = frozenset({"data", "base64", "file_data"})
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\r\n]*={0,2}\s*")
@@ -28,30 +28,30 @@ _DATA_URL: Final = re.compile(
     r"(?ai)data:(?P<type>[\w.+/-]{0,100})(?:;[\w=.+-]{1,100}){0,5};base64,"
     r"(?P<data>(?:[a-z0-9+/]{60,}+\r?\n)*+[a-z0-9+/]*+={0,2})"
 )
-"""Without blanks; if its lines are broken, they are long."""
+"""Contains no blanks; if it has line breaks, its lines are long."""
 
 _MEDIA_TYPE: Final = re.compile(r"(?ai)(?:image|audio|video|font|model|application)/[\w.+-]+")
 _NO_NAME: Final = re.compile(r"[^\w-]+")
-"""What providers refuse in the name of a speaker."""
+"""Characters that providers reject in a speaker's name."""
 
 _SHORTEST_MEDIA: Final = 64
-"""Shorter base64 may also be something that is looked for, as it is."""
+"""Shorter base64 may itself be a secret."""
 
 _FEWEST_DIGITS: Final = 7
-"""Shorter whole numbers are no number of anything that is looked for."""
+"""Shorter integers match no rule."""
 
 _NESTED: Final = 4
-"""How often JSON is looked for in a text of JSON."""
+"""The maximum nesting of JSON within JSON texts that is searched."""
 
 _DEEPEST: Final = 30
 
 
 def redact_payload(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """The data of a message's payload without what the rules find. Ids and media stay, and so does what was passed.
+    """Remove all rule matches from a message's payload data. Ids and media stay; the input is not changed.
 
     Args:
-        data: As the sanitizer made it: JSON.
-        redactor: What is looked for.
+        data: JSON from the sanitizer.
+        redactor: The redactor.
 
     Raises:
         ConfigurationError: A rule failed.
@@ -59,7 +59,7 @@ def redact_payload(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any
     whole = _limited(data, redactor)
     walk = _PayloadWalk(Redaction(redactor))
     made = {key: item if key in _LEFT else walk.field(key, item) for key, item in whole.items()}
-    made = cast("dict[str, Any]", _limited(made, redactor))  # marks may be longer than what they stand for
+    made = cast("dict[str, Any]", _limited(made, redactor))  # marks may be longer than the text they replace
     if made != data and "logprobs" in (made.get("response_metadata") or {}):
         # They repeat the answer, token by token.
         made["response_metadata"] = {**made["response_metadata"], "logprobs": None}
@@ -67,7 +67,7 @@ def redact_payload(data: Mapping[str, Any], redactor: Redactor) -> dict[str, Any
 
 
 def redact_value(value: Any, redactor: Redactor | None) -> Any:
-    """Any JSON without what the rules find; as it is where there are none.
+    """Remove everything that the rules find from any JSON; return it unchanged without a redactor.
 
     Raises:
         ConfigurationError: A rule failed.
@@ -78,18 +78,18 @@ def redact_value(value: Any, redactor: Redactor | None) -> Any:
 
 
 def _limited(value: Any, redactor: Redactor) -> Any:
-    """Any JSON without what is beyond the bound of what is read."""
+    """Remove the part of any JSON that exceeds the redactor's reading limit."""
     return CharacterLimit(Redaction(redactor).places, _is_media_url, _file).limit_value(value)
 
 
 def _is_media_url(text: str) -> bool:
-    """Whether a text is nothing but the data URL of an image, a recording, or another file that is not text."""
+    """Return whether a text is only the data URL of an image, a recording, or another nontext file."""
     url = _DATA_URL.fullmatch(text.strip())
     return url is not None and _MEDIA_TYPE.fullmatch(url["type"]) is not None and not text_in(url["data"])
 
 
 def _file(value: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Under which key of a mapping a file is, in base64, and how many bytes of it are read as text."""
+    """Return the key of a base64 file in a mapping, and the number of its bytes that are read as text."""
     key = "value" if value.get(TAG) in ("bytes", "bytearray") else None
     if key is None and _is_media(value):
         key = next((each for each in _MEDIA_KEYS if each in value), None)
@@ -100,13 +100,13 @@ def _file(value: Mapping[str, Any]) -> tuple[str, int] | None:
 
 
 class _PayloadWalk:
-    """One walk over one message."""
+    """A traversal of one message."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
 
     def field(self, key: str, item: Any) -> Any:
-        """A field of a message."""
+        """Redact a field of a message."""
         if key == "name" and isinstance(item, str):
             made = self._redaction.text(item)
             return item if made == item else _NO_NAME.sub("_", made).strip("_")
@@ -127,12 +127,12 @@ class _PayloadWalk:
         return self.value(item)
 
     def value(self, value: Any, name: str | None = None, depth: int = 0) -> Any:
-        """Any JSON.
+        """Redact any JSON.
 
         Args:
-            value: What it is.
-            name: The rule that means all of it, because of the key it stands under.
-            depth: How many texts of JSON it is in.
+            value: The JSON.
+            name: The rule that covers all of it, because of its key.
+            depth: The number of enclosing JSON texts.
         """
         if isinstance(value, str):
             return self._text(value, depth) if name is None else self._redaction.redact_all(name, value)
@@ -168,19 +168,19 @@ class _PayloadWalk:
         return made
 
     def _content(self, blocks: list[Any]) -> list[Any]:
-        """Content blocks. Their texts are first taken as one, for a stream may have cut it anywhere."""
+        """Redact content blocks. Their texts are joined first, since streaming may have split them anywhere."""
         made = list(blocks)
         places = [place for place, block in enumerate(blocks) if _text_of(block) is not None]
         pieces = self._redaction.texts([str(_text_of(blocks[place])) for place in places])
         for place, piece in zip(places, pieces, strict=True):
             if not piece and _text_of(blocks[place]):
-                made[place] = None  # providers refuse a text without characters
+                made[place] = None  # providers reject an empty text
             else:
                 made[place] = piece if isinstance(made[place], str) else {**made[place], "text": piece}
         return [self._known_block(block) for block in made if block is not None]
 
     def _known_block(self, block: Any) -> Any:
-        """A block or a call: its ids stay, and not those within it."""
+        """Redact a block or a call: its own ids stay, nested ones do not."""
         return self._mapping(block, None, 0, _IDS) if isinstance(block, dict) else self.value(block)
 
     def _text(self, text: str, depth: int) -> str:
@@ -198,14 +198,14 @@ class _PayloadWalk:
         return url[0].removesuffix(url["data"]) + data
 
     def _media(self, encoded: str, depth: int, *, is_text: bool) -> str:
-        """The data of an image or a file. If it is text, what it says is looked through."""
+        """Redact the data of an image or a file. If it is text, the text is searched."""
         made = _recoded(encoded, lambda text: self.value(text, None, depth + 1), is_text=is_text)
         if made != encoded or (len(encoded) >= _SHORTEST_MEDIA and not is_text):
             return made
         return self._redaction.text(encoded)
 
     def _json(self, text: str, depth: int) -> str:
-        """A text that is JSON, such as a call's arguments: what is behind its escapes is found, and it stays JSON."""
+        """Redact a JSON text, such as a call's arguments: escapes are decoded for the search, and it stays JSON."""
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError):
@@ -250,7 +250,7 @@ class _PayloadWalk:
 
 
 def _text_of(block: Any) -> str | None:
-    """The text of what is nothing but text."""
+    """Return the text of a pure text block."""
     if isinstance(block, str):
         return block
     is_text = isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
@@ -258,7 +258,7 @@ def _text_of(block: Any) -> str | None:
 
 
 def _is_media(block: Mapping[str, Any]) -> bool:
-    """Whether a mapping holds the data of an image or a file."""
+    """Return whether a mapping holds the data of an image or a file."""
     return block.get("type") != "text" and (
         "base64" in (block.keys() | {block.get("type"), block.get("source_type")})
         or any(key in block for key in ("mime_type", "media_type", "mimeType", "format", "file_data"))
@@ -266,7 +266,7 @@ def _is_media(block: Mapping[str, Any]) -> bool:
 
 
 def _is_deep(parsed: Any) -> bool:
-    """Whether JSON is nested deeper than it is worth a walk's stack; then it is looked through as the text it is."""
+    """Return whether JSON is nested too deeply to traverse; it is then searched as text."""
     level = [parsed]
     for _ in range(_DEEPEST):
         level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
@@ -277,21 +277,21 @@ def _is_deep(parsed: Any) -> bool:
 
 
 def _is_text(block: Mapping[str, Any]) -> bool:
-    """Whether a mapping says that its data are text."""
+    """Return whether a mapping declares its data as text."""
     kinds = (block.get(key) for key in ("mime_type", "media_type", "mimeType"))
     return any(isinstance(kind, str) and kind.lower().startswith("text/") for kind in kinds)
 
 
 def _recoded(encoded: str, redact: Callable[[str], Any], *, is_text: bool = False) -> str:
-    """Bytes that are text, redacted; other bytes as they are.
+    """Redact bytes that are text; return other bytes unchanged.
 
     Args:
         encoded: The bytes, in base64.
-        redact: What is done to the text.
-        is_text: They are said to be text, in whatever encoding.
+        redact: Redacts the text.
+        is_text: Whether the bytes are declared as text, in any encoding.
     """
     try:
-        data = base64.b64decode(encoded + "==")  # which may be left out
+        data = base64.b64decode(encoded + "==")  # padding may be missing
     except (binascii.Error, ValueError):
         return encoded
     others = ["utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"] if is_text else []

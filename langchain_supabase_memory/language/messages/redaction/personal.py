@@ -1,4 +1,4 @@
-"""`PERSONAL_DATA`: what leads to a person. Where numbers have check digits, these decide."""
+"""`PERSONAL_DATA`: rules for data that identifies a person. Numbers with check digits are validated."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _GROUPS: Final = re.compile(
     r"(?<![\w+])(?<!\d[^\w\n])(?<!\d[^\w\n] )[2-6]\d{0,5}(?P<sign>[ ]?[-./_|\u00b7\u2022,:][ ]?|[ \t]{1,3}|\r?\n)"
     r"\d{1,6}(?:(?P=sign)\d{1,6}){1,17}+(?!\w)(?!(?P=sign)\d)"
 )
-"""Digits in groups, with one sign between all of them, and no others beside."""
+"""Digits in groups with one separator throughout, and no adjacent digits."""
 
 _IBAN: Final = re.compile(r"(?i)(?<![a-z0-9])[a-z]{2}(?=\d{2}[ -]?[a-z0-9]{4})")
 _NO_DIGIT: Final = re.compile(r"\D")
@@ -65,7 +65,7 @@ _VERSION: Final = re.compile(
     r"(?i)(?:\b(?:v|ver\.?|version|release|build|firmware|driver)[\"']?(?:[ ]is)?|[=~<>!]=|\^|[a-z]/)[ :=\"']{0,4}\Z"
 )
 _SHORT: Final = re.compile(r"\d\.\d\.\d\.\d")
-"""As versions are written; among addresses it is a server of names, if anything."""
+"""The form of version numbers; as an IP address it would be a name server at most."""
 
 _ADDRESS: Final = re.compile(
     r"(?i)(?:\b(?:ip(?:v4)?|addr(?:ess)?|host|client|remote|peer|server|from|login)\b[\"']?(?:[ ]is)?[ :=(\"'\[]{0,4}"
@@ -95,7 +95,7 @@ def _is_ipv6(match: re.Match[str]) -> bool:
 
 
 def _is_public(text: str) -> bool:
-    """Whether it is an address that leads to somebody: one of a home, an office, a test or a manual is everybody's."""
+    """Return whether an address can identify a person: not one of a private network, a test or a manual."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -105,7 +105,7 @@ def _is_public(text: str) -> bool:
 
 
 class _Emails:
-    """E-mail addresses, and not the end of a password with the host that follows it."""
+    """Find email addresses, but not the end of a password with the host that follows it."""
 
     name = "email"
 
@@ -123,7 +123,7 @@ class _Emails:
 
 
 class _Cards:
-    """Payment cards, in groups or not, also where other digits stand before or behind."""
+    """Find payment cards, grouped or not, even next to other digits."""
 
     name = "card"
 
@@ -143,7 +143,7 @@ class _Cards:
 
 
 def _is_regular(groups: list[str], sign: str) -> bool:
-    """Whether groups are of one length, but the last, which may be shorter: of an amount, the first may be."""
+    """Return whether groups have one length, but for a shorter last one; amounts, times and lists are excluded."""
     length = len(groups[0])
     if any(len(each) != length for each in groups[1:-1]) or len(groups[-1]) > length:
         return False
@@ -153,7 +153,7 @@ def _is_regular(groups: list[str], sign: str) -> bool:
 
 
 class _Ibans:
-    """IBANs, in groups or not: as many characters as their country's have."""
+    """Find IBANs, grouped or not, with the length of their country's."""
 
     name = "iban"
     _forms: ClassVar = {
@@ -173,7 +173,7 @@ class _Ibans:
 
 
 class _Phones:
-    """Phone numbers: international, in the forms of some countries, or after a word that says so."""
+    """Find phone numbers: international, in the formats of some countries, or after a word that announces one."""
 
     name = "phone"
     _rules = (
@@ -186,7 +186,7 @@ class _Phones:
             yield from rule.spans(text)
 
     def covers(self, key: str) -> bool:
-        """Whether a key of a mapping is the name of a phone number."""
+        """Return whether a mapping key is the name of a phone number."""
         return _PHONE_KEYS.fullmatch(key) is not None
 
     def __repr__(self) -> str:
@@ -202,6 +202,6 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     PatternRule("ip address", [_IPV4], _is_ipv4),
     PatternRule("ip address", [_IPV6], _is_ipv6),
 )
-"""Rules for what leads to a person: e-mail addresses, phone numbers, payment cards (by their check digit), IBANs (by
-theirs), US social security numbers, public IP addresses (those of a home, an office or a manual lead to nobody). Names
-and addresses of streets take a model; such a rule is yours."""
+"""Rules for data that identifies a person: email addresses, phone numbers, payment cards (by their check digit), IBANs
+(by theirs), US social security numbers, public IP addresses (private, test and manual addresses identify nobody). Names
+and street addresses require a model; add your own rule for them."""

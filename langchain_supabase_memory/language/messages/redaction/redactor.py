@@ -1,4 +1,4 @@
-"""`Redactor`: takes out of texts what its rules find, the same way every time."""
+"""`Redactor`: remove everything that its rules find in texts, deterministically."""
 
 from __future__ import annotations
 
@@ -18,48 +18,49 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.rules import Span
 
 Replace: TypeAlias = Callable[[str, str], str]
-"""What stands in the place of something: from the rule's name and what was found to a text."""
+"""Creates the replacement from the rule's name and the matched text."""
 
 FILLER: Final = "\ufffc"
-"""What rules see in the place of each character of a mark."""
+"""The character that rules see for each character of a mark."""
 
 _DEEPEST: Final = 3
-"""How many layers of base64 within one another are looked through."""
+"""How many nested layers of base64 are searched."""
 
 _ROUNDS: Final = 4
-"""How often a text is looked at again because something was found; nearly always once."""
+"""How often a text is searched again after a match; nearly always once."""
 
 
 def redaction_mark(name: str, text: str) -> str:
-    """The mark that stands in the place of what a rule found: `[redacted: email]`."""
+    """Return the mark that replaces a match: `[redacted: email]`."""
     return f"[redacted: {name}]"
 
 
 class Redactor:
-    """Takes secrets and personal data out of what is stored, before it leaves the process.
+    """Remove secrets and personal data from what is stored, before it leaves the process.
 
-    Deterministic: the same text always becomes the same, so that a retry is a retry, and a text that was redacted
-    before stays as it is. Where finds overlap, all of it goes, under the mark of the longest, of two the earliest.
+    It is deterministic: the same text always gives the same result, so a retry is idempotent, and a redacted text does
+    not change again. If matches overlap, all of them are removed under the mark of the longest; of equal ones, of the
+    earliest.
 
-    It reads 1,000,000 characters of one message, or of one value of a store. What stands behind them was not looked
-    through: it is left out of what is stored, and its size is named there. Texts of 1,000 characters are always read.
+    It reads 1,000,000 characters of one message, or of one value of a store. Text beyond that limit is not searched: it
+    is not stored, and a note gives its size in place. Texts of 1,000 characters are always read.
 
-    What it does not promise: it knows forms and the words around them, and no meanings. A secret in a form that no rule
-    knows, or in a sentence that no rule expects ("it is swordfish"), is stored; so is one that is split over messages,
-    spelled out, encrypted, compressed or encoded in another way than base64. Names of people, addresses of streets,
-    dates of birth and diagnoses take rules of yours. Words in an image, a recording or any other file that is not text
-    are not read. What was stored before stays as it is, and so do the graph's own state, its checkpoints, and what a
-    model, a tracer or a log was given. It takes harmless text for a secret now and then. It makes leaks rarer, and is
-    neither a guarantee nor a tool for compliance.
+    Limitations: it knows forms and the words around them, not meanings. A secret in a form that no rule knows, or in a
+    sentence that no rule expects ("it is swordfish"), is stored. So is one that is split over messages, spelled out,
+    encrypted, compressed, or encoded in another way than base64. Names of people, street addresses, dates of birth and
+    diagnoses require your own rules. Text in an image, a recording or any other nontext file is not read. Data stored
+    earlier does not change, nor do the graph's own state, its checkpoints, or the data that a model, a tracer or a log
+    has received. Sometimes it redacts harmless text. It makes leaks rarer; it is neither a guarantee nor a tool for
+    compliance.
 
     Args:
-        rules: What is looked for: `SECRETS` by default; `[*SECRETS, *PERSONAL_DATA, a_rule_of_yours]` for more.
-        replace: What stands in its place, from the rule's name and what was found: `[redacted: email]` by default. The
-            same in one message always gets the same. It should have the form `[redacted: email]` or
-            `[redacted: email 7f3a]` (1 to 16 letters and digits): such marks are left alone when they come by again.
+        rules: The rules: `SECRETS` by default; `[*SECRETS, *PERSONAL_DATA, your_rule]` for more.
+        replace: Creates the replacement from the rule's name and the matched text: `[redacted: email]` by default. The
+            same text in one message always gets the same mark. It should have the form `[redacted: email]` or
+            `[redacted: email 7f3a]` (1 to 16 letters and digits): such marks are not redacted again.
 
     Raises:
-        ConfigurationError: Something passed is no rule.
+        ConfigurationError: An item is not a rule.
 
     Example:
         ```python
@@ -71,12 +72,14 @@ class Redactor:
         if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
             raise ConfigurationError("rules must be a list of redaction rules.", hint="Pass SECRETS, for example.")
         if not callable(replace):
-            raise ConfigurationError("replace must be a function.", hint="It gets a rule's name and what was found.")
+            raise ConfigurationError(
+                "replace must be a function.", hint="It receives the rule's name and the matched text."
+            )
         self.rules: tuple[RedactionRule, ...] = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, RedactionRule) or isinstance(rule, type):
                 raise ConfigurationError(
-                    f"{type(rule).__name__} is no redaction rule.", hint="Make one with pattern_rule(name, regex)."
+                    f"{type(rule).__name__} is not a redaction rule.", hint="Create one with pattern_rule(name, regex)."
                 )
             checked_name(rule.name)
         self._replace = replace
@@ -85,17 +88,17 @@ class Redactor:
         self._marks = re.compile(rf"\[redacted: {label}\]")
 
     def __repr__(self) -> str:
-        """The names of the rules."""
+        """Return the names of the rules."""
         return f"Redactor({', '.join(dict.fromkeys(rule.name for rule in self.rules))})"
 
     def redact(self, text: str) -> str:
-        """A text without what the rules find and what is behind the bound; the same object if there is nothing.
+        """Remove the rules' matches and the text beyond the limit; return the same object if nothing changes.
 
         Args:
             text: Any text.
 
         Raises:
-            ConfigurationError: A rule failed; the message names the rule and nothing of the text.
+            ConfigurationError: A rule failed; the message names the rule and quotes none of the text.
         """
         places = Redaction(self).places
         made = Redaction(self).text(CharacterLimit(places).limit_value(text))
@@ -103,10 +106,10 @@ class Redactor:
 
 
 class Redaction:
-    """The redaction of one message: what was found once gets the same mark again.
+    """The redaction of one message: the same text always gets the same mark.
 
     Args:
-        redactor: What to do.
+        redactor: The redactor.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -114,11 +117,11 @@ class Redaction:
         self._made: dict[tuple[str, str], str] = {}
 
     def text(self, text: str) -> str:
-        """The text without what the rules find."""
+        """Remove everything that the rules find from a text."""
         return self.texts([text])[0]
 
     def texts(self, pieces: Sequence[str]) -> list[str]:
-        """Texts that stand directly behind one another, without what the rules find in them or across them."""
+        """Redact adjacent texts, including matches that span them."""
         for _ in range(_ROUNDS):
             found = self._spans_to_redact("".join(pieces))
             if not found:
@@ -127,19 +130,19 @@ class Redaction:
         return list(pieces)
 
     def places(self, text: str) -> list[Span]:
-        """Where something stands in a text that goes, or a mark of what went."""
+        """Return the spans of matches and of existing marks in a text."""
         return [
             *((start, end) for start, end, _ in self._spans(text)),
             *(m.span() for m in self._redactor._marks.finditer(text)),
         ]
 
     def redact_all(self, name: str, text: str) -> str:
-        """The mark for all of a text; the text itself if it is blank or nothing but marks."""
+        """Return the mark for a whole text; the text itself if it is blank or only marks."""
         bare = self._redactor._marks.sub("", text)
         return self._mark(name, text) if bare.strip() else text
 
     def covering(self, key: str, item: Any) -> str | None:
-        """The name of the first rule that means everything under a key of a mapping, or the text that stands there."""
+        """Return the name of the first rule that covers everything under a mapping key, or the text there."""
         for rule in self._redactor.rules:
             covers, is_secret = getattr(rule, "covers", None), getattr(rule, "is_secret", None)
             for look in views(key):
@@ -150,11 +153,11 @@ class Redaction:
         return None
 
     def _spans(self, text: str, depth: int = 0) -> list[tuple[int, int, str]]:
-        """The spans that go, in any order, each with the name of its rule.
+        """Return the spans to remove, in any order, each with the name of its rule.
 
         Args:
             text: A text.
-            depth: How many layers of base64 it is in.
+            depth: The number of enclosing layers of base64.
         """
         shown = self._redactor._marks.sub(lambda match: FILLER * len(match[0]), text)
         spans: list[tuple[int, int, str]] = []
@@ -175,7 +178,7 @@ class Redaction:
         return spans
 
     def _telling_spans(self, text: str, depth: int) -> str | None:
-        """The name of a rule that finds something in what base64 says, as it stands or behind the escapes of JSON."""
+        """Return the name of a rule that matches decoded base64, as it is or after JSON escapes are decoded."""
         spans = self._spans(text, depth)
         if spans:
             return min(spans)[2]
@@ -197,11 +200,11 @@ class Redaction:
         return None
 
     def _spans_to_redact(self, text: str) -> list[tuple[Span, str]]:
-        """The spans that go, in order, each with its mark."""
+        """Return the spans to remove, in order, each with its mark."""
         spans = self._spans(text)
         if not spans:
             return []
-        # A mark is never cut: what reaches into one takes all of it.
+        # A mark is never cut: a span that reaches into one includes all of it.
         marks = [(*each.span(), "") for each in self._redactor._marks.finditer(text)]
         made = []
         for group in _clusters([*spans, *marks]):
@@ -219,23 +222,23 @@ class Redaction:
 
 
 def redactor(redact: Redactor | Iterable[RedactionRule] | None) -> Redactor | None:
-    """What a memory was given as a redactor.
+    """Convert the `redact` argument of a memory to a redactor.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is not valid.
     """
     return redact if redact is None or isinstance(redact, Redactor) else Redactor(redact)
 
 
 def _guarded(name: str, look: Callable[..., Any], *arguments: Any) -> Any:
-    """What a rule answers; if it fails, an error that tells neither the text nor what the rule said of it."""
+    """Call a rule; if it fails, raise an error that reveals neither the text nor the rule's message."""
     try:
         return look(*arguments)
-    except Exception as error:  # whatever a rule of somebody else's does
+    except Exception as error:  # a custom rule may raise anything
         failed = type(error).__name__
     raise ConfigurationError(
         f"The redaction rule {name!r} failed ({failed}); nothing was stored.",
-        hint="Correct the rule, or leave it out, and store the messages again.",
+        hint="Fix or remove the rule, and store the messages again.",
     )
 
 
@@ -257,7 +260,7 @@ def _replace(replace: Replace, name: str, text: str) -> str:
 
 
 def _clusters(spans: Sequence[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
-    """Spans that overlap, together; in order."""
+    """Group overlapping spans, in order."""
     clusters: list[list[tuple[int, int, str]]] = []
     reached = -1
     for span in sorted(spans):
@@ -270,7 +273,7 @@ def _clusters(spans: Sequence[tuple[int, int, str]]) -> list[list[tuple[int, int
 
 
 def _cut(pieces: Sequence[str], spans: Sequence[tuple[Span, str]]) -> list[str]:
-    """The pieces without what was found; a mark stands in the piece in which it begins."""
+    """Return the pieces without the matches; a mark goes into the piece where its match begins."""
     made = []
     place, at = 0, 0
     for piece in pieces:

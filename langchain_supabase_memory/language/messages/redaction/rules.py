@@ -1,4 +1,4 @@
-"""A rule says where in a text something stands that is not to be stored."""
+"""Define redaction rules: a rule finds the spans of a text that must not be stored."""
 
 from __future__ import annotations
 
@@ -9,49 +9,48 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 from langchain_supabase_memory.errors import ConfigurationError
 
 Span: TypeAlias = tuple[int, int]
-"""Where something stands in a text: the places of its first character, and after its last."""
+"""A span of a text: the offsets of its first character and after its last."""
 
 Check: TypeAlias = Callable[[re.Match[str]], bool]
-"""Whether a match is really meant, such as by its check digits."""
+"""Returns whether a match is valid, for example by its check digits."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
 
 
 @runtime_checkable
 class RedactionRule(Protocol):
-    r"""Finds one kind of secret or personal data. `pattern_rule` makes one; any object with these two is one.
+    r"""Finds one kind of secret or personal data. `pattern_rule` creates one; any object with these two members is one.
 
-    A rule may have a third, `covers(key: str) -> bool`: whether everything that stands under this key of a mapping is
-    meant, such as what is under `password` in the arguments of a tool call. And a fourth,
-    `holds(key: str, text: str) -> bool`: whether a text under a key is meant where the key alone does not tell, such as
-    what is under Docker's `auth`.
+    A rule may also have `covers(key: str) -> bool`: whether everything under this mapping key is secret, such as a
+    value under `password` in the arguments of a tool call. It may also have `is_secret(key: str, text: str) -> bool`:
+    whether a text is secret if its key is ambiguous, such as a value under Docker's `auth`.
 
-    What a rule is shown is the text, and then copies of it, if they differ: one with each character in its common form
+    A rule receives the text, and then copies of it if they differ: one with each character in its common form
     (Unicode's NFKC where that is one character; any decimal digit as 0 to 9, any dash as a hyphen, any space as a
-    space); one that is also without what is not seen, such as a zero-width space, and has `@` for `\u0040`; and one
-    that also has Latin letters for those of other scripts that read like them. What stands there in the text itself
-    goes, whichever of them it was found in. A rule is also shown what a text in base64 says: if it finds anything in
-    that, all of the base64 goes.
+    space); one that also omits invisible characters, such as a zero-width space, and has `@` for `\u0040`; and one that
+    also has Latin letters for their look-alikes in other scripts. A match in any copy removes the corresponding part of
+    the text itself. A rule also receives decoded base64 texts: if it finds anything in one, all of the base64 is
+    removed.
 
     Attributes:
-        name: What the mark says in its place: 1 to 40 lower case letters, digits, spaces, hyphens and underscores, the
-            first one a letter.
+        name: The name in the mark: 1 to 40 lowercase letters, digits, spaces, hyphens and underscores, the first one a
+            letter.
     """
 
     @property
     def name(self) -> str:
-        """What the mark says."""
+        """The name in the mark."""
 
     def spans(self, text: str) -> Iterable[Span]:
-        """Where it stands in a text, in any order. The same text must always give the same.
+        """Return the spans of matches, in any order. The same text must always give the same spans.
 
         Args:
-            text: A text or a copy of it. U+FFFC stands for every character of a mark that is there already.
+            text: A text or a copy of it. U+FFFC replaces every character of an existing mark.
         """
 
 
 class PatternRule:
-    """A rule made of regular expressions; see `pattern_rule`."""
+    """A rule that uses regular expressions; see `pattern_rule`."""
 
     def __init__(
         self,
@@ -67,36 +66,36 @@ class PatternRule:
 
     @property
     def name(self) -> str:
-        """What the mark says."""
+        """The name in the mark."""
         return self._name
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where one of the expressions matches and the check agrees."""
+        """Yield the spans where an expression matches and the check passes."""
         for pattern, group in self._patterns:
             for match in pattern.finditer(text):
                 if self._check is None or self._check(match):
                     yield match.span(group)
 
     def covers(self, key: str) -> bool:
-        """Whether everything under a key of a mapping is meant."""
+        """Return whether everything under a mapping key is secret."""
         return self._keys is not None and self._keys.fullmatch(key) is not None
 
     def __repr__(self) -> str:
-        """The name alone."""
+        """Return the name of the rule."""
         return f"<redaction rule {self._name!r}>"
 
 
 def pattern_rule(name: str, regex: str | re.Pattern[str], check: Check | None = None) -> RedactionRule:
-    r"""A rule that finds what a regular expression matches.
+    r"""Create a rule that finds matches of a regular expression.
 
     Args:
-        name: What the mark says: `pattern_rule("badge", r"B-\d{6}")` leaves `[redacted: badge]`.
-        regex: The expression. If it has a group named `value`, that alone is taken out. Keep it bounded: Python's
-            engine goes back over what it has matched.
-        check: Says of each match whether it is meant; all are, by default.
+        name: The name in the mark: `pattern_rule("badge", r"B-\d{6}")` leaves `[redacted: badge]`.
+        regex: The expression. If it has a group named `value`, only that group is removed. Bound its repetitions, since
+            Python's engine backtracks.
+        check: Returns whether a match is valid; by default all are.
 
     Raises:
-        ConfigurationError: The name or the expression is none.
+        ConfigurationError: The name or the expression is not valid.
     """
     try:
         pattern = re.compile(regex)
@@ -106,20 +105,20 @@ def pattern_rule(name: str, regex: str | re.Pattern[str], check: Check | None = 
         ) from None
     if not isinstance(pattern.pattern, str):
         raise ConfigurationError(
-            f"The redaction rule {name!r} has an expression for bytes.", hint=r'Pass a text, such as r"B-\d{6}".'
+            f"The redaction rule {name!r} has a bytes pattern.", hint=r'Pass a str pattern, such as r"B-\d{6}".'
         )
     return PatternRule(name, [pattern], check)
 
 
 def checked_name(name: object) -> str:
-    """The name of a rule, if it can stand in a mark.
+    """Return the name of a rule if it can be part of a mark.
 
     Raises:
         ConfigurationError: It cannot.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
-            "The name of a redaction rule must be a word or two in lower case, at most 40 characters.",
+            "The name of a redaction rule must be lowercase words of at most 40 characters.",
             hint='Pass "badge number", for example.',
         )
     return name

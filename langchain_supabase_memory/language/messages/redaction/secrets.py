@@ -1,4 +1,4 @@
-"""`SECRETS`: what opens something. Keys by the forms that their issuers gave them; the rest by what stands before."""
+"""`SECRETS`: rules for credentials. Keys are found by their issuers' formats, the rest by the text before them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, Span
 
-# Every run is possessive (`+` after the count), so that the engine never goes back over it.
+# Every run is possessive (`+` after the count), so that the engine never backtracks over it.
 _API_KEY: Final = re.compile(
     r"""(?<![A-Za-z0-9])(?:
       sk-[A-Za-z0-9_-]{16,}+                                      # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse
@@ -52,7 +52,7 @@ _DIGIT_OR_UPPER: Final = re.compile(r"[0-9A-Z]")
 
 
 class _PrivateKeys:
-    """PEM blocks; one that has no end, because it was cut, goes as far as its lines do."""
+    """Find PEM blocks; one without an end, because it was cut, extends as far as its lines."""
 
     name = "private key"
 
@@ -73,7 +73,7 @@ class _PrivateKeys:
 
 
 class _UrlPasswords:
-    """Passwords in addresses such as `postgresql://user:password@host/database`; the rest of them stays readable."""
+    """Find passwords in addresses such as `postgresql://user:password@host/database`; the rest stays readable."""
 
     name = "password"
 
@@ -99,7 +99,7 @@ SECRETS: Final[tuple[RedactionRule, ...]] = (
     Commands(),
     Assignments(),
 )
-"""Rules for what opens something: API keys (OpenAI, Anthropic, GitHub, GitLab, AWS, Google, Slack, Stripe, Supabase,
-Telegram, Hugging Face and more), webhook addresses, private keys, JWTs, `Authorization` and `Cookie` headers, passwords
-in addresses and on command lines, what is assigned to `password`, `api_key`, `token`, `PIN` and the like, in a text or
-under such a key of a mapping, and what is called a password in some thirty languages ("das Passwort lautet …")."""
+"""Rules for credentials: API keys (OpenAI, Anthropic, GitHub, GitLab, AWS, Google, Slack, Stripe, Supabase, Telegram,
+Hugging Face and more), webhook addresses, private keys, JWTs, `Authorization` and `Cookie` headers, passwords in
+addresses and on command lines, values assigned to `password`, `api_key`, `token`, `PIN` and similar names in a text or
+under such a mapping key, and text labeled as a password in some thirty languages ("das Passwort lautet …")."""

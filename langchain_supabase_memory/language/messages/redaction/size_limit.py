@@ -1,4 +1,4 @@
-"""How much of a message a redactor reads: what stands behind that is left out, for nobody has looked into it."""
+"""Limit how much of a message a redactor reads; text beyond the limit is dropped, since it was not searched."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.rules import Span
 
 _SHORT: Final = 1_000
-"""A text of so many characters is read whatever stood before it: names, ids, short fields."""
+"""A text of at most so many characters is always read: names, ids, short fields."""
 
 _BESIDE: Final = 65_536
-"""How many characters on both sides of a cut are searched for what it would cut in two."""
+"""How many characters on both sides of a cut are searched for a match that it would split."""
 
 _SPACE: Final = re.compile(r"\s")
 _STUB: Final = "[… {size} left out: more than is redacted …]"
@@ -27,12 +27,12 @@ _ROOM: Final = len(_STUB)
 
 
 class CharacterLimit:
-    """What is left of the characters that are read of one message.
+    """The remaining characters that may be read of one message.
 
     Args:
-        spans: Where in a text something stands that goes, or that was taken out before.
-        is_unread: Whether a text, such as the data URL of an image, is not read at all.
-        file: Under which key of a mapping a file in base64 is, and how many bytes of it are text; `None` if it is none.
+        spans: Returns the spans of matches and of existing marks in a text.
+        is_unread: Returns whether a text, such as the data URL of an image, is not read at all.
+        file: Returns the key of a base64 file in a mapping, and its bytes of text; `None` if there is none.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class CharacterLimit:
         self._left = LONGEST
 
     def limit_value(self, value: Any) -> Any:
-        """Any JSON, with what is beyond the bound left out and its size named; the same object if all is within it."""
+        """Remove the part of any JSON beyond the limit, with a note of its size; return the same object if all fits."""
         return value if about_size(value) <= LONGEST else self._limited(value)
 
     def _limited(self, value: Any) -> Any:
@@ -80,9 +80,9 @@ class CharacterLimit:
         return f"{text[:cut]}{_STUB.format(size=readable_size(len(text[cut:].encode(errors='replace'))))}"
 
     def _cut(self, text: str, max_characters: int) -> int:
-        """Where a text is cut: where no word is, and nothing that is looked for, is cut in two."""
+        """Return where to cut a text so that neither a word nor a match is split."""
         if max_characters < _SHORT or text.lstrip()[:1] in ("{", "["):
-            return 0  # what is escaped in the half of a document would not be found
+            return 0  # escapes in half a document would not be decoded
         begin = max(max_characters - _BESIDE, 0)
         spaces = [found.start() for found in _SPACE.finditer(text, begin, max_characters)]
         cut = spaces[-1] + 1 if spaces else 0
@@ -94,9 +94,9 @@ class CharacterLimit:
 
 
 def text_in(encoded: str) -> int:
-    """How many bytes of text base64 says; 0 if it says none."""
+    """Return the number of bytes of text in base64; 0 if it is not text."""
     try:
-        data = base64.b64decode(encoded + "==")  # which may be left out
+        data = base64.b64decode(encoded + "==")  # padding may be missing
         data.decode()
     except (binascii.Error, ValueError):
         return 0

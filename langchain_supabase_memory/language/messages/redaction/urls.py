@@ -1,4 +1,4 @@
-"""Passwords in addresses: `scheme://user:password@host`, also where the password has signs that it should not have."""
+"""Find passwords in URLs, `scheme://user:password@host`, even with characters that should have been escaped."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _HOST: Final = re.compile(
     r"(?:[\w-]{1,63}\.[\w.-]{1,190}|localhost|\[[0-9A-Fa-f:.]{2,45}\]|[\w-]{1,63}:\d{1,5})(?=[/?#,:;)\]]|\Z)"
 )
 _WEB: Final = frozenset({"http", "https", "ws", "wss", "git", "git+https", "git+http", "ssh", "git+ssh"})
-"""Schemes whose paths often have an `@`; passwords in others are often pasted as they are."""
+"""Schemes whose paths often contain an `@`; passwords in other schemes are often pasted unescaped."""
 
 
 def url_passwords(text: str) -> Iterator[Span]:
-    """Where the passwords stand that addresses hold.
+    """Yield the spans of the passwords in URLs.
 
     Args:
         text: Any text.
@@ -39,7 +39,7 @@ def url_passwords(text: str) -> Iterator[Span]:
 
 
 def _rest(text: str, start: int) -> str:
-    """What follows the name of the user, as far as it can be of the same address, without its query."""
+    """Return the text after the user name that can belong to the same URL, without its query."""
     rest = _REST.match(text, start)
     shown = "" if rest is None else rest[0]
     another = _ANOTHER.search(shown)
@@ -51,7 +51,7 @@ def _rest(text: str, start: int) -> str:
 
 
 def _length(rest: str, scheme: str) -> int:
-    """How long a password is, by the `@` that ends it; 0 if there is none."""
+    """Return the length of a password by the `@` that ends it; 0 if there is none."""
     last = rest.rfind("@")
     if last <= 0 or scheme not in _WEB:
         return max(last, 0)
