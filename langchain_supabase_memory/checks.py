@@ -1,4 +1,4 @@
-"""What was passed, checked where it is passed: the wrong type is named, and what to pass instead; never its content."""
+"""Check arguments where they are passed: the error names the wrong type and what to pass instead, never the content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS: Final[dict[type, str]] = {str: "a text", bool: "a truth value", int: "a 
 
 
 def type_name(value: object) -> str:
-    """What something is, in a few words and without what it says."""
+    """Describe the type of a value in a few words, without its content."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -31,14 +31,14 @@ def type_name(value: object) -> str:
 def wrong_type(
     name: str, expected: str, value: object, hint: str, error: type[SupabaseMemoryError] = ConfigurationError
 ) -> SupabaseMemoryError:
-    """The error for an argument of another type than the one that is wanted.
+    """Return the error for an argument of the wrong type.
 
     Args:
         name: The argument's name.
-        expected: What it must be, with its article.
-        value: What was passed.
-        hint: The next action.
-        error: The class.
+        expected: The expected type, with its article.
+        value: The value passed.
+        hint: What to do next.
+        error: The error class.
     """
     if inspect.isawaitable(value):
         hint = f"Await it first. {hint}"
@@ -48,17 +48,17 @@ def wrong_type(
 
 
 def require_type(name: str, value: object, expected: type, example: str, *, optional: bool = False) -> None:
-    """Refuse what is no object of a class.
+    """Check that a value is an instance of a class.
 
     Args:
         name: The argument's name.
-        value: What was passed.
+        value: The value passed.
         expected: The class.
         example: What to pass, as code.
-        optional: Whether `None` will do.
+        optional: Whether `None` is allowed.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The value is not an instance.
     """
     if not isinstance(value, expected) and not (optional and value is None):
         raise wrong_type(name, _article(expected.__name__), value, f"Pass {example}.")
@@ -68,20 +68,20 @@ def number(
     name: str, value: object, *, minimum: float = 0, above: bool = True, below: float | None = None,
     integer: bool = False, optional: bool = True, example: object = 20,
 ) -> None:  # fmt: skip
-    """Refuse what is no number within bounds; a truth value and a text are none.
+    """Check that a value is a number within bounds; booleans and strings are rejected.
 
     Args:
         name: The argument's name.
-        value: What was passed.
-        minimum: The bound below.
-        above: Whether it must be above that bound, and not only reach it.
-        below: What it must be below of.
+        value: The value passed.
+        minimum: The lower bound.
+        above: Whether the lower bound is exclusive.
+        below: The exclusive upper bound.
         integer: Whether it must be a whole number.
-        optional: Whether `None` will do.
-        example: A number that will do.
+        optional: Whether `None` is allowed.
+        example: A valid number, for the hint.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The value is not such a number.
     """
     if optional and value is None:
         return
@@ -98,16 +98,16 @@ def number(
 
 
 def positive_duration(name: str, value: object, *, optional: bool = True, example: str = "timedelta(hours=24)") -> None:
-    """Refuse what is no time above zero.
+    """Check that a value is a timedelta above zero.
 
     Args:
         name: The argument's name.
-        value: What was passed.
-        optional: Whether `None` will do.
+        value: The value passed.
+        optional: Whether `None` is allowed.
         example: What to pass, as code.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The value is not a positive timedelta.
     """
     if (optional and value is None) or (isinstance(value, timedelta) and value > timedelta()):
         return
@@ -118,17 +118,17 @@ def positive_duration(name: str, value: object, *, optional: bool = True, exampl
 
 
 def choice(name: str, value: object, choices: Iterable[str], *, optional: bool = False, more: str = "") -> None:
-    """Refuse what is none of some words.
+    """Check that a value is one of a set of strings.
 
     Args:
         name: The argument's name.
-        value: What was passed.
-        choices: The words.
-        optional: Whether `None` will do.
-        more: What else could be passed, for the hint.
+        value: The value passed.
+        choices: The allowed strings.
+        optional: Whether `None` is allowed.
+        more: What else may be passed, for the hint.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The value is not one of the choices.
     """
     words = list(choices)
     if (optional and value is None) or (isinstance(value, str) and value in words):
@@ -140,20 +140,20 @@ def choice(name: str, value: object, choices: Iterable[str], *, optional: bool =
 
 
 def boolean(name: str, value: object) -> None:
-    """Refuse what is neither `True` nor `False`.
+    """Check that a value is `True` or `False`.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: The value is not a boolean.
     """
     if not isinstance(value, bool):
         raise wrong_type(name, "True or False", value, f"Pass {name}=True or {name}=False.")
 
 
 def function(name: str, value: object, example: str, *, optional: bool = True) -> None:
-    """Refuse what cannot be called.
+    """Check that a value is callable.
 
     Raises:
-        ConfigurationError: It cannot.
+        ConfigurationError: The value is not callable.
     """
     if not callable(value) and not (optional and value is None):
         raise wrong_type(name, "a function", value, f"Pass {example}.")
@@ -165,16 +165,16 @@ def refuse_unknown(
     names: Iterable[str],
     error: type[SupabaseMemoryError] = InvalidInputError,
 ) -> None:
-    """Refuse named arguments that there are not.
+    """Reject unknown keyword arguments.
 
     Args:
-        kind: Whose arguments they are.
+        kind: What the arguments belong to.
         arguments: The arguments.
-        names: Those that there are.
-        error: The class.
+        names: The known names.
+        error: The error class.
 
     Raises:
-        InvalidInputError: There is no such argument, or what `error` says.
+        InvalidInputError: An argument is unknown; another class if `error` names one.
     """
     listed = list(names)
     for name in arguments:

@@ -1,4 +1,4 @@
-"""Calls that may hang: a limit of time around them, and threads that nobody has to wait for."""
+"""Time limits for calls that may hang, and threads that nobody has to wait for."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CLEANING_SECONDS: Final = 1.0
-"""How long what was cancelled may take to come to its end; what does not is left to itself."""
+"""How long a canceled call may take to clean up, in seconds; after that it is left running."""
 
 
 _NAME: Final = "supabase-memory-deadline"
 
 
 class InterruptedCallError(Exception):
-    """What was called ended by what is no error of its kind, such as a `CancelledError` that nobody here asked for.
+    """The call ended with something other than an `Exception`, such as a `CancelledError` that nobody here requested.
 
-    Its text is the name of that, and never what it says.
+    The message is the name of that exception's class, never its text.
     """
 
 
 class AbandonedError(BaseException):
-    """Nobody waits any more for the call that this would belong to; it is not begun.
+    """The caller has stopped waiting for the enclosing call, so this one is not started.
 
-    As with a cancellation, what goes on after an `Exception` does not go on after this.
+    Like a cancellation, it is not caught by code that handles `Exception`.
     """
 
 
 class _Call:
-    """A call that is waited for only so long."""
+    """A call with a deadline."""
 
     def __init__(self, until: float) -> None:
         self.until = until
@@ -53,7 +53,7 @@ class _Call:
 
 
 class _CurrentCall(threading.local):
-    """What is waited for in this thread; a thread that is begun in it does not belong to it."""
+    """The call that this thread runs; threads that it starts do not inherit it."""
 
     call: _Call | None = None
 
@@ -62,14 +62,14 @@ _HERE: Final = _CurrentCall()
 
 
 class Stopping:
-    """A block whose call is stopped when nobody waits for it any more, so that it holds nothing after that.
+    """A block that is stopped when the caller stops waiting, so that it holds nothing afterwards.
 
     Args:
-        stop: Ends what the block waits for, in a thread of its own, which the end of the block waits for. It receives
-            an event that is set when the block has come to its end.
+        stop: Interrupts what the block waits for. Runs in its own thread, and the end of the block waits for that
+            thread. It receives an event that is set when the block has ended.
 
     Raises:
-        AbandonedError: At the beginning, if nobody waits already.
+        AbandonedError: On entry, if the caller has already stopped waiting.
     """
 
     def __init__(self, stop: Callable[[threading.Event], None]) -> None:
@@ -78,7 +78,7 @@ class Stopping:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Stop it."""
+        """Start stopping the block."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._stop, args=(self._ended,), daemon=True, name=_NAME)
         self._thread.start()
@@ -102,13 +102,13 @@ class Stopping:
 
 
 def seconds_left(maximum: float) -> float:
-    """How many seconds something may take, where it is called within a deadline.
+    """Return how many seconds a step may take within the current deadline.
 
     Args:
-        maximum: The most, in seconds.
+        maximum: The upper limit, in seconds.
 
     Raises:
-        AbandonedError: The deadline is over.
+        AbandonedError: The deadline has passed.
     """
     call = _HERE.call
     if call is None:
@@ -120,23 +120,23 @@ def seconds_left(maximum: float) -> float:
 
 
 def is_over() -> bool:
-    """Whether the deadline that this was called within is over."""
+    """Return whether the current deadline has passed."""
     call = _HERE.call
     return call is not None and call.until <= time.monotonic()
 
 
 class Acquirable(Protocol):
-    """A lock or a semaphore of threads."""
+    """A thread lock or semaphore."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
-        """Take it."""
+        """Acquire it."""
 
 
 def hold(lock: Acquirable) -> None:
-    """Take a lock or a semaphore, and wait for it no longer than the deadline.
+    """Acquire a lock or a semaphore, waiting no longer than the current deadline.
 
     Raises:
-        AbandonedError: It did not become free before the deadline.
+        AbandonedError: The deadline passed before it became free.
     """
     call = _HERE.call
     if call is None:
@@ -146,20 +146,20 @@ def hold(lock: Acquirable) -> None:
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
-    """Call a function in a thread of its own, with this context's variables, and wait for it only so long.
+    """Call a function in its own thread, with this context's variables, and wait for a limited time.
 
     Args:
-        seconds: The longest wait. After it the call goes on unheeded, in a thread that does not keep the process alive;
-            what it waits for at the database is stopped (`Stopping`), and nothing more is begun (`left`).
-        function: What to call.
+        seconds: The longest wait. After that the call continues unattended in a daemon thread; its database waits are
+            stopped (`Stopping`), and it starts nothing more (`seconds_left`).
+        function: The function to call.
 
     Returns:
-        What it returns.
+        The function's result.
 
     Raises:
-        TimeoutError: It took longer.
-        InterruptedCallError: It ended by what is no `Exception`.
-        Exception: What it raises.
+        TimeoutError: The call took longer.
+        InterruptedCallError: The call ended with something other than an `Exception`.
+        Exception: Whatever the function raises.
     """
     done: list[T] = []
     failed: list[Exception] = []
@@ -182,19 +182,19 @@ def within(seconds: float, function: Callable[[], T]) -> T:
 
 
 async def in_thread(function: Callable[[], T]) -> T:
-    """Call a function in a thread of its own, with this context's variables, without blocking the event loop.
+    """Call a function in its own thread, with this context's variables, without blocking the event loop.
 
-    Unlike `asyncio.to_thread`: when the wait is cancelled, neither the loop's end nor the process's waits for it.
+    Unlike with `asyncio.to_thread`, after a cancellation neither closing the loop nor exiting the process waits for it.
 
     Args:
-        function: What to call.
+        function: The function to call.
 
     Returns:
-        What it returns.
+        The function's result.
 
     Raises:
-        InterruptedCallError: It ended by what is no `Exception`.
-        Exception: What it raises.
+        InterruptedCallError: The call ended with something other than an `Exception`.
+        Exception: Whatever the function raises.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -212,22 +212,22 @@ async def in_thread(function: Callable[[], T]) -> T:
 
 
 async def awithin(seconds: float, call: Awaitable[T]) -> T:
-    """Await only so long.
+    """Await for a limited time.
 
-    Unlike `asyncio.timeout`: a call that swallows its cancellation is not waited for, and one that cancels itself does
-    not cancel who waits.
+    Unlike `asyncio.timeout`, it does not wait for a call that swallows its cancellation, and a call that cancels itself
+    does not cancel the caller.
 
     Args:
-        seconds: The longest wait. After it the call is cancelled.
+        seconds: The longest wait. After that the call is canceled.
         call: What to await.
 
     Returns:
-        What it returns.
+        The result of the call.
 
     Raises:
-        TimeoutError: It took longer.
-        InterruptedCallError: It ended by what is no `Exception`.
-        Exception: What it raises.
+        TimeoutError: The call took longer.
+        InterruptedCallError: The call ended with something other than an `Exception`.
+        Exception: Whatever the call raises.
     """
     task = asyncio.create_task(_unbroken(call))
     try:
@@ -243,7 +243,7 @@ async def awithin(seconds: float, call: Awaitable[T]) -> T:
 
 
 async def _unbroken(call: Awaitable[T]) -> T:
-    """Await a call; whatever it ends by that is no `Exception` becomes one."""
+    """Await a call and turn anything it raises that is not an `Exception` into one."""
     try:
         return await call
     except asyncio.CancelledError:
@@ -261,17 +261,17 @@ async def _unbroken(call: Awaitable[T]) -> T:
 
 
 def retrieve_exception(task: asyncio.Task[Any]) -> None:
-    """Look at what came of a task, so that asyncio does not log it, with its text, as something nobody looked at.
+    """Retrieve a task's exception, so that asyncio does not log it, with its text, as never retrieved.
 
     Args:
-        task: A task that has ended; to be added to its done callbacks.
+        task: A finished task; add this function to its done callbacks.
     """
     with suppress(asyncio.CancelledError):
         task.exception()
 
 
 def _as_error(error: BaseException) -> Exception:
-    """The error itself, or where it may not pass through a future or a loop, one with its name."""
+    """Return the error itself, or a substitute with its name if it must not pass through a future or a loop."""
     if isinstance(error, AbandonedError):
         return TimeoutError("no answer in time")
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
@@ -280,10 +280,10 @@ def _as_error(error: BaseException) -> Exception:
 
 
 def start_thread(function: Callable[[], None]) -> threading.Thread:
-    """Call a function that raises nothing in a thread of its own, with this context's variables, and go on.
+    """Start a function that raises nothing in its own thread, with this context's variables.
 
     Returns:
-        The thread, which may be joined and does not keep the process alive.
+        The thread, a daemon that may be joined.
     """
     return _started(function, lambda _: None, lambda _: None)
 

@@ -1,7 +1,7 @@
-"""JSON, in one place: what goes to the database and what comes from it, and what a value takes as JSON.
+"""JSON encoding and decoding for the database and for values.
 
-`orjson` does it. What it refuses and Python's own `json` takes (an integer beyond 64 bits, a key that is a number, half
-of a surrogate pair that another client stored) goes that way.
+Uses `orjson`. What only Python's `json` accepts (an integer beyond 64 bits, a numeric key, half of a surrogate pair
+that another client stored) falls back to `json`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Dumped(list[Any]):
-    """Values with their JSON, which is not made again where they are sent.
+    """Values with their JSON, so that sending them does not encode them again.
 
     Args:
         values: The values.
-        texts: The JSON of each.
+        texts: The JSON of each value.
     """
 
     def __init__(self, values: Iterable[Any], texts: Iterable[bytes]) -> None:
@@ -30,14 +30,14 @@ class Dumped(list[Any]):
 
 
 def loads(text: str | bytes) -> Any:
-    """The value of a JSON document.
+    """Parse a JSON document.
 
     Args:
         text: The document; bytes are UTF-8.
 
     Raises:
-        ValueError: It is no JSON.
-        RecursionError: It is nested too deeply.
+        ValueError: The text is not valid JSON.
+        RecursionError: The document is nested too deeply.
     """
     try:
         return orjson.loads(text)
@@ -46,16 +46,16 @@ def loads(text: str | bytes) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    """A value as JSON, in UTF-8.
+    """Encode a value as JSON in UTF-8.
 
     Args:
-        value: Dicts, lists, texts, numbers, booleans, `None`. Of a dict's own values NaN and infinity are refused;
-            deeper they become `null`, where callers have tagged them before (`sanitizer.encode`).
+        value: Dicts, lists, strings, numbers, booleans, `None`. NaN and infinity are rejected as direct values of a
+            dict; deeper ones become `null`, which callers prevent by tagging them first (`sanitizer.encode`).
 
     Raises:
-        TypeError: It holds something else.
-        ValueError: It holds half of a surrogate pair, which is no UTF-8, a number that is none, or itself.
-        RecursionError: It is nested too deeply.
+        TypeError: The value contains another type.
+        ValueError: The value contains half of a surrogate pair (which UTF-8 lacks), NaN or infinity, or itself.
+        RecursionError: The value is nested too deeply.
     """
     if isinstance(value, Dumped):
         return value.text

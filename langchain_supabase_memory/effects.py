@@ -1,15 +1,14 @@
-"""Every operation is a flow: written once, a generator that yields what it needs and receives the answer.
+"""Flows: operations written once, as generators that yield steps and receive the answers.
 
-What it yields are steps, each of which performs itself, sync or async: call a SQL function, ask a model, embed texts,
-rerank what was found, make further questions of one, compute what takes long. Two small drivers, one sync and one
-async, run any flow, and are the one place where a step is performed and observed; so there is no second copy of the
-logic, no hidden event loop and no thread between them. A flow is tested by stepping it by hand: `next(flow)` gives the
-first step, `flow.send(answer)` the next.
+Each step performs itself, sync or async: call a SQL function, ask a model, embed texts, rerank candidates, expand a
+query, run a slow computation. Two small drivers, one sync and one async, run any flow, and only they perform and
+observe steps. So there is no second copy of the logic, no hidden event loop and no thread in between. To test a flow,
+step it by hand: `next(flow)` returns the first step, `flow.send(answer)` the next.
 
-What a graph's run does is written in the same way, of steps that bring what they are performed with: whatever may fail
-or take long is a step, and what lies between two of them is plain code.
+A graph's run is written in the same way, with steps that bring their own resources: anything that may fail or take long
+is a step, and everything between two steps is plain code.
 
-In an operation only `call`, `ask`, `embed`, `rerank`, `expand` and `offload` yield; what is above them uses `yield
+In an operation only `call`, `ask`, `embed`, `rerank`, `expand` and `offload` yield; the code above them uses `yield
 from` and stays typed.
 """
 
@@ -41,10 +40,10 @@ R = TypeVar("R", contravariant=True)
 
 
 SCHEMA: Final = "memory_schema"
-"""The function that says what a database is set up with; that it answers does not show that anything else will."""
+"""The function that returns the database's installed schema; its answer does not imply that other calls work."""
 
 INLINE_LIMIT: Final = 1000
-"""The characters that text is read of in about three milliseconds."""
+"""The number of characters that are processed in about three milliseconds."""
 
 
 Operation: TypeAlias = Literal[
@@ -61,21 +60,21 @@ Operation: TypeAlias = Literal[
 
 
 class Step(Protocol[R]):
-    """What a flow yields: it performs itself in both colors, with the resources that it asks for, or with none."""
+    """A step of a flow: performs itself, sync or async, with the resources that it needs, if any."""
 
     @property
     def part(self) -> Part | None:
-        """What `memory.health()` counts its failure under; `None`: nothing."""
+        """The part under which `memory.health()` counts a failure of this step; `None` for no part."""
 
     def perform(self, resources: R) -> Any:
-        """Perform it, and return its answer or raise."""
+        """Perform the step, and return its answer or raise."""
 
     async def aperform(self, resources: R) -> Any:
         """The async twin of `perform`."""
 
 
 class Database(Protocol):
-    """What performs calls: a transport."""
+    """Performs calls: a transport."""
 
     def perform(self, call: Call) -> Any:
         """Perform one call, and return its decoded document."""
@@ -85,31 +84,31 @@ class Database(Protocol):
 
 
 class Resources(Protocol):
-    """What the steps of an operation are performed with: a memory."""
+    """The resources with which the steps of an operation are performed: a memory."""
 
     @property
     def transport(self) -> Database:
-        """What performs calls."""
+        """The transport that performs calls."""
 
     def answering(self, step: ModelStep) -> AbstractContextManager[Any]:
-        """The model that a step asks for, with `answer` and `aanswer`, while nothing of it is streamed.
+        """Return the model that a step asks for, with `answer` and `aanswer`, and disable streaming in the block.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is no such model.
         """
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
-        """What observes a flow while it is driven."""
+        """Return the observer of a flow while it runs."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a SQL function of the schema `public`.
+    """One call of a SQL function in the schema `public`.
 
     Attributes:
-        function: Its name.
-        arguments: Its named arguments. Lists and dictionaries travel as JSON, everything else as itself.
-        operation: What it does, where that is counted or timed.
+        function: The function's name.
+        arguments: Its named arguments. Lists and dictionaries are sent as JSON, all else unchanged.
+        operation: The operation, if it is counted or timed.
     """
 
     function: str
@@ -118,7 +117,7 @@ class Call:
     part: ClassVar[Part] = "database"
 
     def perform(self, resources: Resources) -> Any:
-        """Call it."""
+        """Perform the call."""
         return resources.transport.perform(self)
 
     async def aperform(self, resources: Resources) -> Any:
@@ -128,14 +127,14 @@ class Call:
 
 @dataclass(frozen=True)
 class TranscriptLine:
-    """One message as a writer of summaries sees it.
+    """One message as a summarizer sees it.
 
     Attributes:
         number: Its sequence in the conversation.
-        role: Who said it: `user`, `assistant`, `system` or `tool`.
-        speaker: The name that the message carries, if any.
-        text: What was said, tool calls included.
-        said_at: When, as ISO 8601.
+        role: The author's role: `user`, `assistant`, `system` or `tool`.
+        speaker: The name on the message, if any.
+        text: The text, including tool calls.
+        said_at: The time, as ISO 8601.
     """
 
     number: int
@@ -147,15 +146,15 @@ class TranscriptLine:
 
 @dataclass(frozen=True)
 class Material:
-    """What an answer is to be written from, for writers that are no language model and read no prompt.
+    """The input of an answer, for summarizers that are not language models and read no prompt.
 
     Attributes:
         task: `summary`: a summary of `previous` and `lines`. `condense`: `previous` in fewer characters. `board`: the
-            JSON document that `boards.answer.SCHEMA` describes.
+            JSON document that `boards.schema.SCHEMA` describes.
         previous: The summary so far, if any.
-        lines: What was said since, in order.
-        characters: The most characters of the summary.
-        items: For a board: its present items, each with `id`, `kind`, `text`, `state` and `quote`.
+        lines: The messages since then, in order.
+        characters: The maximum characters of the summary.
+        items: For a board: its current items, each with `id`, `kind`, `text`, `state` and `quote`.
     """
 
     task: Literal["summary", "condense", "board"]
@@ -166,7 +165,7 @@ class Material:
 
 
 class ModelStep:
-    """A step that a model answers. No connection is held meanwhile."""
+    """A step that a model answers. No database connection is held meanwhile."""
 
     part: ClassVar[Part]
 
@@ -183,14 +182,14 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class Ask(ModelStep):
-    """One prompt for the summary model.
+    """One prompt for the summarizer.
 
     Attributes:
         prompt: The messages to send.
         timeout_seconds: How long to wait for the answer, in seconds.
-        material: The same for a writer that is no language model.
-        schema: A JSON schema of the answer, where it is to be a document and not a text.
-        writer: Who is asked; `None` means the memory's summary model.
+        material: The same input for a summarizer that is not a language model.
+        schema: A JSON schema of the answer, if it should be a document and not text.
+        writer: The model to ask; `None` means the memory's summarizer.
     """
 
     prompt: Sequence[BaseMessage] = field(repr=False)  # repr=False: prompts hold content
@@ -203,13 +202,13 @@ class Ask(ModelStep):
 
 @dataclass(frozen=True)
 class Embed(ModelStep):
-    """Texts that are to become vectors.
+    """Texts to embed.
 
     Attributes:
-        texts: What to embed; none of them is blank.
-        is_query: Whether they are questions; some models embed those differently from what is searched.
-        seconds: How long somebody waits for them, in seconds, all tries included; `None` if nobody does.
-        embedder: Who embeds them; `None` means the memory's embedder.
+        texts: The texts; none of them is blank.
+        is_query: Whether they are queries; some models embed those differently from documents.
+        seconds: How long the caller waits for the vectors, in seconds, including all retries; `None` if nobody waits.
+        embedder: The embedder to use; `None` means the memory's embedder.
     """
 
     texts: Sequence[str] = field(repr=False)  # repr=False: texts are content
@@ -221,34 +220,34 @@ class Embed(ModelStep):
 
 @dataclass(frozen=True)
 class Offload:
-    """What takes the processor milliseconds, or reads files once: beside an event loop it is done in a thread.
+    """A computation that takes milliseconds of CPU time, or reads files once; under an event loop it runs in a thread.
 
     Attributes:
-        function: What to call; it needs nothing else from outside and changes nothing.
+        function: The function to call; it needs no other input and changes nothing.
     """
 
     function: Callable[[], Any] = field(repr=False)  # repr=False: it holds content
     part: ClassVar[None] = None
 
     def perform(self, _: object) -> Any:
-        """Call it."""
+        """Call the function."""
         return self.function()
 
     async def aperform(self, _: object) -> Any:
-        """Call it in a thread."""
+        """Call the function in a thread."""
         return await in_thread(self.function)
 
 
 RankingFunction: TypeAlias = tuple[int, float | None]
-"""Which candidate, by its place among them, and how well it fits, where that is said."""
+"""The index of a candidate, and its score if there is one."""
 
 
 @dataclass(frozen=True)
 class Rerank(ModelStep):
-    """Candidates that are to be put into a better order.
+    """Candidates to reorder.
 
     Attributes:
-        queries: The questions; each orders all candidates.
+        queries: The queries; each orders all candidates.
         documents: The candidates, in the first stage's order, each with an id.
     """
 
@@ -259,10 +258,10 @@ class Rerank(ModelStep):
 
 @dataclass(frozen=True)
 class Expand(ModelStep):
-    """A question of which further ones are to be made.
+    """A query to expand into more queries.
 
     Attributes:
-        query: The question.
+        query: The query.
     """
 
     query: str = field(repr=False)  # repr=False: it is content
@@ -271,11 +270,11 @@ class Expand(ModelStep):
 
 @dataclass(frozen=True)
 class SyncAsync:
-    """A step that is done in another way in each color.
+    """A step with separate sync and async implementations.
 
     Attributes:
-        run: Does it.
-        arun: Does it, as a coroutine function.
+        run: The sync function.
+        arun: The coroutine function.
     """
 
     run: Callable[[], Any] = field(repr=False)  # repr=False: they may hold content
@@ -283,7 +282,7 @@ class SyncAsync:
     part: ClassVar[None] = None
 
     def perform(self, _: object) -> Any:
-        """Do it."""
+        """Run the sync function."""
         return self.run()
 
     async def aperform(self, _: object) -> Any:
@@ -292,31 +291,31 @@ class SyncAsync:
 
 
 Flow: TypeAlias = Generator[Step[Resources], Any, T]
-"""What an operation is: it yields steps, and returns a `T`."""
+"""An operation: yields steps, and returns a `T`."""
 
 Effects: TypeAlias = Generator[Step[object], Any, T]
-"""A flow whose steps bring what they are performed with, such as a graph's run."""
+"""A flow whose steps bring their own resources, such as a graph's run."""
 
 
 def call(function: str, arguments: Mapping[str, Any], operation: Operation | None = None) -> Flow[Any]:
-    """The innermost verb: one call, and its decoded document.
+    """Call a SQL function and return its decoded document.
 
     Args:
         function: The SQL function's name.
         arguments: Its named arguments.
-        operation: What it does, where that is counted or timed.
+        operation: The operation, if it is counted or timed.
 
     Returns:
         The function's answer, as Python values.
 
     Raises:
-        SchemaMissingError: Nothing of ours is in the database.
-        SchemaOutdatedError: The database is set up, but by a release that lacks this function.
+        SchemaMissingError: The schema is not installed in the database.
+        SchemaOutdatedError: The schema is installed, but from a release that lacks this function.
     """
     try:
         return (yield Call(function, arguments, operation))
     except SchemaMissingError as missing:
-        installed = yield Call(SCHEMA)  # raises SchemaMissingError itself where there is none
+        installed = yield Call(SCHEMA)  # raises SchemaMissingError itself if nothing is installed
         raise SchemaOutdatedError(
             f"The memory's schema in this database is of release {installed['version']} and has no {function} as "
             f"release {version('langchain-supabase-memory')} calls it.",
@@ -330,13 +329,13 @@ def ask(
     material: Material | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Flow[BaseMessage]:
-    """The other innermost verb: one question to the summary model, and its answer.
+    """Ask the summarizer and return its answer.
 
     Args:
         prompt: The messages to send.
         timeout_seconds: How long to wait, in seconds.
-        material: The same for a writer that is no language model.
-        schema: A JSON schema of the answer, where it is to be a document.
+        material: The same input for a summarizer that is not a language model.
+        schema: A JSON schema of the answer, if it should be a document.
 
     Raises:
         Exception: Whatever the model raises, or `TimeoutError`.
@@ -346,25 +345,25 @@ def ask(
 
 
 def embed(texts: Sequence[str], *, is_query: bool = False, seconds: float | None = None) -> Flow[list[list[float]]]:
-    """The third innermost verb: a vector for each text.
+    """Embed texts and return a vector for each.
 
     Args:
         texts: What to embed.
-        is_query: Whether they are questions.
-        seconds: How long somebody waits for them; `None` if nobody does.
+        is_query: Whether they are queries.
+        seconds: How long the caller waits for the vectors; `None` if nobody waits.
 
     Raises:
-        EmbeddingError: The embedder failed, or its vectors are none.
+        EmbeddingError: The embedder failed or returned invalid vectors.
     """
     vectors: list[list[float]] = yield Embed(texts, is_query, seconds)
     return vectors
 
 
 def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[list[RankingFunction]]]:
-    """A further innermost verb: for each question the candidates in a better order; some may be left out.
+    """Return the candidates in a better order for each query; some may be left out.
 
     Args:
-        queries: The questions.
+        queries: The queries.
         documents: The candidates.
 
     Raises:
@@ -375,13 +374,13 @@ def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[l
 
 
 def expand(query: str) -> Flow[list[str]]:
-    """A further innermost verb: further questions of one.
+    """Return more queries derived from one.
 
     Args:
-        query: The question.
+        query: The query.
 
     Raises:
-        ExpansionError: What makes them failed, or took too long.
+        ExpansionError: The query expander failed, or took too long.
     """
     texts: list[str] = yield Expand(query)
     return texts
@@ -390,16 +389,17 @@ def expand(query: str) -> Flow[list[str]]:
 def offload(
     function: Callable[[], T], characters: int, *, warm_caches: Sequence[_lru_cache_wrapper[Any]] = ()
 ) -> Flow[T]:
-    """The fourth innermost verb: a value that takes the processor long, if what it is made from is long.
+    """Compute a value off the event loop if its input is long.
 
     Args:
-        function: What to call; it needs nothing from outside but what is in `warm_caches`, and changes nothing.
-        characters: About how many it reads. Of few it is computed at once: a thread would take longer.
-        warm_caches: What it reads from files and caches: functions without arguments behind `functools.cache`. While
-            one of them was never called, this is computed beside the event loop, however few the characters are.
+        function: The function to call; it needs no outside data except `warm_caches`, and changes nothing.
+        characters: About how many characters it reads. Short input is computed at once, since a thread would take
+            longer.
+        warm_caches: The caches it fills from files: functions without arguments behind `functools.cache`. Until each of
+            them has been called once, this is computed off the event loop, however short the input is.
 
     Returns:
-        What it returns.
+        The function's result.
     """
     if characters < INLINE_LIMIT and all(each.cache_info().currsize for each in warm_caches):
         return function()
@@ -408,31 +408,31 @@ def offload(
 
 
 def in_one_step(flow: Flow[T], resources: Resources) -> Effects[T]:
-    """A flow as one step of a graph's run, whose failure is the run's own.
+    """Run a flow as one step of a graph's run; its failure is the run's failure.
 
     Args:
         flow: A fresh flow.
-        resources: What its steps are performed with.
+        resources: The resources for its steps.
 
     Returns:
-        What it returns.
+        The flow's result.
     """
     result: T = yield SyncAsync(lambda: run(flow, resources), lambda: arun(flow, resources))
     return result
 
 
 def map_steps(flow: Flow[T], change: Callable[[Step[Any]], Step[Any]]) -> Flow[T]:
-    """A flow with each of its steps changed, under its own name.
+    """Return a flow with each of its steps replaced, under the same name.
 
     Args:
         flow: A fresh flow.
-        change: Gives the step that is performed in a step's place.
+        change: Returns the step to perform instead.
     """
     return named_like(_map_steps(flow, change), flow)
 
 
 def named_like(flow: Flow[S], original: Flow[T]) -> Flow[S]:
-    """A flow that does what another does, under that one's name: it is what spans call the operation."""
+    """Give a flow another flow's name, which spans use as the operation's name."""
     if isinstance(flow, GeneratorType) and isinstance(original, GeneratorType):
         flow.__qualname__ = original.__qualname__
     return flow
@@ -452,15 +452,15 @@ def _map_steps(flow: Flow[T], change: Callable[[Step[Any]], Step[Any]]) -> Flow[
 
 
 def delegate(flow: Flow[T], step: Step[Any], perform: Callable[[Step[Any]], Flow[Any]]) -> Flow[T]:
-    """The rest of a flow, with each of its steps done by another flow.
+    """Run the rest of a flow, and perform each of its steps with another flow.
 
     Args:
-        flow: A flow that was begun; who began it closes it.
-        step: The step that it stands at.
-        perform: Makes the flow that does a step.
+        flow: A started flow; whoever started it closes it.
+        step: The step at which it is suspended.
+        perform: Returns the flow that performs a step.
 
     Returns:
-        What the flow returns.
+        The flow's result.
     """
     try:
         while True:
@@ -477,21 +477,21 @@ def delegate(flow: Flow[T], step: Step[Any], perform: Callable[[Step[Any]], Flow
 
 @dataclass
 class StepResult:
-    """What a step was answered; `None` if it failed."""
+    """The answer to a step; `None` if the step failed."""
 
     answer: Any = None
 
 
 class Observer:
-    """What observes a flow while it is driven. This one observes nothing."""
+    """Observes a running flow. This base class does nothing."""
 
     @contextmanager
     def step(self, step: Step[Any]) -> Iterator[StepResult]:
-        """Observe a step that is performed in the block, and its answer that the block puts into what it is given."""
+        """Observe the step that the block performs; the block stores the answer in the yielded result."""
         yield StepResult()
 
     def record_result(self, result: Any) -> None:
-        """Observe what the flow returned."""
+        """Observe the flow's result."""
 
 
 @overload
@@ -499,14 +499,14 @@ def run(flow: Effects[T]) -> T: ...
 @overload
 def run(flow: Flow[T], resources: Resources) -> T: ...
 def run(flow: Generator[Step[Any], Any, T], resources: Resources | None = None) -> T:
-    """Drive a flow.
+    """Run a flow.
 
     Args:
         flow: A fresh flow.
-        resources: What its steps are performed with, and what observes it; none where they bring it themselves.
+        resources: Performs and observes its steps; `None` if the steps bring their own resources.
 
     Returns:
-        What the flow returns.
+        The flow's result.
     """
     with _observing(flow, resources) as observer:
         try:

@@ -1,29 +1,29 @@
-"""Every error this package raises, and the one table from a server's code to its class.
+"""Every error that this package raises, and the table that maps a server's code to a class.
 
 ```
 SupabaseMemoryError
-├── InvalidInputError            what you passed cannot be stored or looked up       (also a ValueError)
-├── ConfigurationError           the memory itself is set up wrongly                 (also a ValueError)
+├── InvalidInputError            an argument cannot be stored or looked up           (also a ValueError)
+├── ConfigurationError           the memory is configured incorrectly                (also a ValueError)
 │   └── MissingDependencyError   an extra of this package is not installed           (also an ImportError)
 ├── SchemaError                  the database does not match this release
-│   ├── SchemaMissingError       nothing of ours is there
-│   ├── SchemaOutdatedError      an older (or newer) release set it up
-│   └── MigrationConflictError   what was applied differs from what is asked for
+│   ├── SchemaMissingError       the schema is not installed
+│   ├── SchemaOutdatedError      the schema is from an older (or newer) release
+│   └── MigrationConflictError   the applied migrations differ from the requested ones
 ├── AccessError                  the database refused this caller
 │   ├── AuthenticationError      the key, the password or the token is wrong
-│   │   └── TokenExpiredError    the token was right once
+│   │   └── TokenExpiredError    the token has expired
 │   └── PermissionDeniedError    row level security or a missing grant
-├── NotFoundError                what a call names does not exist                    (also a LookupError)
-├── TooLargeError                more was sent at once than the server takes
-├── EmbeddingError               the embedder failed, or its vectors are of no use
-├── RerankingError               the reranker failed, or its order is of no use
-├── ExpansionError               what makes further questions failed
-├── UnavailableError             nothing is wrong with the call; it may be tried again  (retried by itself first)
-└── DatabaseError                anything else the server answered
+├── NotFoundError                the named object does not exist                     (also a LookupError)
+├── TooLargeError                one call was larger than the server accepts
+├── EmbeddingError               the embedder failed or returned invalid vectors
+├── RerankingError               the reranker failed or returned an invalid order
+├── ExpansionError               the query expander failed
+├── UnavailableError             the call was fine and may be repeated               (retried automatically first)
+└── DatabaseError                any other error from the server
 ```
 
-A message of ours never holds what a user wrote, a key or a password: servers put row contents into their error
-texts, so only their code is kept (`error.code`), and the original is not chained.
+Messages of these errors never contain user content, a key or a password: servers put row contents into their error
+texts, so only the code is retained (`error.code`), and the original error is not chained.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from typing import Any, Final, NamedTuple
 
 
 class SupabaseMemoryError(Exception):
-    """The base of every error of this package.
+    """The base class of every error of this package.
 
     Args:
-        message: What went wrong, in one sentence; the class's own sentence by default.
+        message: What went wrong, in one sentence; by default the class's own sentence.
         code: The server's code, if a server answered: an SQLSTATE such as `42501`, or PostgREST's `PGRST…`.
-        hint: The next action, in one sentence; the class's own by default.
+        hint: What to do next, in one sentence; by default the class's own hint.
     """
 
     default_message: str = "The memory could not do this."
-    default_hint: str = "Look into the log; if it stays, please report this."
+    default_hint: str = "Check the log; if it persists, please report this."
 
     def __init__(self, message: str | None = None, *, code: str | None = None, hint: str | None = None) -> None:
         self.code = code
@@ -51,40 +51,40 @@ class SupabaseMemoryError(Exception):
         super().__init__(self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As pickle needs it: another process gets the same class, message, code and hint."""
+        """Support pickle: another process gets the same class, message, code and hint."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
     @property
     def reason(self) -> str:
-        """The message, and the code if there is one."""
+        """The message, with the code if there is one."""
         return f"{self.message} [{self.code}]" if self.code else self.message
 
     def __str__(self) -> str:
-        """The message, the code if there is one, and the next action."""
+        """Return the message, the code if there is one, and the hint."""
         return f"{self.reason} {self.hint}".rstrip()
 
 
 class InvalidInputError(SupabaseMemoryError, ValueError):
-    """What was passed cannot be stored or looked up."""
+    """An argument cannot be stored or looked up."""
 
     default_message = "The database refused a value."
     default_hint = "Check the ids, times and messages that were passed."
 
 
 class ConfigurationError(SupabaseMemoryError, ValueError):
-    """The memory is set up wrongly."""
+    """The memory is configured incorrectly."""
 
     default_message = "There is no such database, schema or address."
     default_hint = "Check the project's url or the connection string."
 
 
 class MissingDependencyError(ConfigurationError, ImportError):
-    """An extra of this package, or a provider's own package, is needed and not installed.
+    """A required extra of this package, or a provider's own package, is not installed.
 
     Args:
         feature: What needs it.
         extra: The extra.
-        package: The package, where it is none of an extra.
+        package: The package, if it is not part of an extra.
     """
 
     def __init__(self, feature: str, extra: str = "", *, package: str | None = None) -> None:
@@ -100,7 +100,7 @@ class SchemaError(SupabaseMemoryError):
 
 
 class SchemaMissingError(SchemaError):
-    """Nothing of this package is in the database, or the Data API does not know of it yet."""
+    """The schema is not in the database, or the Data API does not know it yet."""
 
     default_message = "The memory's schema is not in this database."
     default_hint = (
@@ -109,14 +109,14 @@ class SchemaMissingError(SchemaError):
 
 
 class SchemaOutdatedError(SchemaError):
-    """Another release of this package set the database up."""
+    """The database's schema is from another release of this package."""
 
     default_message = "The memory's schema in this database is of another release."
     default_hint = "Run `supabase-memory migrate` with this release of langchain-supabase-memory."
 
 
 class MigrationConflictError(SchemaError):
-    """What was applied to the database differs from what is asked for."""
+    """The applied migrations differ from the requested ones."""
 
     default_message = "The database was set up differently."
     default_hint = "Use the migration files of a release as they are, or begin with an empty database."
@@ -144,9 +144,9 @@ class TokenExpiredError(AuthenticationError):
 
 
 class PermissionDeniedError(AccessError):
-    """Row level security or a missing grant stands in the way."""
+    """Row level security denies the call, or a grant is missing."""
 
-    default_message = "The database does not permit this to this caller."
+    default_message = "The database does not permit this caller to do this."
     default_hint = (
         "Beside a publishable key pass the signed-in user's access_token, which reaches that user's own conversations "
         "only; a server uses the secret (service role) key, or a direct connection."
@@ -154,58 +154,59 @@ class PermissionDeniedError(AccessError):
 
 
 class NotFoundError(SupabaseMemoryError, LookupError):
-    """What a call names does not exist, or belongs to somebody else."""
+    """The named object does not exist, or belongs to another user."""
 
-    default_message = "There is no such thing."
-    default_hint = "Read again what there is: it may have been deleted."
+    default_message = "The requested object does not exist."
+    default_hint = "Check that it exists: it may have been deleted."
 
 
 class EmbeddingError(SupabaseMemoryError):
-    """The embedder failed, or its vectors are of no use."""
+    """The embedder failed or returned invalid vectors."""
 
     default_message = "The embedder failed."
-    default_hint = "Check the embedder's key and network; what is stored is found by its words all the same."
+    default_hint = "Check the embedder's key and network; keyword search still finds what is stored."
 
 
 class RerankingError(SupabaseMemoryError):
-    """The reranker failed, or its order is of no use."""
+    """The reranker failed or returned an invalid order."""
 
     default_message = "The reranker failed."
-    default_hint = "Check the reranker; what is recalled comes in the first stage's order all the same."
+    default_hint = "Check the reranker; recall still returns the first stage's order."
 
 
 class ExpansionError(SupabaseMemoryError):
-    """What makes further questions of one failed."""
+    """The query expander failed."""
 
-    default_message = "What makes further questions failed."
-    default_hint = "Check the model of expand=; the question is looked for alone all the same."
+    default_message = "The query expander failed."
+    default_hint = "Check the model of expand=; the original query is still used."
 
 
 class OutboxError(SupabaseMemoryError):
-    """A failed write was not accepted: too many wait, or nobody is named whose it is."""
+    """A failed write could not be queued: the outbox is full, or the owner is unknown."""
 
     default_message = "Earlier writes failed and the outbox is full; these messages were not accepted."
     default_hint = "Bring the database back, then call flush(), or raise outbox_limit."
 
 
 class TooLargeError(SupabaseMemoryError):
-    """More was passed at once, or asked for, than the database, or a gateway before it, takes; nothing was changed."""
+    """One call passed or requested more than the database, or a gateway before it, accepts; nothing was changed."""
 
-    default_message = "This is more than one call may pass or read."
+    default_message = "One call may not pass or read this much."
     default_hint = "Pass or read less at once, or raise the limit in memory_private.limits."
 
 
 class UnavailableError(SupabaseMemoryError):
-    """The server could not be reached, gave no answer, or asked to come back later.
+    """The server could not be reached, did not answer, or asked to retry later.
 
     Args:
         message: As for `SupabaseMemoryError`.
         code: As for `SupabaseMemoryError`.
         hint: As for `SupabaseMemoryError`.
         retry_after_seconds: How long the server asks to wait, in seconds; `None` if it does not say.
-        is_away: Whether it tells that the database is away for every call. By default it does, unless the code says
-            that one call met another, took too long, or came too often.
-        was_sent: Whether the call was sent; the circuit breaker refuses calls while the database is away.
+        is_away: Whether the database is unavailable for every call. True by default, unless the code means that this
+            one call conflicted with another, took too long, or was rate-limited.
+        was_sent: Whether the call was sent; while the database is unavailable, the circuit breaker refuses calls
+            unsent.
     """
 
     default_message = "The database is not available."
@@ -228,23 +229,24 @@ class UnavailableError(SupabaseMemoryError):
 
 
 class DatabaseError(SupabaseMemoryError):
-    """The server answered with an error that has no class of its own."""
+    """The server answered with an error that has no class here."""
 
     default_message = "The database answered with an error."
     default_hint = "Look the code up in the Postgres or PostgREST documentation; the server's log has the details."
 
 
 _OF_ONE_CALL: Final = re.compile("(40|55|58)...|25P0[34]|53100|53200|53400|57014|XX000|429")
-"""Codes of an `UnavailableError` that say nothing of the next call: SQLSTATEs, and the status of too many.
+"""Codes of an `UnavailableError` that say nothing about the next call: SQLSTATEs, and the HTTP status for rate limits.
 
-A full disk is one of them: it refuses writes, and reads go on."""
+A full disk is one of them: writes are refused, but reads work.
+"""
 
 
 _CODE: Final = re.compile(r"[\w.-]{1,64}")
 
 
 class _Meaning(NamedTuple):
-    """What a code or a status means: the class, and its own sentences where the class's would not be true."""
+    """The meaning of a code or status: the class, and a message and hint where the class's defaults would be wrong."""
 
     kind: type[SupabaseMemoryError]
     message: str | None = None
@@ -256,7 +258,7 @@ _STATE: Final = "Look at the project's state in Supabase's dashboard; the call i
 _FULL: Final = "Use a pooler and fewer workers, or a larger database; the call is safe to repeat."
 _SLOWER: Final = "Ask for less at once, or raise the role's statement_timeout; the call is safe to repeat."
 
-_BROKEN_OFF: Final = _Meaning(UnavailableError, "The database broke the call off because it took too long.", _SLOWER)
+_BROKEN_OFF: Final = _Meaning(UnavailableError, "The database canceled the call because it took too long.", _SLOWER)
 _STARTING: Final = _Meaning(UnavailableError, "The database is starting up or shutting down.", _STATE)
 _NO_DATABASE: Final = _Meaning(UnavailableError, "The Data API has no connection to the database.", _STATE)
 _NO_API: Final = _Meaning(
@@ -266,7 +268,7 @@ _NO_API: Final = _Meaning(
     'rest_path="" for a bare PostgREST.',
 )
 _LOST: Final = _Meaning(UnavailableError, "The Data API lost the database during the call.", _STATE)
-_BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered in the database's place.", _STATE)
+_BAD_GATEWAY: Final = _Meaning(UnavailableError, "A gateway answered instead of the database.", _STATE)
 
 # The longest matching prefix wins. Sources: PostgreSQL's appendix A, PostgREST's error reference.
 _CODES: Final[dict[str, _Meaning]] = {
@@ -286,8 +288,10 @@ _CODES: Final[dict[str, _Meaning]] = {
     "3F000": _Meaning(SchemaMissingError),  # no such schema
     "40": _Meaning(UnavailableError, "The call met another one and was rolled back.", _AGAIN),
     "42501": _Meaning(PermissionDeniedError),
-    # No such type: pgvector was moved, and the functions look where it was.
-    "42704": _Meaning(SchemaOutdatedError, "The memory's functions name what is not where they look for it."),
+    # No such type: pgvector was moved to another schema than the functions expect.
+    "42704": _Meaning(
+        SchemaOutdatedError, "The memory's functions refer to an object that is not in the expected schema."
+    ),
     "42883": _Meaning(SchemaMissingError),  # no such function
     "42P01": _Meaning(SchemaMissingError),  # no such table
     "53": _Meaning(UnavailableError, "The database is out of connections, memory or disk.", _FULL),
@@ -296,7 +300,7 @@ _CODES: Final[dict[str, _Meaning]] = {
         "The disk of the database is full; reads go on.",
         "Free space or enlarge the disk; the call is safe to repeat.",
     ),
-    "55P03": _Meaning(UnavailableError, "What the call needs was locked for too long.", _AGAIN),
+    "55P03": _Meaning(UnavailableError, "The call waited too long for a lock.", _AGAIN),
     "57": _STARTING,
     "XX000": _Meaning(
         UnavailableError, "The database failed inside; it does while its functions are replaced.", _AGAIN
@@ -333,8 +337,8 @@ _CODES: Final[dict[str, _Meaning]] = {
     "PT413": _Meaning(TooLargeError),
 }
 
-# Where a gateway answers in place of the database, its HTTP status is all there is. From 520 on: Cloudflare's, and 540
-# Supabase's own.
+# When a gateway answers instead of the database, only its HTTP status is known. Codes from 520 on are Cloudflare's, and
+# 540 is Supabase's own.
 _STATUSES: Final[dict[int, _Meaning]] = {
     401: _Meaning(AuthenticationError),
     403: _Meaning(PermissionDeniedError),
@@ -382,13 +386,13 @@ _NO_CODE: Final = _Meaning(
 )
 _STOPPED: Final = _Meaning(
     AuthenticationError,
-    "A page came in the place of an answer: a proxy, a firewall or a sign-in stands before the Data API.",
+    "A web page came instead of an answer: a proxy, a firewall or a sign-in is in front of the Data API.",
     "Open the project's url from this machine, and look at network restrictions; then check the key.",
 )
 
 
 def from_code(code: str | None) -> SupabaseMemoryError:
-    """The error for a server's code, with the next action.
+    """Return the error for a server's code, with a hint.
 
     Args:
         code: An SQLSTATE or a PostgREST code; `None` if unknown.
@@ -403,12 +407,12 @@ def from_code(code: str | None) -> SupabaseMemoryError:
 
 
 def from_error(code: str, message: str | None, hint: str | None) -> SupabaseMemoryError:
-    """The error that one of our own SQL functions raises, whose words hold no content.
+    """Return the error that one of our own SQL functions raised; its text has no user content.
 
     Args:
         code: Its code, `PT…`.
         message: Its message.
-        hint: Its hint; the class's own where there is none.
+        hint: Its hint; by default the class's own.
     """
     kind = type(from_code(code))
     said = [f"{text[:1].upper()}{text[1:]}." if text else None for text in (message, hint)]
@@ -416,13 +420,13 @@ def from_error(code: str, message: str | None, hint: str | None) -> SupabaseMemo
 
 
 def node_unavailable(code: str) -> UnavailableError:
-    """The error for a server that answers, and cannot reach another one that holds the rows, such as a node of Citus.
+    """Return the error for a server that cannot reach the server that holds the rows, such as a Citus node.
 
     Args:
         code: The SQLSTATE that it passes on.
 
     Returns:
-        An instance to raise. It says nothing of the calls for other users, so `is_away` is false.
+        An instance to raise. Calls for other users may still work, so `is_away` is false.
     """
     return UnavailableError(
         "The database answers, and a node of it that this call needs does not.",
@@ -433,15 +437,14 @@ def node_unavailable(code: str) -> UnavailableError:
 
 
 def from_status(status: int, *, is_page: bool = False) -> SupabaseMemoryError:
-    """The error for an HTTP status that came with no code of the database's.
+    """Return the error for an HTTP status without a database code.
 
     Args:
-        status: The status; none of success.
-        is_page: Whether it came with a page, or anything else but a JSON document.
+        status: The status, not one of success.
+        is_page: Whether the body is a page, or anything else but a JSON document.
 
     Returns:
-        An instance to raise. A status of the server's that is not in the table is an `UnavailableError`, one of the
-        client's a `DatabaseError`.
+        An instance to raise. A 5xx status that is not in the table is an `UnavailableError`, a 4xx a `DatabaseError`.
     """
     if is_page and status in (401, 403):
         meaning = _STOPPED
@@ -479,22 +482,22 @@ _OF_TOKENS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
 )
-"""What PostgREST says of a token, for all of which it gives one code; the first that fits."""
+"""PostgREST's texts about a token, which all share one code; the first match wins."""
 
 
 def token_error(code: str, text: str) -> SupabaseMemoryError:
-    """The error for an access token, or a key, that PostgREST does not take.
+    """Return the error for an access token or key that PostgREST rejects.
 
     Args:
         code: PostgREST's code.
-        text: What it says; none of it is kept.
+        text: PostgREST's message, which is not retained.
     """
     meaning = next((meaning for pattern, meaning in _OF_TOKENS if pattern.search(text)), None)
     return from_code(code) if meaning is None else meaning.kind(meaning.message, code=code, hint=meaning.hint)
 
 
 def role_error(code: str) -> SupabaseMemoryError:
-    """The error for an access token whose role the database does not have, or that the Data API may not take on.
+    """Return the error for an access token whose role does not exist, or that the Data API may not assume.
 
     Args:
         code: The SQLSTATE.
@@ -507,10 +510,10 @@ def role_error(code: str) -> SupabaseMemoryError:
 
 
 def connection_lost(status: int) -> SupabaseMemoryError:
-    """The error for the empty code with which PostgREST tells that its connection to the database broke.
+    """Return the error for the empty code that PostgREST sends when its connection to the database broke.
 
     Args:
-        status: The HTTP status, which is 400 then, or 503.
+        status: The HTTP status, which is then 400 or 503.
     """
     return UnavailableError(_LOST.message, code=str(status), hint=_LOST.hint, is_away=True)
 
@@ -528,7 +531,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         re.compile("response to SSL negotiation|expected authentication request"),
         _Meaning(
             ConfigurationError,
-            "What answers at this address is not Postgres.",
+            "The server at this address is not Postgres.",
             "Check host and port (5432, or 6543 of a pooler); for the project's url use SupabaseMemory.from_url, or "
             "--url on the command line.",
         ),
@@ -551,7 +554,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         re.compile("tenant (or user not found|identifier)|tenant/user|ENOTFOUND", re.IGNORECASE),
         _Meaning(
             AuthenticationError,
-            "The pooler knows no such project.",
+            "The pooler does not know this project.",
             "Behind a pooler the user is postgres.<project ref>, and the host names the project's region.",
         ),
     ),
@@ -629,14 +632,14 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
 )
-"""What libpq says of a connection that failed, for which it gives no code; the first that fits."""
+"""libpq's texts about a failed connection, which have no code; the first match wins."""
 
 
 def connection_failed(text: str) -> SupabaseMemoryError:
-    """The error for a connection to Postgres that failed.
+    """Return the error for a failed connection to Postgres.
 
     Args:
-        text: What libpq says; none of it is kept.
+        text: libpq's message, which is not retained.
     """
     text = re.sub(r'on socket "(/var/run/postgresql|/run/postgresql|/tmp)/\.s\.', 'on the default socket "', text)
     text = re.sub(r"\"[^\"]*\"|'[^']*'", "…", text)  # names, which may be anything
@@ -649,10 +652,10 @@ def connection_failed(text: str) -> SupabaseMemoryError:
 
 
 def host_not_found(*, is_known_to_be_none: bool) -> SupabaseMemoryError:
-    """The error for a host whose name has no address.
+    """Return the error for a host name that does not resolve.
 
     Args:
-        is_known_to_be_none: Whether the name service says so, and has not only failed to answer.
+        is_known_to_be_none: Whether DNS says that the name does not exist, as opposed to not answering.
     """
     if is_known_to_be_none:
         return ConfigurationError(
@@ -666,10 +669,10 @@ def host_not_found(*, is_known_to_be_none: bool) -> SupabaseMemoryError:
 
 
 def code_of(error: BaseException) -> str | None:
-    """The code of any error, a provider's included, if it has one that is a short word or a status.
+    """Return the code of any error, including a provider's, if it has a short string or a status as its code.
 
     Args:
-        error: An error, of this package or another.
+        error: An error, from this package or another.
     """
     for name in ("code", "status_code", "status", "sqlstate"):
         found = getattr(error, name, None)
@@ -679,15 +682,15 @@ def code_of(error: BaseException) -> str | None:
 
 
 def is_refusal(constraint: str | None) -> InvalidInputError:
-    """The error for a value that a check of the database refuses.
+    """Return the error for a value that a check constraint of the database refuses.
 
     Args:
-        constraint: The name of the check, if the server gave it.
+        constraint: The name of the constraint, if the server sent it.
     """
     if not constraint:
         return InvalidInputError(code="23514")
     return InvalidInputError(
         f"The database refused a value by its check {constraint}.",
         code="23514",
-        hint="Change the value that the name tells of; trying again will not help.",
+        hint="Change the value that the check's name refers to; retrying will not help.",
     )

@@ -1,7 +1,8 @@
-"""What a process holds is its own: after a fork the child begins anew, and touches nothing of its parent's.
+"""Fork safety: after a fork the child starts fresh, and touches nothing of its parent's.
 
-A child inherits a copy of everything, the numbers of open connections included: what it sends over one of them, or how
-it closes one, reaches the parent's session. It also inherits locks that a thread of the parent holds, and no thread.
+A child inherits a copy of everything, including the file descriptors of open connections: what it sends over one, or
+how it closes one, reaches the parent's session. It also inherits locks that a thread of the parent holds, but no
+threads.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _FUNCTIONS: Final[list[Callable[[], None]]] = []
 
 
 def run_in_each_process(begin: Callable[[], None]) -> None:
-    """Call a method now, and again in each child process, right after the fork and before anything else runs there.
+    """Call a method now, and again in each child process, right after the fork and before any other code runs there.
 
     Args:
-        begin: A bound method that sets what its object holds to what an unused one holds, or a function of a module. It
-            may neither block nor take a lock that existed before. The object of a method is not kept alive.
+        begin: A bound method that resets its object to the unused state, or a module function. It must not block or
+            take a lock that existed before. The method's object is not kept alive.
     """
     begin()
     if isinstance(begin, MethodType):
@@ -38,12 +39,12 @@ def run_in_each_process(begin: Callable[[], None]) -> None:
 
 
 def sever(descriptor: int) -> None:
-    """In a child, replace a connection of the parent by one that is closed at its other end.
+    """In a child, replace a connection of the parent with one that is closed at its other end.
 
-    The parent's session sees nothing of it, and whatever still writes to the number or closes it does no harm.
+    The parent's session sees nothing of it, and code that still writes to the descriptor or closes it does no harm.
 
     Args:
-        descriptor: The number of the connection's socket.
+        descriptor: The file descriptor of the connection's socket.
     """
     dead, other = socket.socketpair()
     other.close()
@@ -53,7 +54,7 @@ def sever(descriptor: int) -> None:
 
 
 def leave_to_parent(inherited: object) -> None:
-    """In a child, never free an object of the parent, not at the end of the process either: freeing it would act.
+    """In a child, never free an object of the parent, even at process exit, because freeing it has side effects.
 
     Args:
         inherited: An object that stops threads, closes connections or takes locks when it is freed.
@@ -62,7 +63,7 @@ def leave_to_parent(inherited: object) -> None:
 
 
 class Lock:
-    """A lock that nobody holds in a child process. Arguments as for `threading.Lock`; it may be taken again inside."""
+    """A lock that is free in a child process. Arguments as for `threading.Lock`; it may wrap a reentrant lock."""
 
     def __init__(self) -> None:
         run_in_each_process(self._begin)
@@ -88,7 +89,7 @@ def _in_child() -> None:
         except Exception as error:
             failed.append(error)
     if failed:
-        raise failed[0]  # Python writes it to the standard error, and goes on
+        raise failed[0]  # Python writes it to standard error and continues
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -1,7 +1,7 @@
-"""Types of fields that values become JSON by: a message of any class, and a function.
+"""Pydantic types for fields that cannot be serialized as they are: a message of any class, and a function.
 
-FastAPI and pydantic read the annotations of a dataclass at run time. These two import nothing until they are asked, so
-that importing a value stays fast.
+FastAPI and pydantic read the annotations of a dataclass at run time. These two types import nothing until then, so that
+importing a value stays fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class AnyMessage:
-        """A LangChain message: as JSON it keeps the fields of its own class, such as tool calls."""
+        """A LangChain message; its JSON keeps the fields of its own class, such as tool calls."""
 
         @classmethod
         def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -26,11 +26,11 @@ else:
 
 
 class Named:
-    """In `Annotated` with a field's type: a function, a model or a time zone, which as JSON is its name."""
+    """Used in `Annotated` for a function, a model or a time zone; its JSON is the name."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """The schema of pydantic: any value, as text."""
+        """Return the pydantic schema: any value, as text."""
         from pydantic import PlainSerializer
 
         return handler.generate_schema(Annotated[Any, PlainSerializer(_name, str | None, when_used="json")])

@@ -1,4 +1,4 @@
-"""Tables for notebooks: HTML that takes the colors of its page, in which nothing that was said can be markup."""
+"""HTML tables for notebooks, in the colors of the page; all content is escaped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _CELL: Final = ' style="text-align:start;overflow-wrap:anywhere;unicode-bidi:pla
 
 
 def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]], *, note: str | None = None) -> str:
-    """A table as HTML that stands alone: no script, no style sheet, nothing from outside.
+    """Render a standalone HTML table: no script, no style sheet, no external resources.
 
     Args:
-        caption: What it shows.
+        caption: The table's caption.
         headings: One for each column.
-        rows: The cells, as text; `None` is an empty one, and a time is shown in its own time zone.
-        note: What is to be said below it.
+        rows: The cells, as text; `None` is an empty cell, and a time is shown in its own time zone.
+        note: A note below the table.
     """
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td{_CELL}>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -30,12 +30,12 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def minute(when: datetime | None) -> str | None:
-    """A time for a cell, to the minute."""
+    """Format a time for a cell, to the minute."""
     return None if when is None else f"{when:%Y-%m-%d %H:%M}"
 
 
 def _text(cell: object) -> str:
-    """What a cell shows: without what no page can hold, and nothing unseen that turns its neighbors around."""
+    """Format a cell's text without characters that are invalid in a page or that silently change the text direction."""
     if cell is None:
         return ""
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in " ".join(str(cell).split()))

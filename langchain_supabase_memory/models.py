@@ -1,4 +1,4 @@
-"""Models and embedders with settings of their own."""
+"""Models and embedders with their own settings."""
 
 from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel

@@ -1,4 +1,4 @@
-"""Metrics of a memory, an endpoint for them, and what prompts cost turn by turn."""
+"""Metrics of a memory, an HTTP endpoint for them, and the cost of prompts per turn."""
 
 from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
 from langchain_supabase_memory.adapters.telemetry.server import MetricsServer

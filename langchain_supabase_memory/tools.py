@@ -1,4 +1,4 @@
-"""The tools of an agent, one by one; `SupabaseMemoryToolkit` has all of them."""
+"""The individual tools of an agent; `SupabaseMemoryToolkit` has all of them."""
 
 from langchain_supabase_memory.agents.tools import (
     get_conversation_summary_tool,

@@ -1,4 +1,4 @@
-"""What reaches the database: a memory is made over one, `SupabaseMemory(transport)`."""
+"""Transports to the database; to build a memory on one, use `SupabaseMemory(transport)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that verbs return."""
+"""The result types of the public methods."""
 
 from langchain_supabase_memory.context.growth import PromptGrowth
 from langchain_supabase_memory.context.pack import ContextPack

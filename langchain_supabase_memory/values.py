@@ -1,4 +1,4 @@
-"""The values that go in and come out: what a conversation is called, what is stored, what was done."""
+"""Values passed in and returned: conversation keys, stored messages, results of operations."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.markup import minute
 
 Role = Literal["user", "assistant", "system", "tool"]
-"""Who speaks, in four words, whatever the message's class."""
+"""The author's role, one of four, whatever the message's class."""
 
 DEFAULT_AGENT_ID = "default"
-"""The agent of a conversation where none is named."""
+"""The agent of a conversation if none is named."""
 
 LONGEST_ID = 512
-"""The most bytes of an id, in UTF-8: three of them are an entry of an index."""
+"""The maximum length of an id in bytes of UTF-8: three ids fit into one index entry."""
 
 
 @dataclass(frozen=True)
 class ConversationKey:
-    """What names one conversation.
+    """Identifies one conversation.
 
     Attributes:
         thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
@@ -35,7 +35,7 @@ class ConversationKey:
         agent_id: Which of several agents the user talks to.
 
     Raises:
-        InvalidInputError: An id is not a string, is empty, too long, or has a control character.
+        InvalidInputError: An id is not a string, is empty, is too long, or has a control character.
     """
 
     thread_id: str
@@ -49,19 +49,19 @@ class ConversationKey:
 
 
 RecallScope = Literal["conversation", "agent", "user"]
-"""How far a search goes: one conversation, all of a user's with one agent, or all of the user's."""
+"""The scope of a search: one conversation, all of a user's with one agent, or all of the user's."""
 
 RECALL_SCOPES: Final[tuple[RecallScope, ...]] = get_args(RecallScope)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where is looked: everything of a user, or of one of their agents, or of one thread.
+    """Limits a search to a user, to one of their agents, or to one thread.
 
     Attributes:
         user_id: The owner; `None` means the subject of the caller's access token.
-        agent_id: Only with this agent; `None` means all.
-        thread_id: Only in this thread; `None` means all.
+        agent_id: Only this agent; `None` means all.
+        thread_id: Only this thread; `None` means all.
     """
 
     user_id: str | None
@@ -70,27 +70,27 @@ class Scope:
 
     @classmethod
     def of(cls, key: ConversationKey) -> Scope:
-        """One conversation."""
+        """Return the scope of one conversation."""
         return cls(key.user_id, key.agent_id, key.thread_id)
 
 
 def log_fields(key: ConversationKey) -> dict[str, str | None]:
-    """What a log record about a conversation says of it: its ids."""
+    """Return a conversation's ids as fields of a log record."""
     return {"memory_user_id": key.user_id, "memory_agent_id": key.agent_id, "memory_thread_id": key.thread_id}
 
 
 def as_id(name: str, value: object) -> str:
-    """An id as text: a UUID is one. Arguments and errors as for `check_id`."""
+    """Return an id as text; UUIDs are accepted. Arguments and errors as for `check_id`."""
     text = str(value) if isinstance(value, UUID) else value
     check_id(name, text)
     return cast("str", text)
 
 
 def check_id(name: str, value: object) -> None:
-    """Refuse what cannot name anything.
+    """Check that a value is a valid id.
 
     Args:
-        name: What the id is called, for the error's text.
+        name: The id's name, for the error message.
         value: The id.
 
     Raises:
@@ -112,31 +112,31 @@ def check_id(name: str, value: object) -> None:
 
 
 UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What no id has: the same rule as the domain `memory.id` in `sql/tables`."""
+"""Characters that ids must not contain: the same rule as the domain `memory.id` in `sql/tables`."""
 
 
 def is_id(value: object) -> bool:
-    """Whether a value can name something; see `check_id`."""
+    """Return whether a value is a valid id; see `check_id`."""
     return isinstance(value, str) and not UNUSABLE.search(value) and 0 < len(value.encode()) <= LONGEST_ID
 
 
 @dataclass(frozen=True)
 class StoredMessage:
-    """One message as the database holds it. Fields that were not asked for are `None`.
+    """One message as stored in the database. Fields that were not requested are `None`.
 
     Attributes:
         sequence: Its number in the conversation, from 0, without gaps unless a message was forgotten.
-        message: The LangChain message, exactly as it was stored; `None` if the payload was not asked for.
+        message: The LangChain message, exactly as it was stored; `None` if the payload was not requested.
         message_id: The LangChain message's id.
-        role: Who speaks.
+        role: The author's role.
         text: Its plain text.
-        characters: Characters of text and tool calls, which is what a budget in characters counts.
+        characters: The number of characters of text and tool calls, which is what a budget in characters counts.
         tokens: The approximate token count.
-        created_at: When it was stored, by the database's clock, unless the caller gave a time.
-        updated_at: When it was last replaced by a message of the same id; `None` if never.
-        metadata: What the caller stored beside it.
+        created_at: When it was stored, by the database's clock, unless the caller passed a time.
+        updated_at: When it was last replaced by a message with the same id; `None` if never.
+        metadata: The caller's metadata.
         images: Its images and files: `[{"kind", "url" or "inline_characters", "mime_type"}]`.
-        unreadable: Why no message can be made of it, in a word; `None` if one can.
+        unreadable: Why the message cannot be decoded, in a word; `None` if it can.
     """
 
     sequence: int
@@ -155,14 +155,14 @@ class StoredMessage:
 
 @dataclass(frozen=True)
 class FoundMessage:
-    """A message that holds the texts which were looked for.
+    """A message that contains the search texts.
 
     Attributes:
         thread_id: The thread of its conversation.
         agent_id: The agent.
-        message: It, with `message`, `message_id`, `role`, `text` and `created_at`.
-        before: The messages before it, in order, as many as were asked for.
-        after: Those after it.
+        message: The message, with `message`, `message_id`, `role`, `text` and `created_at`.
+        before: The messages before it, in order, as many as were requested.
+        after: The messages after it, likewise.
     """
 
     thread_id: str
@@ -174,12 +174,12 @@ class FoundMessage:
 
 @dataclass(frozen=True)
 class FoundPage(Sequence[FoundMessage]):
-    """What one call has found; it can be used as a list.
+    """One page of search results; it can be used as a list.
 
     Attributes:
-        messages: The messages, in the order that was asked for.
-        read: How much was looked at: messages, and ten for each conversation.
-        after: Pass it as `after` to go on from there; `None` if everything was looked at.
+        messages: The messages, in the requested order.
+        read: How many messages were scanned, plus ten for each conversation.
+        after: Pass it as `after` to continue; `None` if everything was scanned.
     """
 
     messages: list[FoundMessage]
@@ -213,7 +213,7 @@ class FoundPage(Sequence[FoundMessage]):
 
 @dataclass(frozen=True)
 class UnreadableMessage:
-    """A stored message of which no LangChain message can be made: where it is, and why, without its content.
+    """A stored message that cannot be decoded into a LangChain message: where it is and why, without its content.
 
     Attributes:
         user_id: The owner.
@@ -234,14 +234,14 @@ class UnreadableMessage:
 
 @dataclass(frozen=True)
 class AppendResult:
-    """What an append did.
+    """The result of an append.
 
     Attributes:
         conversation_id: The conversation's uuid, as a string; `None` if there was nothing to append.
-        sequences: The number of each message passed, in the order passed; `None` for one that is not stored, because
-            nobody said it, or because it has expired or was forgotten.
-        appended: How many were new.
-        updated: The ids of those that were there with other content, and were replaced in place.
+        sequences: The number of each message passed, in the order passed; `None` for one that is not stored, because no
+            person or model wrote it, or because it has expired or was forgotten.
+        appended: How many messages were new.
+        updated: The ids of existing messages whose content differed and was replaced in place.
     """
 
     conversation_id: str | None
@@ -259,17 +259,17 @@ class ConversationInfo:
         user_id: Its owner.
         agent_id: The agent.
         thread_id: The thread.
-        title: What a person called it; else the writer's title; else the first words of the first question, in up to
-            60 characters. `None` if nothing was said yet, or what was said is not to be remembered.
-        metadata: What the application keeps beside it.
+        title: The title that a person set; else the summarizer's title; else the first words of the first question, up
+            to 60 characters. `None` if there are no messages yet, or if the conversation is opted out.
+        metadata: The application's metadata.
         message_count: How many messages it holds.
-        last_message_at: When the newest question or final answer was said; `None` if there is none.
-        last_message_role: Who said it.
-        last_message_text: Its first words, in one line of up to 200 characters; `None` if it has none.
-        created_at: When it was begun, by the database's clock.
-        updated_at: When a message last came, changed or went.
+        last_message_at: The time of the newest question or final answer; `None` if there is none.
+        last_message_role: The role of its author.
+        last_message_text: Its first words, on one line of up to 200 characters; `None` if it has no text.
+        created_at: When the conversation was created, by the database's clock.
+        updated_at: When a message was last added, changed or removed.
         archived_at: Since when it is archived; `None` if it is not.
-        opted_out_at: Since when it is not remembered; `None` if it is.
+        opted_out_at: Since when it is opted out of memory; `None` if it is not.
     """
 
     id: str
@@ -289,17 +289,17 @@ class ConversationInfo:
 
 
 ConversationState = Literal["active", "archived"]
-"""Whether a conversation goes on, or was archived as nothing was said for long; the next message brings it back."""
+"""Whether a conversation is active, or was archived after long inactivity; its next message reactivates it."""
 
 
 @dataclass(frozen=True)
 class ConversationPage(Sequence[ConversationInfo]):
-    """A page of a user's conversations, the most recently changed first; it can be used as a list of them.
+    """A page of a user's conversations, the most recently changed first; it can be used as a list.
 
     Attributes:
         conversations: The conversations.
-        before: Pass it as `before` for the page before this one, of newer ones; `None` if there is none.
-        after: Pass it as `after` for the page after this one, of older ones; `None` if there is none.
+        before: Pass it as `before` for the page of newer conversations; `None` if there is none.
+        after: Pass it as `after` for the page of older conversations; `None` if there is none.
     """
 
     conversations: list[ConversationInfo]
@@ -336,27 +336,27 @@ class ConversationPage(Sequence[ConversationInfo]):
 
 @dataclass(frozen=True)
 class Segment:
-    """A stored summary: of a range of messages, and of the summary it was built on.
+    """A stored summary of a range of messages and of the summary that it continues.
 
     Attributes:
-        number: Its place in the conversation, from 1.
+        number: Its position in the conversation, from 1.
         id: Its uuid, as a string.
         from_sequence: The first message of its range.
-        to_sequence: The last message of its range; with those before it, all up to here is covered.
+        to_sequence: The last message of its range; together with earlier segments, it covers everything up to here.
         content: The summary of everything up to `to_sequence`.
-        built_on: The number of the segment whose summary it goes on from; `None` for the first.
-        message_ids: The messages that the model was shown for it; `None` if they were not asked for.
-        level: 0 for a segment of the rolling summary; from 1 on, a level of the complete one.
-        parts: At level 2 and above, the numbers of the summaries one level below that it was made from.
-        quality: How much of the names, numbers, dates and open questions of its source it holds, from 0 to 1.
-        topics: Of a complete summary, the topics.
-        key_facts: Of a complete summary, the facts, each with `text`, `quote` and `message_ids`.
-        edited_by: Who changed it, if a person did.
-        edited_at: When.
-        characters: Characters of `content`.
-        tokens: Its approximate tokens.
-        model: What wrote it.
-        clipped: Whether the model would not keep to the length, so that the end was cut off.
+        built_on: The number of the segment whose summary it continues; `None` for the first.
+        message_ids: The messages in the model's prompt; `None` if they were not requested.
+        level: 0 for a segment of the rolling summary; from 1 on, a level of the hierarchical summary.
+        parts: At level 2 and above, the numbers of the summaries one level below that it combines.
+        quality: The share of its source's names, numbers, dates and open questions that it retains, from 0 to 1.
+        topics: The topics of a hierarchical summary.
+        key_facts: The facts of a hierarchical summary, each with `text`, `quote` and `message_ids`.
+        edited_by: The person who edited it, if any.
+        edited_at: When it was edited.
+        characters: The number of characters of `content`.
+        tokens: Its approximate token count.
+        model: The model that wrote it.
+        clipped: Whether the model exceeded the length, so that the end was cut off.
         created_at: When it was stored, by the database's clock.
     """
 
@@ -383,19 +383,19 @@ class Segment:
 
 @dataclass(frozen=True)
 class SummaryResult:
-    """What a summarization did.
+    """The result of a summarization.
 
     Attributes:
         through_sequence: The last message that is covered now; -1 if none.
         segments: The numbers of the segments that were stored.
-        model_calls: How often the model was asked.
-        failed: Why it stopped before its end, in a word: an exception's class, or `empty`, `refused`, `cut off`,
-            `called a tool`; `None` if it did not.
-        backing_off: Whether nothing was tried because an earlier failure asks for patience.
+        model_calls: The number of model calls.
+        failed: Why it stopped early, in a word: an exception's class, or `empty`, `refused`, `cut off`, `called a
+            tool`; `None` if it did not.
+        backing_off: Whether nothing was tried because of the wait after an earlier failure.
         conflict: Whether another summarizer was faster, or a message was edited or forgotten meanwhile.
-        tokens: The approximate tokens of each summary that was written.
-        quality: The poorest of them, from 0 to 1 (see `quality.quality`); `None` if none was.
-        opted_out: Whether nothing was done because the conversation is not to be remembered.
+        tokens: The approximate token count of each new summary.
+        quality: The lowest quality among them, from 0 to 1 (see `quality.quality`); `None` if there is none.
+        opted_out: Whether nothing was done because the conversation is opted out of memory.
     """
 
     through_sequence: int
@@ -411,19 +411,19 @@ class SummaryResult:
 
 @dataclass(frozen=True)
 class BoardResult:
-    """What the revision of a board did.
+    """The result of a board revision.
 
     Attributes:
-        through_sequence: The last message that the board has taken in; -1 if none.
+        through_sequence: The last message that the board covers; -1 if none.
         version: The board's version now.
         added: How many items are new.
-        changed: How many were superseded, done, answered and so on.
-        refused: How many items of the answers had no evidence.
-        model_calls: How often the model was asked.
-        failed: Why it stopped before its end, in a word; `None` if it did not. The board is as it was.
+        changed: How many items were superseded, done, answered and so on.
+        refused: How many proposed items had no evidence.
+        model_calls: The number of model calls.
+        failed: Why it stopped early, in a word; `None` if it did not. The board is then unchanged.
         conflict: Whether another worker was faster, or a message was edited or forgotten meanwhile.
-        quality: Of the newest summary, from 0 to 1.
-        opted_out: Whether nothing was done because the conversation is not to be remembered.
+        quality: The quality of the newest summary, from 0 to 1.
+        opted_out: Whether nothing was done because the conversation is opted out of memory.
     """
 
     through_sequence: int
@@ -439,20 +439,20 @@ class BoardResult:
 
 
 State = Literal["verbatim", "segment", "omitted", "expired", "forgotten", "superseded"]
-"""Where a message is: in the next pack as it was said, in a summary, in neither (and why), gone, or on no branch."""
+"""Where a message is: verbatim in the next pack, in a summary, omitted (and why), gone, or on no branch."""
 
 
 @dataclass(frozen=True)
 class CoveredRange:
-    """Messages next to one another that share a state.
+    """Adjacent messages that share a state.
 
     Attributes:
-        from_sequence: The first.
-        to_sequence: The last.
+        from_sequence: The first message.
+        to_sequence: The last message.
         state: Where they are.
-        segment: The number of the segment whose range they are in, if they are; a message shown verbatim, because the
+        segment: The number of the segment whose range they are in, if any; a message that is verbatim, because the
             budget still has room for it, may be covered already.
-        reason: Why they are omitted, or what else there is to know.
+        reason: Why they are omitted, or another note.
     """
 
     from_sequence: int
@@ -464,15 +464,15 @@ class CoveredRange:
 
 @dataclass(frozen=True)
 class LevelFault:
-    """What is wrong with a level of the complete summary.
+    """An inconsistency in a level of the hierarchical summary.
 
     Attributes:
-        level: Which level, from 1.
-        number: The summary at which it shows.
-        from_sequence: The first message that it is about.
-        to_sequence: The last.
-        kind: `gap`: nothing on the level covers these. `overlap`: two of the level do. `parts`: it has not exactly the
-            range of the summaries that it was made from, or one of those is gone.
+        level: The level, from 1.
+        number: The summary at which it was found.
+        from_sequence: The first message affected.
+        to_sequence: The last message affected.
+        kind: `gap`: no summary of the level covers these. `overlap`: two summaries of the level do. `parts`: its range
+            differs from that of its parts, or a part is gone.
     """
 
     level: int
@@ -487,10 +487,10 @@ class Coverage:
     """Where every message of a conversation is.
 
     Attributes:
-        ranges: In order, without gaps or overlaps between them: each sequence is in exactly one.
-        gaps: Ranges that ought to be covered and are not: there should be none.
-        overlaps: Ranges that two segments claim: there should be none.
-        levels: What is wrong with the levels of the complete summary: there should be nothing.
+        ranges: In order, without gaps or overlaps: each sequence is in exactly one.
+        gaps: Ranges that should be covered and are not; should be empty.
+        overlaps: Ranges that two segments cover; should be empty.
+        levels: Inconsistencies in the levels of the hierarchical summary; should be empty.
     """
 
     ranges: list[CoveredRange]
@@ -500,14 +500,14 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing fell between: no gap, no overlap, on no level, and nothing omitted."""
+        """Whether nothing is missing: no gap, no overlap, no level fault, and nothing omitted."""
         return not (self.gaps or self.overlaps or self.levels or any(each.state == "omitted" for each in self.ranges))
 
     def range_of(self, sequence: int) -> CoveredRange:
-        """The range that a message is in.
+        """Return the range that contains a message.
 
         Raises:
-            KeyError: There is no such sequence in the conversation.
+            KeyError: The conversation has no such sequence.
         """
         for each in self.ranges:
             if each.from_sequence <= sequence <= each.to_sequence:
@@ -524,7 +524,7 @@ class Coverage:
         return f'<div style="display:flex;height:1.2em;max-width:50em">{strip}</div><pre>{escape(str(self))}</pre>'
 
     def __str__(self) -> str:
-        """A line for each range."""
+        """Return a line for each range."""
         return "\n".join(
             f"{each.from_sequence}-{each.to_sequence}: {each.state}"
             + (f" {each.segment}" if each.segment is not None else "")
@@ -538,16 +538,16 @@ class Turn:
     """A user's message and everything up to its final answer.
 
     Attributes:
-        number: Its place among the complete turns that are kept, from 1. When the oldest turn is removed, the others
-            move up: `from_sequence` stays what it is.
-        user_query: What the user said.
+        number: Its position among the complete turns that are stored, from 1. When the oldest turn is removed, the
+            others move up, while `from_sequence` stays the same.
+        user_query: The text of the user's message.
         ai_response: The final answer.
-        created_at: When the user said it, by the database's clock.
+        created_at: The time of the user's message, by the database's clock.
         from_sequence: The number of the user's message in the conversation.
         to_sequence: The number of the final answer.
         user_images: The images and files of the user's message: `[{"kind", "url" or "inline_characters",
             "mime_type"}]`.
-        ai_images: Those of the final answer.
+        ai_images: The images and files of the final answer.
     """
 
     number: int
@@ -562,34 +562,34 @@ class Turn:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A message, a part of a long one, or a tool's call with its results: what recall ranks and returns.
+    """A message, a part of a long one, or a tool call with its results: what recall ranks and returns.
 
     Attributes:
-        id: Its uuid, as a string: the same for the same words at the same place.
+        id: Its uuid, as a string: the same for the same text at the same position.
         thread_id: The conversation's thread.
         agent_id: The conversation's agent.
-        place: Which unit of the conversation it is of; neighbors are next to one another.
+        place: The index of its unit in the conversation; neighboring units have consecutive indexes.
         part: Which part of that unit, from 1.
-        from_sequence: The first message it is made of.
-        to_sequence: The last.
+        from_sequence: The first message that it consists of.
+        to_sequence: The last message that it consists of.
         message_ids: Their ids.
-        episode: The first sequence of the episode of talk that it belongs to.
+        episode: The first sequence of its episode.
         type: `dialogue`, `action`, `fact`, `question` or `answer`.
-        role: Who speaks.
-        speaker: Their name, if the message has one.
-        said_at: When it was said.
-        content: The words, as they were said.
-        importance: How much it is likely to matter, from 0 to 1.
-        expires_at: Until when it is found; `None` for as long as its messages are kept.
-        score: How well it fits the question, by the first stage; comparable within one result only.
-        similarity: The cosine of its vector and the question's, -1 to 1; `None` without vectors.
-        words: How well its words fit; 0 if none does, `None` if it was not searched for.
+        role: The author's role.
+        speaker: The author's name, if the message has one.
+        said_at: The time of the message.
+        content: The text, verbatim.
+        importance: How important it probably is, from 0 to 1.
+        expires_at: Until when recall finds it; `None` for as long as its messages are stored.
+        score: How well it matches the query, by the first stage; comparable only within one result.
+        similarity: The cosine similarity of its vector and the query's, -1 to 1; `None` without vectors.
+        words: Its keyword score; 0 if no keyword matches, `None` if it was not searched for.
         score_parts: What each part adds to the score: `words`, `meaning`, `around`, `speaker`, `date`, `kind`,
-            `question`, `importance`, `recency`, `beside` (see `RecallWeights`); those that add nothing are left out.
-            `rerank` stands apart from the sum: what the reranker says of it, or one over its place where that says
-            nothing.
-        before: What was said right before it, if that was asked for.
-        after: What was said right after it.
+            `question`, `importance`, `recency`, `beside` (see `RecallWeights`); parts that add nothing are left out.
+            `rerank` is not part of the sum: it is the reranker's score, or one over its rank if the reranker gives
+            none.
+        before: The text right before it, if it was requested.
+        after: The text right after it, if it was requested.
     """
 
     id: str
@@ -618,16 +618,16 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Recall:
-    """What was found.
+    """The result of a recall.
 
     Attributes:
-        chunks: The best first.
-        searched: How many chunks there were to choose from.
+        chunks: The chunks, best first.
+        searched: How many chunks were candidates.
         approximate: Whether an index chose the candidates, so that a good one may have been missed.
-        by_meaning: Whether vectors were compared, and not words alone.
-        failed: Why vectors were not compared though there is an embedder, in a word; `None` if they were.
-        rerank_failed: Why the reranker did not order it; `None` if it did, or if there is none.
-        queries: What was looked for: the questions, and those that were made of them.
+        by_meaning: Whether vectors were compared in addition to keywords.
+        failed: Why vectors were not compared although there is an embedder, in a word; `None` if they were.
+        rerank_failed: Why the reranker did not order the chunks; `None` if it did, or if there is none.
+        queries: The queries used: the original ones and their expansions.
     """
 
     chunks: list[Chunk]
@@ -657,17 +657,17 @@ class Recall:
 
 @dataclass(frozen=True)
 class IndexResult:
-    """What indexing did.
+    """The result of indexing.
 
     Attributes:
         through_sequence: The last message that is indexed now; -1 if none.
         chunks: How many chunks were stored.
-        failed: Why vectors are lacking, or why it stopped before its end, in a word; `None` if it did not.
-        backing_off: Whether vectors are lacking because an earlier failure of the embedder asks for patience.
+        failed: Why vectors are missing, or why it stopped early, in a word; `None` if it did not.
+        backing_off: Whether vectors are missing because of the wait after an earlier failure of the embedder.
         conflict: Whether another indexer was faster, or a message was edited or forgotten meanwhile.
-        summaries: How many summaries were embedded: the newest, if it had no vector of the present embedder.
-        opted_out: Whether nothing was done because the conversation is not to be remembered.
-        embedded: How many chunks got the vector that they lacked.
+        summaries: How many summaries were embedded: the newest, if it had no vector from the current embedder.
+        opted_out: Whether nothing was done because the conversation is opted out of memory.
+        embedded: How many chunks got a missing vector.
     """
 
     through_sequence: int
@@ -682,7 +682,7 @@ class IndexResult:
 
 @dataclass(frozen=True)
 class RecalledSummary:
-    """A conversation that fits a question: its newest summary, which covers all up to `to_sequence`.
+    """A conversation that matches a query: its newest summary, which covers everything up to `to_sequence`.
 
     Attributes:
         thread_id: The conversation's thread.
@@ -692,10 +692,10 @@ class RecalledSummary:
         to_sequence: The last message that is covered.
         content: The summary.
         created_at: When it was stored, by the database's clock.
-        score: How well it fits the question; comparable within one result only.
-        similarity: The cosine of its vector and the question's, -1 to 1; `None` if it was found by its words.
-        score_parts: What each part adds to the score: `words` and `meaning`, which count half each; what adds nothing
-            is left out.
+        score: How well it matches the query; comparable only within one result.
+        similarity: The cosine similarity of its vector and the query's, -1 to 1; `None` if keywords found it.
+        score_parts: What each part adds to the score: `words` and `meaning`, each with half the weight; parts that add
+            nothing are left out.
     """
 
     thread_id: str
@@ -718,9 +718,9 @@ class Receipt:
         conversations: How many conversations.
         messages: How many messages.
         segments: How many summaries.
-        dry_run: Whether nothing was really removed.
+        dry_run: Whether nothing was actually removed.
         chunks: How many chunks.
-        items: How many items of the store, which only a user's end takes with it.
+        items: How many store items; only deleting a whole user removes them.
     """
 
     conversations: int = 0
@@ -732,22 +732,22 @@ class Receipt:
 
 
 Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander", "long term"]
-"""What a memory consists of, each of which may fail by itself."""
+"""The parts of a memory, each of which may fail independently."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a part of the memory does not work now.
+    """Why a part of the memory is failing.
 
     Attributes:
-        part: `database`, `embedder`, `writer` (what writes summaries and boards), `reranker`, `expander` (what makes
-            further questions), or `long term` (the memory that facts are moved to).
+        part: `database`, `embedder`, `writer` (the summarizer), `reranker`, `expander` (the query expander), or `long
+            term` (the memory that facts are promoted to).
         error: The class of its newest error.
         reason: What went wrong, without content.
         code: The server's or the provider's code, if there is one.
-        times: How often in a row.
-        since: When it began.
-        last: When it was met last.
+        times: How many failures in a row.
+        since: When it started failing.
+        last: When it last failed.
     """
 
     part: Part
@@ -761,16 +761,16 @@ class Cause:
 
 @dataclass(frozen=True)
 class Health:
-    """How a memory stands.
+    """The health of a memory.
 
     Attributes:
-        state: `closed`: calls pass; `open`: the database is away, and they are refused for a while; `half-open`: one is
-            being tried.
+        state: `closed`: calls pass; `open`: the database is unavailable, and calls are refused for a while;
+            `half-open`: one call is being tried.
         failures: Failures in a row.
-        retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless it is open.
+        retry_in_seconds: When the next call will be tried, in seconds from now; 0 unless the circuit is open.
         last_code: The server's code of the newest failure, if a server answered.
         pending: How many messages wait to be stored.
-        causes: What does not work now, and why; a part that works again leaves it.
+        causes: What is failing now, and why; a part that works again is removed.
     """
 
     state: Literal["closed", "open", "half-open"]
@@ -783,12 +783,12 @@ class Health:
 
 @dataclass(frozen=True)
 class Reference:
-    """A turn that a user's words point at.
+    """A turn that a user's words refer to.
 
     Attributes:
         turn: The turn.
-        span: Where the words stand in the text: their first character, and the one after their last.
-        rule: The rule that matched, by its name.
+        span: The position of the words in the text: the index of their first character, and one past their last.
+        rule: The name of the rule that matched.
     """
 
     turn: Turn

@@ -22,8 +22,8 @@ NOTHING = "I can see nothing about that."
 class OfflineQuotingModel(BaseChatModel):
     """A stand-in for a chat model, which quotes the line of its prompt that shares most words with the question.
 
-    Without recalled messages in the prompt, it first calls its tool, if it has one, with the question. It is no
-    language model; with it, the demo runs without a key.
+    Without recalled messages in the prompt, it first calls its tool, if it has one, with the question. It is not a
+    language model, so the demo runs without a key.
     """
 
     tool_name: str | None = None
