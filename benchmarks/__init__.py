@@ -1,1 +1,1 @@
-"""How fast the memory is, next to the least that the same work can cost on the same machine. See `__main__`."""
+"""Benchmarks of the memory against the minimum cost of the same work on the same machine. See `__main__`."""

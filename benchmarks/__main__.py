@@ -1,13 +1,13 @@
-"""Measure the memory against floors: the leanest statement or request that does the same work, in the same run.
+"""Measure the memory against floors: the cheapest statement or request that does the same work, in the same run.
 
     python -m benchmarks [--quick] [--only NAME] [--keep] [--peers]
 
-A real Postgres (with fsync) and a real PostgREST are started, and stopped at the end or on an interruption. In every
-round all contestants take turns, and the order rotates; shown are medians, and ratios to the floor of the same run.
-Milliseconds differ from machine to machine and from hour to hour: repeat the ratios. With `--keep` the tables of the
-run take the place of those before in `results.json`, from which `RESULTS.md` is written.
+The run starts a real Postgres (with fsync) and a real PostgREST, and stops them at the end or on an interruption. In
+every round all contestants take turns, in rotating order. The tables show medians, and ratios to the floor of the same
+run. Milliseconds vary with the machine and the hour; ratios are reproducible. `--keep` replaces the tables of the
+previous run in `results.json`, from which `RESULTS.md` is written.
 
-With peers, in an environment that is thrown away:
+With peers, in a temporary environment:
 
     uv run --isolated --frozen --all-extras --with langchain-postgres --with langgraph-checkpoint-postgres \
         python -m benchmarks --only beside --peers --keep
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from benchmarks.harness import Table
 
 _LIMIT_SECONDS = 30 * 60
-"""No run lasts longer, whatever hangs."""
+"""The time limit of a run."""
 
 _LIMIT_OF_MILLIONS_SECONDS = 4 * 60 * 60
-"""Nor does one of this benchmark."""
+"""The time limit of the `millions` benchmarks."""
 
 _ALONE = {"millions", "millions_in_partitions"}
-"""What runs only when it is asked for."""
+"""Benchmarks that only run if named."""
 
 _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
     "money": money.run,
@@ -102,7 +102,7 @@ def main() -> None:
     million = given.only == ["growth"] and not given.quick
     largest = given.messages or (100_000 if given.quick else 10_000_000)
     for name in given.only or [each for each in _BENCHMARKS if each not in _ALONE]:
-        # Each has servers of its own, so that none is slower for what another left behind.
+        # Each one starts its own servers, so that state of another does not slow it down.
         with Lab(quick=given.quick, peers=given.peers, million=million, largest=largest) as lab:
             begun = time.perf_counter()
             tables = asyncio.run(_printed(_BENCHMARKS[name](lab)))

@@ -1,6 +1,6 @@
-"""A turn beside the least that it can cost, and beside what an application would use instead.
+"""Measure a turn next to its minimum cost, and next to what an application would use instead.
 
-Each contestant is a process of its own and async; in every round all take turns.
+Each contestant is an async process; in every round all take turns.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ PROCESSOR_TITLE: Final = "The client's processor for a whole turn"
 _MESSAGES_OF_TURNS: Final = 200
 _ROUND: Final = "ms: the median of all tries"
 _COPIES: Final = {200: 64, 1000: 8, 10_000: 1, 100_000: 1}
-"""How many conversations of a size there are: appends take turns among them, so that none grows much."""
+"""The number of conversations of each size: appends rotate among them, so that none grows much."""
 
 _STORES: Final = {DATA_API: "api", SQL: "sql"}
-"""Whose conversations are others than those that the floors' are copies of."""
+"""Contestants whose conversations differ from those that the floors copy."""
 
 _TARGETS: Final = {
     "append": 1.3, "wal": 2.8, "load": 1.8, "api load": 1.0, "turns": 3.0, "api turns": 1.2, "processor": 3.0,
@@ -64,8 +64,8 @@ class _Field:
 
     Attributes:
         lab: The run.
-        site: Where they work.
-        processes: By their names.
+        site: The project they use.
+        processes: The processes by name.
     """
 
     lab: Lab
@@ -75,11 +75,11 @@ class _Field:
     def rounds(
         self, names: Sequence[str], task: Callable[[str], Task], *, number: int, seconds: float, warm: bool = True
     ) -> dict[str, list[Done]]:
-        """What each did in so many rounds, or in as many as begin in so many seconds, but in two at least."""
+        """Return what each did in `number` rounds, or in as many as start within `seconds`, but at least two."""
         done: dict[str, list[Done]] = {name: [] for name in names}
         end = time.perf_counter() + seconds
         for name in names if warm else ():
-            self.processes[name].do(task(name))  # connections are open, caches warm
+            self.processes[name].do(task(name))  # opens connections and warms caches
         for round_ in range(number):
             if round_ > 1 and time.perf_counter() > end:
                 break
@@ -117,7 +117,7 @@ def _threads(name: str, size: int) -> list[str]:
 
 
 def _batch(name: str, size: int, count: int) -> int:
-    """How often somebody does something in a round: what reads or writes everything takes too long for more."""
+    """Return how often a contestant repeats a task in a round: fewer times if it reads or writes the whole history."""
     return max(1, min(count, 20_000 // size if name == SAVER else 200_000 // size)) if name in PEERS else count
 
 
@@ -156,7 +156,7 @@ def _appends(field_: _Field, names: Sequence[str]) -> Table:
 
 
 def _logged(field_: _Field, names: Sequence[str]) -> dict[str, float]:
-    """Bytes of the write-ahead log of a turn, without images of whole pages."""
+    """Return the bytes of write-ahead log per turn, without full-page images."""
     cluster, size = field_.site.cluster, APPENDED[-1]
     _full_pages(field_, "off")
     bytes_: dict[str, list[float]] = {name: [] for name in names}
@@ -176,7 +176,7 @@ def _logged(field_: _Field, names: Sequence[str]) -> dict[str, float]:
 def _full_pages(field_: _Field, value: str) -> None:
     field_.site.cluster.execute(f"alter system set full_page_writes = {value}", superuser=True)
     field_.site.cluster.execute("select pg_reload_conf()", superuser=True)
-    time.sleep(0.5)  # until the server has read it
+    time.sleep(0.5)  # until the server has reloaded
 
 
 def _position(connection: psycopg.Connection[tuple[int]]) -> int:
@@ -226,7 +226,7 @@ def _turns(field_: _Field, names: Sequence[str]) -> list[Table]:
         for name in names:
             trial = Task("turn", _threads(name, _MESSAGES_OF_TURNS)[:level], max(4, level), level)
             seconds = field_.processes[name].do(trial).seconds
-            # Each conversation gets as many turns as any other.
+            # Each conversation gets the same number of turns.
             counts[name] = max(1, round((0.2 if lab.quick else 0.8) / seconds * trial.count / level)) * level
 
         def task(name: str, level: int = level, counts: dict[str, int] = counts) -> Task:
@@ -264,7 +264,7 @@ def _turns(field_: _Field, names: Sequence[str]) -> list[Table]:
 
 
 def _by_level(title: str, values: dict[str, list[float]], notes: list[str]) -> Table:
-    """A table of what each contestant has at each level, and how many times what the floor with messages has."""
+    """Return a table of each contestant's values by level, and their ratios to the floor with messages."""
     rows: list[list[str | float]] = [
         [name, *[each for value, base in zip(mine, values[FLOOR_LC], strict=True) for each in (value, value / base)]]
         for name, mine in values.items()
@@ -274,5 +274,5 @@ def _by_level(title: str, values: dict[str, list[float]], notes: list[str]) -> T
 
 
 def _typical(done: Sequence[Done]) -> float:
-    """The median of all tries in all rounds."""
+    """Return the median of all repetitions in all rounds."""
     return median(took for each in done for took in each.milliseconds)

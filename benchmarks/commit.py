@@ -1,4 +1,4 @@
-"""Storing a batch of chunks, next to a bare insert of the same rows and of the vectors alone."""
+"""Measure storing a batch of chunks, next to a bare insert of the same rows and of the vectors alone."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ select public.memory_commit_chunks(
 
 @dataclass(frozen=True)
 class _Batch:
-    """Fresh chunks, in every form; they stand at the places from `first` on."""
+    """New chunks in every form, at consecutive places from `first` on."""
 
     first: int
     chunks: str
@@ -81,13 +81,13 @@ class _Batch:
 
 
 async def measured(made: Corpus, pool: ConnectionPool, width: int, *, seconds: float) -> dict[str, list[float]]:
-    """The times of each contestant, each with a conversation of its own."""
+    """Return the times of each contestant, each with its own conversation."""
     ids: dict[str, UUID] = {name: uuid4() for name in (VECTORS, SAME_ROWS, OURS)}
     batches = count()
     with pool.connection() as connection:
         for name, id_ in ids.items():
             connection.execute(_CONVERSATION, {"id": id_})
-            if name == VECTORS:  # the chunks that they belong to
+            if name == VECTORS:  # the chunks that the vectors belong to
                 connection.execute(_BARE_CHUNKS, {"id": id_, "number": (ROUNDS + WARM_UP) * BATCH * len(ids)})
     through = -1
 
@@ -115,7 +115,7 @@ async def measured(made: Corpus, pool: ConnectionPool, width: int, *, seconds: f
         through = last
 
     def supply() -> _Batch:
-        # Each gets others: a vector that is in the index already costs less there.
+        # Each contestant gets different vectors: one that is already in the index costs less.
         return _batch(made, next(batches) * BATCH)
 
     contestants: dict[str, Any] = {VECTORS: vectors, SAME_ROWS: floor, OURS: ours}

@@ -1,7 +1,7 @@
-"""Who does the work of a conversation: the floors, the memory by both doors, and what an application would use instead.
+"""The contestants: the floors, the memory over both transports, and what an application would use instead.
 
-Each loads what the next prompt needs, about 12,000 characters where it can be bounded, and stores a turn of two
-messages. All are async. What differs in kind is said by `CONTESTANTS`.
+Each one loads the data for the next prompt, about 12,000 characters where a limit is possible, and stores a turn of two
+messages. All are async. `CONTESTANTS` documents the differences.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHARACTERS: Final = DEFAULT_BUDGET.characters or 12_000
 MESSAGES: Final = 28
-"""So many messages of the mean length of 440 have about as many characters."""
+"""This many messages of the mean length of 440 have about as many characters."""
 
 FLOOR: Final = "floor"
 FLOOR_LC: Final = "floor + LangChain messages"
@@ -44,13 +44,13 @@ SAVER: Final = "LangGraph AsyncPostgresSaver"
 
 
 class Contestant(Protocol):
-    """Somebody who keeps conversations, named by their threads."""
+    """Stores conversations, which are named by their threads."""
 
     def said(self) -> Any:
-        """A turn as `append` takes it; made before the clock starts."""
+        """Return a turn in the form that `append` takes; called before the clock starts."""
 
     async def load(self, thread: str) -> object:
-        """What the next prompt needs."""
+        """Load the data for the next prompt."""
 
     async def append(self, thread: str, said: Any) -> object:
         """Store a turn."""
@@ -59,11 +59,11 @@ class Contestant(Protocol):
         """Load, then append."""
 
     async def fill(self, thread: str, messages: int) -> None:
-        """Store a history; only of those whose tables are not filled by SQL."""
+        """Store a history; only used by contestants whose tables are not filled by SQL."""
 
 
 class _Apart:
-    """A turn is a load, then an append."""
+    """A turn is a load followed by an append."""
 
     def said(self) -> Any:
         return work.said()
@@ -84,7 +84,7 @@ class _Apart:
 
 
 class Floor(_Apart):
-    """Prepared statements, binary results, and a turn in one pipelined round trip."""
+    """Uses prepared statements, binary results, and one pipelined round trip for a turn."""
 
     _READ: Final = (
         b"select role, text from bench.narrow where conversation = %s and characters_through > %s"
@@ -148,7 +148,7 @@ class Floor(_Apart):
 
 
 class FloorWithMessages(Floor):
-    """Takes and makes LangChain messages."""
+    """Also converts from and to LangChain messages."""
 
     _copy = "lc "
 
@@ -163,7 +163,7 @@ class FloorWithMessages(Floor):
 
 
 class Statement(_Apart):
-    """An append by one call of a SQL function, all of it ready."""
+    """Appends by one call of a SQL function with prepared arguments."""
 
     def __init__(self, pool: AsyncConnectionPool[AsyncConnection], statement: bytes) -> None:
         self._pool = pool
@@ -191,7 +191,7 @@ class Ours(_Apart):
 
 
 class Careful(_Apart):
-    """The client that `supabase` uses: a batch insert, and the newest few."""
+    """Uses the same client as `supabase`: a batch insert, and a select of the newest messages."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -279,7 +279,7 @@ CONTESTANTS: Final[dict[str, Opening]] = {
     HISTORY: _history,
     SAVER: _saver,
 }
-"""How each is opened in its process, by its name in the tables."""
+"""How to open each contestant in its process, by its name in the tables."""
 
 PEERS: Final = (HISTORY, SAVER)
 APPEND_ONLY: Final = (LOCK_BARE, LOCK, SQL)

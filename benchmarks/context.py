@@ -1,6 +1,6 @@
-"""Loading the context for the next prompt, next to a raw read of the same rows that makes LangChain messages of them.
+"""Measure loading the context for the next prompt, next to a raw read of the same rows as LangChain messages.
 
-The floor knows beforehand where the range begins, which the memory has to find out.
+The floor knows in advance where the range begins; the memory has to find out.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _STATES: Final = ("nothing summarized", "all but the newest summarized")
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation that is there, and what the memory reads of it.
+    """An existing conversation, and what the memory reads of it.
 
     Attributes:
         thread_id: Its thread.
-        size: How many messages it has.
+        size: The number of its messages.
         id: Its uuid, as a string.
         lowest: The first sequence that the memory reads.
-        document: What `memory_context` answers.
+        document: The result of `memory_context`.
     """
 
     thread_id: str
@@ -184,7 +184,7 @@ async def _aours(memory: SupabaseMemory, each: Conversation, _: None) -> list[An
 
 
 def _calls(memory: SupabaseMemory, each: Conversation) -> int:
-    """How many calls one load makes."""
+    """Return the number of calls of one load."""
     calls = count()
     perform = memory._services.transport.perform
 
@@ -218,7 +218,7 @@ def _table(
 
 
 def _fitting(state: str, found: Sequence[Conversation]) -> Table:
-    """What is done in Python with the answer that the database gave, without any I/O."""
+    """Measure the work in Python on the database's answer, without I/O."""
     rows: list[list[str | float]] = []
     for each in found:
         whole, decoding = [], []
@@ -242,7 +242,7 @@ def _fitting(state: str, found: Sequence[Conversation]) -> Table:
 
 
 def _peaks(site: Site, state: str, found: Sequence[Conversation]) -> Table:
-    """The most memory that Python holds during one load, by tracemalloc."""
+    """Measure the peak of Python's memory during one load, by tracemalloc."""
     direct, data_api, pool = site.direct(), site.data_api(), site.pool()
     loads: dict[str, Callable[[Conversation], object]] = {
         "range read + LangChain messages": lambda each: _floor(pool, each, None),
@@ -261,7 +261,7 @@ def _peaks(site: Site, state: str, found: Sequence[Conversation]) -> Table:
 
 
 def _peak_kilobytes(load: Callable[[], object]) -> float:
-    """The peak of Python's memory during a call, above what was held before it; of three calls the median."""
+    """Return the peak of Python's memory during a call above the baseline; the median of three calls."""
     load()
     peaks = []
     for _ in range(3):

@@ -1,7 +1,7 @@
-"""Chunks of many users, written in bulk: their rows, their words and their vectors as indexing leaves them.
+"""Write chunks of many users in bulk: rows, words and vectors in the state after indexing.
 
-Vectors lie in clusters, as those of real text do: a conversation keeps to a few topics, and stays with each for a
-while. Words are drawn by Zipf's law.
+Vectors form clusters, as those of real text do: a conversation has a few topics, and stays with each for a while. Words
+follow Zipf's law.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Halves = NDArray[np.float16]
 
 LENGTH: Final = 100
-"""How many chunks a conversation has, where nothing else is said."""
+"""The default number of chunks in a conversation."""
 
 MODEL: Final = "bench"
 MANY: Final = 0
 MOST: Final = 1
-"""The users that are measured: with a twentieth of the table, and with half of it."""
+"""The measured users: one with a twentieth of the table, and one with half of it."""
 
 _TOPICS: Final = 2000
 _PER_CONVERSATION: Final = 5
@@ -41,12 +41,12 @@ _WORDS: Final = 12
 _VOCABULARY: Final = 30_000
 _DATE: Final = ("2026", "novemb")
 _STOPS: Final = 20
-"""So many words, the most frequent of all, text search leaves out."""
+"""The number of most frequent words, which text search drops as stop words."""
 _CONSONANTS: Final = "bcdfghjklmnprstvz"
 _VOWELS: Final = "aou"
 _AT_ONCE: Final = 50
 _IN_A_ROW: Final = 16
-"""How long a posting list grows."""
+"""The maximum length of a posting list row."""
 _HEADER: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _CHUNKS: Final = """
 copy memory.working_memory_chunks (
@@ -72,10 +72,10 @@ class Corpus:
     """The chunks of a table of a given size.
 
     Attributes:
-        site: Where they are written.
-        size: How many there are in the end.
-        length: How many chunks a conversation has.
-        filled: How many there are so far.
+        site: The project to write to.
+        size: The final number of chunks.
+        length: The number of chunks in a conversation.
+        filled: The number of chunks so far.
     """
 
     site: Site
@@ -94,26 +94,26 @@ class Corpus:
         self._words = np.random.default_rng(8).choice(_VOCABULARY, (self.size, _WORDS), p=chances / chances.sum())
 
     def user(self, conversation: int) -> int:
-        """Whose a conversation is: the first has a twentieth of the table, the next half of it, others ten each."""
+        """Return a conversation's owner: one has a twentieth of the table, one half of it, the others ten each."""
         many, most = len(self._ids) // 20, len(self._ids) // 2
         if conversation < many:
             return MANY
         return MOST if conversation < many + most else MOST + 1 + (conversation - many - most) // 10
 
     def rows(self, user: int) -> range:
-        """Which chunks are those of one of the measured users."""
+        """Return the chunks of one of the measured users."""
         many, most = self.size // 20, self.size // 2
         return range(many) if user == MANY else range(many, many + most)
 
     def key(self, row: int) -> UUID:
-        """The id of a chunk."""
+        """Return the id of a chunk."""
         return UUID(int=row)
 
     def conversation(self, number: int) -> UUID:
         return self._ids[number]
 
     def fill(self, until: int) -> None:
-        """Write the chunks up to a number, without their vectors."""
+        """Write the chunks up to a number, without vectors."""
         with self._connected() as connection, connection.cursor() as cursor:
             for first, last in self._slabs(self.filled, until):
                 conversations = range(first // self.length, last // self.length)
@@ -135,7 +135,7 @@ class Corpus:
         self.filled = until
 
     def embed(self, width: int, first: int, until: int) -> None:
-        """Write the vectors of some chunks."""
+        """Write the vectors of a range of chunks."""
         kept = self.rows(MOST).stop
         if self._vectors.shape[1] != width:
             self._vectors = np.zeros((kept, width), np.float16)
@@ -145,7 +145,7 @@ class Corpus:
             "user": np.dtype("S10"), "conversation": np.dtype("V16"), "place": np.dtype(">i8"), "part": np.dtype(">i4"),
             "model": np.dtype(f"S{len(MODEL)}"), "dimensions": np.dtype(">i4"), "embedding": halfvec,
         }  # fmt: skip
-        # As Postgres takes it: the number of columns, then each with its length.
+        # Postgres' binary format: the number of columns, then each with its length.
         row = np.dtype(
             [
                 ("columns", ">i2"),
@@ -176,7 +176,7 @@ class Corpus:
             copy.write(b"\xff\xff")
 
     def questions(self, rows: range, number: int) -> list[Asked]:
-        """Questions after chunks among some: four of a chunk's words, and a vector near its own."""
+        """Return questions about random chunks of a range: four of a chunk's words, and a vector close to its own."""
         random = np.random.default_rng(10)
         made = []
         for row in random.choice(np.array(rows), number, replace=number > len(rows)).tolist():
@@ -186,11 +186,11 @@ class Corpus:
         return made
 
     def fresh(self, number: int) -> list[tuple[list[str], list[float]]]:
-        """The words and the vector of chunks that are not there yet."""
+        """Return the words and vectors of chunks that do not exist yet."""
         return [self._near(self._fresh, int(self._fresh.integers(len(self._vectors))), _NOISE) for _ in range(number)]
 
     def nearest(self, rows: range, questions: Sequence[Asked], limit: int) -> list[set[UUID]]:
-        """The chunks whose vectors are nearest to each question, by brute force."""
+        """Return the chunks whose vectors are nearest to each question, by brute force."""
         asked = np.array([each.vector for each in questions], np.float32).T
         slabs = [
             self._vectors[start:end].astype(np.float32) @ asked for start, end in self._slabs(rows.start, rows.stop)
@@ -242,7 +242,7 @@ class Corpus:
         connection = psycopg.connect(
             self.site.cluster.conn_string(self.site.database, "supabase_admin"), autocommit=True
         )
-        connection.execute("set session_replication_role = replica")  # no foreign key is looked up
+        connection.execute("set session_replication_role = replica")  # skips foreign key checks
         return connection
 
 
@@ -255,14 +255,14 @@ def thread(conversation: int) -> str:
 
 
 def word(number: int) -> str:
-    """A word that text search leaves as it is."""
+    """Return a word that text search does not change."""
     syllables = len(_CONSONANTS) * len(_VOWELS)
     digits = [number // syllables**2, number // syllables % syllables, number % syllables]
     return "".join(_CONSONANTS[each // len(_VOWELS)] + _VOWELS[each % len(_VOWELS)] for each in digits)
 
 
 def _mixed(first: int, last: int, length: int) -> list[int]:
-    """Chunks as they come to be stored: conversations go on at the same time, and each is indexed a few at a time."""
+    """Return chunks in realistic insertion order: conversations alternate, a few chunks of each at a time."""
     turns = [row // length for row in range(first, last, _STAY)]
     Random(12).shuffle(turns)
     following = {conversation: count(conversation * length, _STAY) for conversation in turns}

@@ -1,4 +1,4 @@
-"""What is counted and not timed: round trips of an agent's turn, and what a message takes in the tables."""
+"""Count the round trips of an agent's turn, and the bytes of a message in the tables; nothing is timed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 async def _round_trips(lab: Lab, site: Site) -> Table:
-    """Calls until the model is asked, and from its answer until the agent's."""
+    """Count the calls before the model is called, and from its answer to the agent's answer."""
     rows: list[list[str | float]] = []
     notes = []
     for door, memory in (("direct", site.direct()), ("Data API", site.data_api())):
@@ -59,7 +59,7 @@ async def _round_trips(lab: Lab, site: Site) -> Table:
 
         agent: Any = create_agent(ScriptedModel(script=answer), [], middleware=[SupabaseMemoryMiddleware(memory)])
         trips: list[tuple[list[str], list[str]]] = []
-        for what in ("glaze", "porcelain", "stoneware", "slip"):  # words that point at no earlier turn
+        for what in ("glaze", "porcelain", "stoneware", "slip"):  # no reference to an earlier turn
             calls.clear()
             asked.clear()
             settings = {"configurable": {"thread_id": f"trips-{door}"}}
@@ -74,7 +74,7 @@ async def _round_trips(lab: Lab, site: Site) -> Table:
 
 
 async def _bytes(lab: Lab, site: Site) -> Table:
-    """A conversation stored and indexed by the memory itself, and the same in the narrowest table."""
+    """Store and index a conversation with the memory, and store the same in the narrowest table."""
     number = 1000 if lab.quick else 4000
     database = site.cluster.create_database()
     conn_string = site.cluster.conn_string(database)
@@ -83,7 +83,7 @@ async def _bytes(lab: Lab, site: Site) -> Table:
     empty = _sizes(conn_string)
     async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", model=None) as memory:
         conversation = memory.conversation("bytes")
-        for first in range(0, number, 2):  # as they come, for the tables' and indexes' pages to be as full as they get
+        for first in range(0, number, 2):  # a few at a time, so that pages of tables and indexes fill as in production
             await conversation.aappend(said[first : first + 2])
         await conversation.aindex()
     with psycopg.connect(conn_string, autocommit=True) as connection:
@@ -116,7 +116,7 @@ async def _bytes(lab: Lab, site: Site) -> Table:
 
 
 def _said(number: int) -> list[Any]:
-    """Messages of one to twenty words, of which most are rare ones."""
+    """Return messages of one to twenty words, most of them rare."""
     chance = random.Random(7)
     weights = [1 / (rank + 20) for rank in range(30_000)]
     words = cycle([corpus.word(each) for each in chance.choices(range(len(weights)), weights, k=50_021)])

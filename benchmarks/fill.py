@@ -1,4 +1,4 @@
-"""Conversations of any length and number, written by COPY: every row and every counter as an append leaves them.
+"""Write conversations of any length and number by COPY, with every row and counter as an append leaves them.
 
 python -m benchmarks.fill CONN_STRING --messages 1000000
 python -m benchmarks.fill CONN_STRING --messages 2 --conversations 1000000 --users 10000 --due
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from benchmarks.services import Site
 
 MESSAGES_PER_SEGMENT: Final = 10
-"""About what the default policy covers at once, with messages of 440 characters on average."""
+"""About the number of messages in a segment under the default policy, at 440 characters on average."""
 
 KEPT: Final = 8
-"""The fewest messages that no summary covers."""
+"""The minimum number of messages without a summary."""
 
 _PERIOD: Final = 1000
-"""After so many messages the texts begin anew."""
+"""The number of messages after which the texts repeat."""
 
 _COPY_CONVERSATIONS: Final = b"""
 copy memory.conversations (
   user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through) from stdin
 """
 MESSAGE_COLUMNS: Final = "user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload"
-"""What an append writes of each message; all else has defaults."""
+"""The columns that an append writes of each message; all others have defaults."""
 
 _COPY_MESSAGES: Final = f"copy memory.conversation_messages ({MESSAGE_COLUMNS}) from stdin"
 _BLOCKS: Final = b"""
@@ -89,16 +89,16 @@ where c.user_id = 'bench' and c.id = s.conversation_id and starts_with(c.thread_
 
 @dataclass(frozen=True)
 class Filling:
-    """What is to be there.
+    """The conversations to write.
 
     Attributes:
-        name: What the names of the threads begin with, before their numbers; nothing else may begin so.
-        messages: How many each conversation has.
-        conversations: How many there are in all.
-        user: Whose they are.
-        users: Among how many users they are dealt: several are `bench-0`, `bench-1` and so on.
-        unindexed: How many of the newest messages of each are not indexed yet; by default none is.
-        due: Whether each is due to be worked on.
+        name: The prefix of the thread names, before their numbers; no other thread may start with it.
+        messages: The number of messages in each conversation.
+        conversations: The total number of conversations.
+        user: Their owner.
+        users: The number of users that share them; several are named `bench-0`, `bench-1` and so on.
+        unindexed: The number of the newest messages of each that are not indexed yet; by default 0.
+        due: Whether each has due work.
     """
 
     name: str = "filled-"
@@ -110,7 +110,7 @@ class Filling:
     due: bool = False
 
     def owner(self, number: int) -> str:
-        """Whose a conversation is."""
+        """Return the owner of a conversation."""
         return self.user if self.users == 1 else f"{self.user}-{number % self.users}"
 
 
@@ -118,14 +118,14 @@ def fill(conn_string: str, filling: Filling) -> None:
     """Write conversations by COPY.
 
     Args:
-        conn_string: A migrated database, as somebody who may switch triggers off for a session.
-        filling: What is to be there.
+        conn_string: A migrated database, as a role that may disable triggers for a session.
+        filling: The conversations to write.
     """
     texts = _Texts()
     ids = [uuid4() for _ in range(filling.conversations)]
     indexed = -1 if filling.unindexed is None else filling.messages - filling.unindexed - 1
     with psycopg.connect(conn_string) as connection, connection.cursor() as cursor:
-        cursor.execute("set session_replication_role = replica")  # no foreign key is looked up a million times
+        cursor.execute("set session_replication_role = replica")  # skips a million foreign key checks
         with cursor.copy(_COPY_CONVERSATIONS) as copy:
             characters, tokens = texts.through(filling.messages)
             for number, id_ in enumerate(ids):
@@ -146,7 +146,7 @@ def fill(conn_string: str, filling: Filling) -> None:
 
 
 class _Texts:
-    """What is said, over and over: every row of a message but for where it stands."""
+    """Repeating texts: every column of a message except its position."""
 
     def __init__(self) -> None:
         said = [message for _ in range(_PERIOD // 2) for message in work.messages()]
@@ -169,7 +169,7 @@ class _Texts:
         return f"{start}{place}\t{id_}\t{said}{id_.join(payload)}\n"
 
     def through(self, messages: int) -> tuple[int, int]:
-        """The characters and the tokens of the first so many messages."""
+        """Return the characters and tokens of the first `messages` messages."""
         periods, rest = divmod(messages, _PERIOD)
         return (
             periods * self._characters[-1] + self._characters[rest],
@@ -178,18 +178,18 @@ class _Texts:
 
 
 def _escaped(text: str) -> str:
-    """Text as COPY reads it."""
+    """Escape text for COPY."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def messages(site: Site, name: str, size: int, *, copies: int = 1, floor: bool = False) -> list[str]:
-    """Conversations `name0`, `name1` and so on of the user `bench`, of so many messages each.
+    """Write conversations `name0`, `name1` and so on of the user `bench`.
 
     Args:
-        site: Where.
-        name: What the names of the threads begin with; nothing else may begin so.
-        size: How many messages.
-        copies: How many conversations.
+        site: The project.
+        name: The prefix of the thread names; no other thread may start with it.
+        size: The number of messages in each.
+        copies: The number of conversations.
         floor: Whether `bench.floor` gets the same rows.
 
     Returns:
@@ -206,10 +206,10 @@ class Crowd:
     """Many owners, each with ten conversations of ten messages of about 80 characters, one of which is due.
 
     Attributes:
-        messages: How many messages there are in all, a multiple of a thousand.
-        words: Of how many, those of the first owners, the words are found.
-        vectors: Of how many of these the meaning is found, too.
-        name: What the threads of each owner are called, before their numbers.
+        messages: The total number of messages, a multiple of a thousand.
+        words: The number of messages, those of the first owners, that have a text index.
+        vectors: The number of these that also have vectors.
+        name: The prefix of each owner's threads, before their numbers.
     """
 
     messages: int
@@ -219,24 +219,24 @@ class Crowd:
 
     @property
     def owners(self) -> int:
-        """How many there are: `owner-0`, `owner-1` and so on."""
+        """The number of owners: `owner-0`, `owner-1` and so on."""
         return self.messages // EACH**2
 
 
 EACH: Final = 10
-"""So many messages has a conversation of a crowd, so many conversations an owner, and so many owners repeat nobody."""
+"""The messages of a conversation of a crowd, the conversations of an owner, and the owners with original texts."""
 
 
 def crowd(conn_string: str, wanted: Crowd, embedder: Embeddings) -> None:
-    """Write a crowd by what the server makes itself, a message in about 40 microseconds.
+    """Write a crowd with SQL that generates the rows on the server, at about 40 microseconds a message.
 
-    What the first ten owners said is indexed as any conversation is; all others say one of the same hundred things,
-    and get the rows that this made.
+    The messages of the first ten owners are indexed like any conversation; all others repeat the same hundred messages
+    and get copies of the resulting rows.
 
     Args:
-        conn_string: A migrated database that is empty, as somebody who may switch triggers off for a session.
-        wanted: What is to be there.
-        embedder: Makes the vectors.
+        conn_string: A migrated, empty database, as a role that may disable triggers for a session.
+        wanted: The crowd.
+        embedder: Creates the vectors.
     """
     with psycopg.connect(conn_string, autocommit=True) as connection:
         connection.execute("set session_replication_role = replica")
@@ -257,7 +257,7 @@ def crowd(conn_string: str, wanted: Crowd, embedder: Embeddings) -> None:
             connection.execute(statement.encode(), values)
 
 
-# Owner by owner within the first conversation of all, then within the second: nothing of one owner lies together.
+# All owners' first conversations, then their second ones and so on: rows of one owner are never adjacent.
 _OF_CROWD: Final = """
 generate_series(0, %(users)s::bigint * {each} - 1) i
 cross join lateral (select %(first)s + i %% %(users)s as u, i / %(users)s as c) n
@@ -304,7 +304,7 @@ _DUE_OF_CROWD: Final = (
 
 
 def _copied(connection: psycopg.Connection[Any], table: str, part: str) -> str:
-    """A statement that gives each owner of this part of a crowd the rows of who said the same."""
+    """Return a statement that copies the rows of the original messages to each owner of this part of a crowd."""
     columns = [
         name
         for (name,) in connection.execute(
@@ -325,7 +325,7 @@ join {table} t
 
 
 def _short(place: int) -> str:
-    """A row of what a crowd says, as COPY reads it."""
+    """Return a row of a crowd's message for COPY."""
     message = work.short(place)
     message.id = "@id"
     row = codec.to_row(message)
@@ -334,14 +334,14 @@ def _short(place: int) -> str:
 
 
 def summaries(site: Site, name: str) -> None:
-    """Segments over all but the newest messages of the conversations whose names begin so."""
+    """Write segments over all but the newest messages of the conversations with this name prefix."""
     summary = " ".join(work.text() for _ in range(20))[:1500]
     values = {"name": name, "every": MESSAGES_PER_SEGMENT, "kept": KEPT, "summary": summary}
     _execute(site, [_SUMMARIES, _COVERED], values)
 
 
 def vacuum(site: Site) -> None:
-    """What autovacuum does within minutes, and what a checkpoint would do during the measurements."""
+    """Do the work of autovacuum, and of a checkpoint that would otherwise run during the measurements."""
     site.execute("vacuum analyze")
     site.cluster.execute("checkpoint", superuser=True)
 

@@ -1,12 +1,12 @@
-"""The least that the same work can cost: tables and statements without any of the memory's guarantees.
+"""The minimum cost of the same work: tables and statements without any of the memory's guarantees.
 
 - The narrow floor: two columns of text, keyed by the conversation and the running sum of its characters, so that the
-  tail of a conversation is one range. The client knows where the conversation ends; nobody else writes to it, so each
-  of the two contestants who do so has a copy.
-- Lock the counter and insert: numbers without gaps, ids that are there once, and the whole message beside its text.
-  Once with these columns alone, and once into tables like the memory's, with their checks and indexes, but without
-  foreign keys and triggers.
-- The careful application: its messages as JSON, one batch insert and a limited select through the Data API.
+  end of a conversation is one range. The client knows where the conversation ends. It has a single writer, so each of
+  the two contestants that use it has a copy.
+- Lock the counter and insert: gapless numbers, unique ids, and the whole message next to its text. It is measured once
+  with only these columns, and once with tables like the memory's, with their checks and indexes, but without foreign
+  keys and triggers.
+- The careful application: messages as JSON, one batch insert and a limited select through the Data API.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ _FILLS: Final = (
 
 
 def fill(site: Site, threads: Sequence[str]) -> None:
-    """What the memory holds in these threads of the user `bench`, in the floors' tables."""
+    """Copy these threads of the user `bench` from the memory's tables to the floors' tables."""
     with psycopg.connect(site.superuser, autocommit=True) as connection:
         for statement in _FILLS:
             connection.execute(statement.encode(), {"threads": list(threads)})

@@ -1,6 +1,6 @@
-"""Whether a verb stays as cheap in a long conversation, and in a full database, as in a short one and an empty one.
+"""Check that a verb costs no more in a long conversation or a full database than in a short or empty one.
 
-Each verb is counted once and timed over and over; what takes longer than a second is timed by the call that is counted.
+Each verb is counted once and timed repeatedly; if it takes longer than a second, the counted call is the timed one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     Doing = Callable[[SupabaseMemory, int], object]
 
 BOUND: Final = 2.0
-"""Flat: the largest reads at most so many times the rows that the smallest reads."""
+"""The bound for flat growth: the ratio of rows read at the largest size to the smallest."""
 
 CHUNKS: Final = 500
-"""So many of the newest messages are indexed; chunks expire, so a conversation of any length has about as many."""
+"""The number of newest messages that are indexed; chunks expire, so a conversation of any length has about as many."""
 
 CONVERSATION_TITLE: Final = "Growth with the messages of a conversation, direct"
 DATABASE_TITLE: Final = "Growth with the conversations of a database, direct"
@@ -59,7 +59,7 @@ async def _conversation(lab: Lab, site: Site, sizes: Sequence[int]) -> Table:
 
 
 async def _database(lab: Lab, sizes: Sequence[int]) -> Table:
-    """Each size in a database of its own, one user of which is looked at."""
+    """Measure each size in its own database, for one user of many."""
     sites = {}
     for size in sizes:
         sites[size] = lab.another("off")
@@ -93,7 +93,7 @@ async def _measured(
             with psycopg.connect(site.conn_string, autocommit=True) as connection:
                 transport = CountingTransport(connection)
                 counted = SupabaseMemory(transport, user_id=user, model=None)
-                # The first call of a connection reads what the next ones know; of what takes long it is enough.
+                # The first call of a connection fills caches for the next ones; for slow verbs it is the only call.
                 for _ in range(2):
                     transport.taken()
                     begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Rounds in which all contestants take turns, and the tables of their medians."""
+"""Run rounds in which all contestants take turns, and build the tables of their medians."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WARM_UP = 5
-"""Rounds that are run first and not counted."""
+"""The number of initial rounds that do not count."""
 
 
 @dataclass
 class Table:
-    """What is shown: numbers are milliseconds, ratios or rates, as the header says."""
+    """A results table: numbers are milliseconds, ratios or rates, as the header says."""
 
     title: str
     columns: list[str]
@@ -45,7 +45,7 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def rotated(names: Sequence[str], number: int) -> list[str]:
-    """The order of a round: each begins equally often, and each comes both before and after its neighbor."""
+    """Return the order of a round: each name starts equally often, and comes both before and after its neighbor."""
     turn = number % len(names)
     order = [*names[turn:], *names[:turn]]
     return order[::-1] if number // len(names) % 2 else order
@@ -59,7 +59,7 @@ async def interleaved(
     seconds: float,
     warm_up: int = WARM_UP,
 ) -> dict[str, float]:
-    """The median of each contestant, in milliseconds. Arguments as for `timed`."""
+    """Return the median of each contestant, in milliseconds. The arguments are those of `timed`."""
     times = await timed(contestants, supply, rounds=rounds, seconds=seconds, warm_up=warm_up)
     return {name: median(values) for name, values in times.items()}
 
@@ -72,14 +72,14 @@ async def timed(
     seconds: float,
     warm_up: int = WARM_UP,
 ) -> dict[str, list[float]]:
-    """The times of each contestant, in milliseconds.
+    """Return the times of each contestant, in milliseconds.
 
     Args:
-        contestants: Each does the work once with what it is given; what it returns is awaited if it can be.
-        supply: Makes what a contestant is given. It is not timed.
-        rounds: How many rounds are counted.
-        seconds: No further round is begun after so long.
-        warm_up: How many rounds come first and are not counted.
+        contestants: Functions that do the work once with the supplied value; an awaitable result is awaited.
+        supply: Creates the supplied value. It is not timed.
+        rounds: The number of rounds that count.
+        seconds: The time after which no further round starts.
+        warm_up: The number of initial rounds that do not count.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
     end = time.perf_counter() + seconds
@@ -98,16 +98,16 @@ async def timed(
 
 
 def p95(times: Sequence[float]) -> float:
-    """What nineteen of twenty take at most."""
+    """Return the 95th percentile."""
     return quantiles(times, n=20, method="inclusive")[-1]
 
 
 def exponent(sizes: Sequence[int], medians: Sequence[float]) -> float:
-    """How the time grows with the size: the slope of log(time) over log(size). 0 is not at all, 1 in proportion."""
+    """Return the growth exponent: the slope of log(time) over log(size). 0 is constant, 1 is linear."""
     return linear_regression([math.log(size) for size in sizes], [math.log(value) for value in medians]).slope
 
 
 def verdict(what: str, value: float, bound: float, *, at_least: bool = False) -> str:
-    """One line: whether a target is met."""
+    """Return one line that says whether a target is met."""
     met = value >= bound if at_least else value <= bound
     return f"{'met   ' if met else 'MISSED'} {what}: {value:.2f} {'>=' if at_least else '<='} {bound}"

@@ -1,4 +1,4 @@
-"""What an import costs, in fresh processes."""
+"""Measure the cost of imports in new processes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CODE_OF_HELP: Final = (
     "import sys; sys.argv = ['supabase-memory', '--help']; from langchain_supabase_memory.cli import main; main()"
 )
 _HEAVY: Final = ("langchain_core", "supabase")
-"""What the command line's help has no use for."""
+"""Packages that the command line's help does not need."""
 
 
 _ENVIRONMENT: Final = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""The first import compiles, the others read what it has written, as they do wherever a package is installed."""
+"""The first import compiles and later ones read the bytecode, as with any installed package."""
 
 
 async def run(lab: Lab) -> list[Table]:
@@ -60,7 +60,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 def _imported(code: str) -> list[str]:
-    """Which of the heavy packages a program imports."""
+    """Return which of the heavy packages a program imports."""
     there = f"print(*(each for each in {_HEAVY} if each in sys.modules), file=sys.stderr)"
     shown = f"try:\n    {code}\nfinally:\n    {there}"
     ended = subprocess.run([sys.executable, "-c", shown], check=False, capture_output=True, text=True)

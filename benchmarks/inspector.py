@@ -1,7 +1,7 @@
-"""The first view of each screen of the inspector: its time beside its own SQL, and what it reads as a database grows.
+"""Measure the first view of each inspector screen: its time against its own SQL, and its reads as the database grows.
 
-A screen is asked for in this process, without a network and without a browser. Its own SQL are the calls that it makes,
-one after the other over a connection of psycopg's, with nothing made of their answers.
+A screen is requested in this process, without a network and a browser. Its own SQL is the sequence of its calls over a
+psycopg connection, with the results discarded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TITLE: Final = "The first view of a screen, direct"
 BOUND: Final = 2.0
-"""How many times its own SQL a screen may take."""
+"""The maximum ratio of a screen's time to its own SQL."""
 
 _OF_A_USER: Final = 100
 _TURNS: Final = 60
@@ -45,12 +45,12 @@ _VIEWS: Final[dict[str, str | None]] = {
     "an owner of all": _ALL,
     "everybody": None,
 }
-"""Who looks: a user at their own, or a server at everybody's."""
+"""The viewers: a user of their own conversations, or a server of everyone's."""
 
 
 @dataclass
 class _Noting(CountingTransport):
-    """Notes the calls, too."""
+    """Records the calls, too."""
 
     calls: list[Call] = field(default_factory=list)
 
@@ -92,7 +92,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 def _fill(site: Site, size: int) -> None:
-    """So many conversations of many owners, as many of one, and for who looks a longer one with all that is made."""
+    """Write `size` conversations of many owners and of one, and a long one with all derived data for the viewer."""
     for filling in (
         Filling("due-", 2, _DUE, "due", _OF_A_USER, due=True),
         Filling("few-", 2, _OF_A_USER, _FEW),
@@ -114,13 +114,13 @@ def _fill(site: Site, size: int) -> None:
 
 
 async def _counted(site: Site, user: str | None) -> dict[str, tuple[int, list[Call]]]:
-    """Of each screen the rows that it reads, and its calls."""
+    """Return the rows that each screen reads, and its calls."""
     found = {}
     with psycopg.connect(site.conn_string, autocommit=True) as connection:
         transport = _Noting(connection)
         async with _visitor(SupabaseMemory(transport, user_id=user)) as http:
             for name in SCREENS:
-                # The first call of a connection reads what the next ones know.
+                # The first call of a connection fills caches for the next ones.
                 for _ in range(2):
                     transport.taken()
                     transport.calls.clear()
@@ -132,7 +132,7 @@ async def _counted(site: Site, user: str | None) -> dict[str, tuple[int, list[Ca
 async def _timed(
     lab: Lab, site: Site, user: str | None, calls: Mapping[str, Sequence[Call]]
 ) -> dict[str, tuple[float, float]]:
-    """Of each screen the medians of the page and of its own SQL, in milliseconds."""
+    """Return each screen's medians of the page and of its own SQL, in milliseconds."""
     rounds, seconds = (4, 0.2) if lab.quick else (60, 4)
     times = {}
     memory = SupabaseMemory.from_conn_string(site.conn_string, user_id=user)
@@ -164,7 +164,7 @@ async def _asked(http: httpx.AsyncClient, name: str, user: str | None) -> None:
 
 
 async def _performed(pool: AsyncConnectionPool, calls: Sequence[Call]) -> None:
-    """Calls, with nothing made of their answers."""
+    """Perform calls and discard the results."""
     async with pool.connection() as connection:
         for call in calls:
             arguments = [
@@ -176,7 +176,7 @@ async def _performed(pool: AsyncConnectionPool, calls: Sequence[Call]) -> None:
 
 
 def _verdicts(what: str, ratios: Mapping[str, float], bound: float) -> Iterator[str]:
-    """One line for each screen that misses a target, and one for the worst of the others."""
+    """Yield one line for each screen that misses a target, and one for the slowest of the others."""
     met = {name: ratio for name, ratio in ratios.items() if ratio <= bound}
     worst = [max(met, key=lambda name: met[name])] if met else []
     for name in (*(each for each in ratios if each not in met), *worst):

@@ -1,4 +1,4 @@
-"""A search over MCP, by stdio, next to the same recall in this process and a tool that does nothing."""
+"""Measure a search over MCP stdio, next to the same recall in this process and a tool that does nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.services import Lab
 
 BOUND: Final = 1.2
-"""How many empty tools a search may cost beside its recall."""
+"""The maximum cost of a search, in empty tool calls, in addition to its recall."""
 
 _USER: Final = "mcp"
 _TURNS: Final = 500

@@ -1,7 +1,8 @@
-"""Whether ten million messages of a hundred thousand owners cost a call more than ten thousand of a hundred.
+"""Check that a call costs no more with ten million messages of 100,000 owners than with ten thousand of 100.
 
-Both databases lie on one server and take turns, on plain tables or on partitions. Warm are owners whose rows the
-server has at hand; cold are others, each asked once after the server's memory and the files' were emptied.
+Both databases are on one server and take turns, with plain tables or partitions. Warm calls are for owners whose rows
+the server has cached; cold calls are for others, each called once after the caches of the server and the file system
+were dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     Doing = Callable[[SupabaseMemory, int], object]
 
 BOUND: Final = 1.2
-"""Flat: at the largest a call takes at most so many times what it takes at the smallest."""
+"""The bound for flat growth: the ratio of a call's time at the largest size to the smallest."""
 
 SMALLEST: Final = 10_000
 PARTITIONS: Final = 16
@@ -45,11 +46,11 @@ VECTORS: Final = 100_000
 _WIDTH: Final = 256
 _QUESTION: Final = "the refund of the invoice on Tuesday"
 _WARM: Final = range(10, 20)
-"""The owners whose calls are warm; the first ten are those whom all others repeat."""
+"""The owners of warm calls; the first ten are those that all others copy."""
 _COLD: Final = range(20, 60)
 _ERASED: Final = range(60, 100)
 _BUFFERS: Final = "2GB"
-"""Of the machine that the page on scale takes for ten million messages, less than a quarter."""
+"""Less than a quarter of the machine that the page on scale assumes for ten million messages."""
 
 
 def _recall_conversation(memory: SupabaseMemory, n: int) -> object:
@@ -150,7 +151,7 @@ def _memory(site: Site, stack: ExitStack) -> SupabaseMemory:
 
 
 def _owned(memory: SupabaseMemory, number: int) -> SupabaseMemory:
-    """A memory of one owner, over the same connections."""
+    """Return a memory of one owner, over the same connections."""
     return SupabaseMemory(
         memory._services.transport, user_id=f"owner-{number}", embeddings=memory._services.embeddings, model=None
     )
@@ -187,7 +188,7 @@ _ERASE: Final = b"select public.memory_forget(p_everything => true, p_user_id =>
 
 
 async def _erasures(lab: Lab, sites: Mapping[int, Site]) -> list[str | float]:
-    """Each owner once; warm by an erasure that is taken back, which touches all that the next one does."""
+    """Measure erasing each owner once; warm after an erasure that is rolled back, which touches the same rows."""
     memories = {size: _memory(site, site.stack) for size, site in sites.items()}
     for site in sites.values():
         for number in _ERASED:
@@ -233,7 +234,7 @@ async def _cold(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
         for size, site in sites.items():
             with ExitStack() as stack:
                 memory = _memory(site, stack)
-                for number in _WARM:  # what a connection plans, and the tables' own pages
+                for number in _WARM:  # warms the connection's plans and the tables' shared pages
                     do(_owned(memory, number), number)
                 times = []
                 for number in _COLD[::every]:
@@ -248,7 +249,7 @@ async def _cold(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
 
 
 def _chill(sites: Mapping[int, Site]) -> None:
-    """Start the server anew with nothing in its memory, nor in the operating system's for its files."""
+    """Restart the server and drop its caches and the operating system's."""
     cluster = sites[SMALLEST].cluster
     cluster.execute("checkpoint", superuser=True)
     cluster.halt()
@@ -266,7 +267,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _vacuumed(site: Site) -> tuple[float, int, int]:
-    """The seconds that a vacuum takes, the pages of tables that it looks at, and all pages that it touches."""
+    """Return the seconds of a vacuum, the table pages that it scans, and all pages that it touches."""
     said: list[str] = []
     with psycopg.connect(site.superuser, autocommit=True) as connection:
         connection.add_notice_handler(lambda each: said.append(each.message_primary or ""))

@@ -1,5 +1,5 @@
-"""What partitions cost a call: the same verbs on plain tables and on partitions, in the same rounds; the locks; and the
-first call of a connection, which plans it.
+"""Measure the cost of partitions: the same verbs on plain tables and on partitions in the same rounds, the locks, and
+the first call of a connection, which includes planning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MESSAGES: Final = 10_000
 INDEXED: Final = 500
 CONVERSATIONS: Final = 10
 _TWICE_AN_INDEXED: Final = 2 * (MESSAGES - INDEXED)
-"""A size in whose middle lies a message that is indexed: what is edited."""
+"""A size whose middle message is indexed: the edited one."""
 
 VERBS: Final = (
     "append a turn",
@@ -58,7 +58,7 @@ where l.pid = pg_backend_pid() and c.relnamespace in ('memory'::regnamespace, 'm
 
 @dataclass
 class LockCounting(CountingTransport):
-    """Counts the tables and indexes that the last call has locked, too, and how many in the table of all clients."""
+    """Also counts the locked tables and indexes of the last call, and those in the shared lock table."""
 
     locked: int = 0
     shared: int = 0
@@ -112,7 +112,7 @@ async def _row(lab: Lab, verb: str, sites: dict[int | None, Site]) -> list[str |
 
 
 def _first(site: Site, do: Doing, numbers: count[int], times: int) -> float:
-    """The milliseconds of the first call of a connection that is open."""
+    """Return the milliseconds of the first call of an open connection."""
     taken = []
     for _ in range(times):
         with psycopg.connect(site.conn_string, autocommit=True) as connection:
@@ -125,7 +125,7 @@ def _first(site: Site, do: Doing, numbers: count[int], times: int) -> float:
 
 
 def _locks(site: Site, do: Doing, numbers: count[int]) -> str:
-    """Of a connection that has made the call so often that its plans hold for all calls."""
+    """Return the locks of a connection that uses generic plans after enough calls."""
     with psycopg.connect(site.conn_string, autocommit=True) as connection:
         transport = LockCounting(connection)
         memory = SupabaseMemory(transport, user_id="bench", model=None)

@@ -1,4 +1,4 @@
-"""Other packages on the same work, if they are installed; how to install them for a run is said in `__main__`."""
+"""Other packages on the same work, if installed; `__main__` documents how to install them for a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class History:
-    """langchain-postgres. It knows no bound: the whole history is read."""
+    """langchain-postgres. It has no limit: the whole history is read."""
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool

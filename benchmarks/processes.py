@@ -1,4 +1,4 @@
-"""A contestant in a process of its own, so that its processor time is its own and nobody waits for its event loop."""
+"""Run a contestant in its own process, so that its CPU time is separate and its event loop is not shared."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _TIMEOUT_SECONDS = 300
 
 @dataclass(frozen=True)
 class Task:
-    """What a contestant is to do.
+    """A task for a contestant.
 
     Attributes:
-        verb: A turn is a load and an append. `peak` is the memory that a load takes; `fill` stores a history.
-        threads: In which conversations, one after the other.
-        count: How often in all; of `fill`, how many messages in each.
-        at_once: How many conversations go on at the same time.
+        verb: A turn is a load and an append. `peak` measures the memory of a load; `fill` stores a history.
+        threads: The conversations, used in order.
+        count: The number of repetitions in all; for `fill`, the number of messages in each.
+        at_once: The number of concurrent conversations.
     """
 
     verb: Literal["load", "append", "turn", "peak", "fill"]
@@ -43,13 +43,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What it took.
+    """The cost of a task.
 
     Attributes:
-        milliseconds: Of each time.
-        seconds: Of all of it, in seconds.
-        processor: The process's own time on a processor meanwhile, in seconds.
-        peak_kilobytes: The most that Python held during `peak`.
+        milliseconds: The time of each repetition.
+        seconds: The total time, in seconds.
+        processor: The process's own CPU time meanwhile, in seconds.
+        peak_kilobytes: The peak of Python's memory during `peak`.
     """
 
     milliseconds: list[float]
@@ -59,7 +59,7 @@ class Done:
 
 
 class Process:
-    """A contestant's process; it is started at once and ends with the block."""
+    """A contestant's process; it starts immediately and stops with the block."""
 
     def __init__(self, name: str, clients: Clients) -> None:
         self.name = name
@@ -81,10 +81,10 @@ class Process:
         self._process.terminate()
 
     def do(self, task: Task) -> Done:
-        """Let it do something, and wait for it.
+        """Send a task, and wait for the result.
 
         Raises:
-            RuntimeError: It failed, ended, or took too long.
+            RuntimeError: The process failed, exited, or took too long.
         """
         self._pipe.send(task)
         if not self._pipe.poll(_TIMEOUT_SECONDS):
@@ -106,7 +106,7 @@ def _serve(pipe: Connection, name: str, conn_string: str, url: str) -> None:
 async def _served(pipe: Connection, name: str, conn_string: str, url: str) -> None:
     from benchmarks.contestants import (
         CONTESTANTS,
-    )  # here, so that the parent need not import every contestant's package
+    )  # imported here, so that the parent does not import every contestant's package
 
     with ExitStack() as stack:
         async with AsyncExitStack() as closing:
@@ -127,7 +127,7 @@ async def _done(contestant: Contestant, task: Task) -> Done:
         peak = tracemalloc.get_traced_memory()[1] / 1000
         tracemalloc.stop()
         return Done([], 0, 0, peak)
-    # What is said is ready before the clock starts; each conversation is in the hands of one coroutine.
+    # Inputs are prepared before the clock starts; one coroutine handles each conversation.
     said = [None if task.verb == "load" else contestant.said() for _ in range(task.count)]
     work = list(zip(islice(cycle(task.threads), task.count), said, strict=True))
     milliseconds: list[float] = []

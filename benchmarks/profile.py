@@ -1,9 +1,9 @@
-"""Where the processor's time goes: the functions of an append, of a context pack and of a worker's piece of work.
+"""Profile the CPU time by function: of an append, a context pack and a worker's job.
 
     python -m benchmarks.profile [--only append|load|work] [--rounds N] [--lines N]
 
-Microseconds are of the client, per append, load or conversation, as cProfile sees them: it makes calls dearer than they
-are, so compare functions, and measure with `python -m benchmarks`. The first row is the same work without cProfile.
+Microseconds are client time per append, load or conversation, as cProfile measures them. Profiling inflates calls, so
+compare functions, and measure with `python -m benchmarks`. The first row is the same work without cProfile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 MESSAGES: Final = 40
-"""Of the conversation that a worker works on: one summary, one revision of the board, its index."""
+"""The messages of the worker's conversation: one summary, one revision of the board, its index."""
 _BUDGET: Final = ContextBudget(characters=12_000)
 _ROOT: Final = Path(__file__).parents[1]
 
@@ -105,7 +105,7 @@ def _work(memory: SupabaseMemory, rounds: int, lines: int) -> list[Table]:
 
 
 def _answer(prompt: list[BaseMessage]) -> str:
-    """What a chat model might answer, at no cost."""
+    """Return a plausible chat model answer at no cost."""
     if not str(prompt[-1].content).endswith("Revise the board."):
         return "The invoice of 42 euros for Zürich is due on Tuesday; a refund was asked for yesterday."
     lists: dict[str, list[Any]] = {name: [] for name in ("facts", "entities", "topics", "action_items", "closed")}
@@ -120,7 +120,7 @@ _SUBJECTS: Final[dict[str, Callable[[SupabaseMemory, int, int], list[Table]]]] =
 def _table(
     title: str, do: Callable[[], object], lines: int, times: int, prepare: Callable[[int], object] = lambda _: None
 ) -> Table:
-    """Do it once without and once with a profiler."""
+    """Run the work once without and once with a profiler."""
     prepare(1)
     begun = time.process_time()
     do()
@@ -141,7 +141,7 @@ def _table(
 
 @contextmanager
 def _profiled() -> Iterator[list[cProfile.Profile]]:
-    """Profile this thread and those that begin meanwhile: beside an event loop, texts are read in threads."""
+    """Profile this thread and those that start meanwhile, since texts are parsed in threads off the event loop."""
     profiles = [cProfile.Profile(time.thread_time)]
 
     def begin(*_: object) -> None:

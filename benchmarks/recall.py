@@ -1,7 +1,7 @@
-"""Recall in a conversation, of a user and of one who owns half of a large table, next to the bare SQL; and its cost.
+"""Measure recall in a conversation, for a user, and for an owner of half a large table, next to bare SQL.
 
-The table has 200,000 chunks, but 50,000 where the longer vectors get an index. Both floors read the memory's vectors.
-Which chunks are the ten nearest is known by brute force, in numpy.
+The table has 200,000 chunks, or 50,000 where the longer vectors get an index. Both floors read the memory's vectors.
+The ten nearest chunks are known by brute force, in numpy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LIMIT: Final = 10
 
 _WIDTHS: Final = (384, 1536)
 _LONG: Final = 600
-"""How many messages a long conversation has."""
+"""The number of messages in a long conversation."""
 
 _QUESTIONS: Final = 100
 _COMPARED: Final = 20
@@ -65,7 +65,7 @@ _MEANING: Final = RecallWeights(
     words=0, meaning=1, around=0, speaker=0, date=0, kind=0, question=0, importance=0, recency=0
 )
 _INDEXED: Final = 50_000
-"""How many of the longer vectors are indexed."""
+"""The number of longer vectors that are indexed."""
 
 _FORGET: Final = (
     "truncate memory.chunk_postings, memory.working_memory_chunks, memory.chunk_embeddings",
@@ -90,7 +90,7 @@ from (select e.user_id, e.conversation_id, e.place, e.part,
 join memory.working_memory_chunks k using (user_id, conversation_id, place, part)
 order by n.distance
 """
-# As https://supabase.com/docs/guides/ai/hybrid-search has it, with the owner in both halves.
+# Copied from https://supabase.com/docs/guides/ai/hybrid-search, with the owner in both halves.
 _SELECT_HYBRID: Final = """
 with full_text as (
   select e.user_id, e.conversation_id, e.place, e.part,
@@ -150,16 +150,16 @@ with SupabaseMemory.from_conn_string(url, user_id=user, embeddings=Known()) as m
 
 @dataclass(frozen=True)
 class Scope:
-    """Where is looked.
+    """Where to search.
 
     Attributes:
-        name: What it is called in the tables.
+        name: Its name in the tables.
         user: The number of its owner.
         rows: Its chunks.
         thread_id: Its only conversation, if it is one.
-        conversation: The id of that.
-        indexed: Whether the vectors have an index, and the scope is so large that it is used.
-        exact_below: Up to how many chunks all are ranked; less than the default where the table is small.
+        conversation: The id of that conversation.
+        indexed: Whether the vectors have an index, and the scope is large enough to use it.
+        exact_below: The maximum number of chunks for exact ranking; below the default if the table is small.
     """
 
     name: str
@@ -171,21 +171,21 @@ class Scope:
     exact_below: int = 10_000
 
     def asked(self, memory: SupabaseMemory) -> Callable[..., Recall]:
-        """The verb that recalls from here."""
+        """Return the verb that recalls from this scope."""
         owner = corpus.user_id(self.user)
         if self.thread_id is None:
             return partial(memory.for_user(owner).recall)
         return memory.for_user(owner).conversation(self.thread_id).recall
 
     def filled(self, statement: str, width: int) -> bytes:
-        """A floor's statement, for this scope."""
+        """Return a floor's statement for this scope."""
         one = " and e.conversation_id = %(conversation)s" if self.conversation else ""
         typmod = f"({width})" if self.indexed else ""
         cast = f"::extensions.halfvec({width})" if self.indexed else ""
         return statement.format(scope=f"e.user_id = %(user)s{one}", width=width, cast=cast, typmod=typmod).encode()
 
     def values(self, asked: Asked) -> dict[str, Any]:
-        """The values of a floor's statement."""
+        """Return the values of a floor's statement."""
         return {
             "user": corpus.user_id(self.user),
             "conversation": self.conversation,
@@ -195,7 +195,7 @@ class Scope:
 
 
 class _Known(Embeddings):
-    """An embedder that has every vector already."""
+    """An embedder with precomputed vectors."""
 
     def __init__(self) -> None:
         self.vectors: dict[str, list[float]] = {}
@@ -224,7 +224,7 @@ async def run(lab: Lab) -> list[Table]:
     fill.vacuum(site)
     bench = _Bench(lab, made, _WIDTHS[1])
     tables += [await bench.recalls(scope) for scope in (bench.one, bench.many, bench.most)]
-    # An index on all of them would not fit into the time.
+    # An index on all of them would exceed the time limit.
     _execute(site, *_FORGET)
     made = Corpus(site, _INDEXED)
     made.fill(_INDEXED)
@@ -236,7 +236,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 async def _long(lab: Lab, site: Site) -> Table:
-    """Recall in one long conversation, next to the bare nearest ten of it."""
+    """Measure recall in one long conversation, next to its bare nearest ten."""
     made = Corpus(site, 20 * _LONG, _LONG)
     made.fill(made.size)
     made.embed(_WIDTHS[0], 0, made.size)
@@ -251,7 +251,7 @@ async def _long(lab: Lab, site: Site) -> Table:
 
 
 async def _growth(lab: Lab, made: Corpus) -> Table:
-    """The time of the same recall while the table grows around its conversation."""
+    """Measure the same recall while the table grows around its conversation."""
     sizes = [size for size in (1000, 10_000, 100_000) if size < made.size] + [made.size]
     ours: list[float] = []
     ratios: list[float] = []
@@ -286,7 +286,7 @@ async def _growth(lab: Lab, made: Corpus) -> Table:
 
 
 class _Bench:
-    """What is measured with vectors of one width."""
+    """The measurements with vectors of one width."""
 
     def __init__(self, lab: Lab, made: Corpus, width: int) -> None:
         self.quick = lab.quick
@@ -303,7 +303,7 @@ class _Bench:
         self.most = Scope(f"of a user with {len(most):,}", corpus.MOST, most, exact_below=len(many))
         self.known = _Known()
         url, open_now = self.site.conn_string, {**self.site.pool_settings(), "open": True}
-        # Each remembers the newest questions, so each has its own: no contestant leaves another less to do.
+        # Each caches recent questions, so each contestant has its own and saves no work for another.
         self.direct, self.few = (SupabaseMemory.from_conn_string(url, embeddings=self._embedder()) for _ in range(2))
         self.data_api = SupabaseMemory.from_url(
             self.site.url, token("service_role"), rest_path="", embeddings=self._embedder()
@@ -316,7 +316,7 @@ class _Bench:
         return EmbeddingModel(self.known, name=corpus.MODEL)
 
     async def index(self) -> list[Table]:
-        """What changes with an index on the vectors, and what is stored then."""
+        """Measure with an index on the vectors, and the storage that it takes."""
         fill.vacuum(self.site)
         seconds = 2 if self.quick else 10
         bare = await commit.measured(self.made, self.pool, self.width, seconds=seconds)
@@ -342,7 +342,7 @@ class _Bench:
         return found
 
     def supply(self, scope: Scope) -> Callable[[], Asked]:
-        """The questions of a scope, over and over; each contestant of a round asks the next."""
+        """Return an endless supply of a scope's questions; each contestant of a round gets the next one."""
         questions = self._questions(scope)
         return cycle(questions).__next__
 
@@ -352,7 +352,7 @@ class _Bench:
         return questions
 
     def _statements(self, scope: Scope) -> dict[str, Statement]:
-        """What needs no client: the floors, and the SQL function with its argument ready."""
+        """Return what needs no client: the floors, and the SQL function with a prepared argument."""
         documents = {}
         for asked in self._questions(scope):
             question = RecallQuery(asked.text, Filters(limit=LIMIT, exact_below=scope.exact_below))
@@ -373,13 +373,13 @@ class _Bench:
             return statement(connection, asked)
 
     def _server(self, scope: Scope) -> dict[str, float]:
-        """The median of the server's own time, in milliseconds, which other work on the machine hardly changes."""
+        """Return the median of the server's own time in milliseconds, which other load hardly affects."""
         times: dict[str, list[float]] = {}
         with self.pool.connection() as connection:
             clock = Path(f"/proc/{connection.info.backend_pid}/schedstat")
             if not clock.exists():
                 return {}
-            connection.execute("set max_parallel_workers_per_gather = 0")  # all of it in one process
+            connection.execute("set max_parallel_workers_per_gather = 0")  # use one process only
             statements = self._statements(scope)
             for asked in self._questions(scope)[:_COMPARED]:
                 for name, statement in statements.items():
@@ -408,7 +408,7 @@ class _Bench:
         return Table(f"Recall {scope.name} chunks, direct, {self.title}", columns, rows, notes)
 
     def _found(self, scope: Scope) -> dict[str, tuple[float, str]]:
-        """How many of the ten nearest each finds, by meaning alone, and whether an answer says it is approximate."""
+        """Return how many of the ten nearest each finds by meaning alone, and whether it reports an approximation."""
         questions = self._questions(scope)[:_COMPARED]
         nearest = self.made.nearest(scope.rows, questions, LIMIT)
 
@@ -444,7 +444,7 @@ class _Bench:
         )
 
     def _stored(self) -> Table:
-        """What the tables and their indexes take."""
+        """Measure the size of the tables and their indexes."""
         tables = ["working_memory_chunks", "chunk_postings", "chunk_embeddings"]
         with self.pool.connection() as connection:
             found = connection.execute(_SIZES, {"tables": tables}).fetchall()
@@ -461,7 +461,7 @@ class _Bench:
         return Table(f"What is stored, {self.title}", ["", "MB", "kB per 1,000 chunks"], rows, notes)
 
     def _peaks(self, scopes: Sequence[Scope]) -> Table:
-        """The peak resident memory of fresh client processes."""
+        """Measure the peak resident memory of new client processes."""
         peaks: list[list[float]] = []
         for scope in scopes:
             asked = self._questions(scope)[0]
@@ -484,13 +484,13 @@ class _Bench:
 
 
 def _configured(connection: psycopg.Connection[Any]) -> None:
-    connection.execute("select '[1]'::extensions.vector")  # loads the extension, which knows the settings
+    connection.execute("select '[1]'::extensions.vector")  # loads the extension, which defines the settings
     connection.execute("set hnsw.iterative_scan = relaxed_order")
     connection.execute("set hnsw.ef_search = 100")
 
 
 def _vector_index(width: int) -> list[str]:
-    """The statement of `migrate(…, vector_index=width)`."""
+    """Return the statement of `migrate(…, vector_index=width)`."""
     return [part.sql for part in script.parts(vector_index=width) if part.name.startswith("vector_index")]
 
 

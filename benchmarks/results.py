@@ -1,8 +1,8 @@
-"""The tables of the newest runs, kept in `results.json`, and the page that is written from them: `RESULTS.md`.
+"""Store the tables of the latest runs in `results.json`, and write `RESULTS.md` from them.
 
     python -m benchmarks.results
 
-`make bench-retrieval ... ARGS=--keep` writes its own there, too.
+`make bench-retrieval ... ARGS=--keep` adds its own.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ How much of the evidence comes back, by `make bench-retrieval` on the developmen
 
 @dataclass(frozen=True)
 class Kept:
-    """A benchmark's newest run.
+    """A benchmark's latest run.
 
     Attributes:
         date: When it ended.
         quick: Whether it had few rounds.
-        load: The machine's load meanwhile, over five minutes; `None` if nobody noted it.
-        seconds: How long it took, in seconds; `None` likewise.
-        tables: What it measured.
+        load: The machine's five-minute load meanwhile; `None` if unknown.
+        seconds: Its duration, in seconds; `None` if unknown.
+        tables: Its results.
     """
 
     date: str
@@ -70,7 +70,7 @@ class Kept:
 
 
 def keep(name: str, run: Kept) -> None:
-    """Put a run in the place of the one before, and write the page anew."""
+    """Replace the previous run, and rewrite the page."""
     kept = {**_read(), name: run}
     _KEPT.write_text(json.dumps({each: asdict(run) for each, run in kept.items()}, indent=1) + "\n")
     if "beside" in kept and "counts" in kept:
@@ -85,7 +85,7 @@ def _read() -> dict[str, Kept]:
 
 
 def write(kept: dict[str, Kept]) -> None:
-    """Write the page: a lead that a stranger understands, what was aimed at, then every table."""
+    """Write the page: an introduction for new readers, the targets, then every table."""
     parts = [_lead(kept), _targets(kept), _where_the_time_goes(kept), *(_section(name, kept[name]) for name in kept)]
     _PAGE.write_text("\n".join(part for part in parts if part))
 
@@ -162,7 +162,7 @@ def _rows_of_a_load(kept: dict[str, Kept]) -> str:
 
 
 def _targets(kept: dict[str, Kept]) -> str:
-    """What was aimed at, and how it stands: the verdicts of the benchmarks that have targets of their own."""
+    """Return the targets and their status: the verdicts of the benchmarks that have targets."""
     lines = [
         _target(table.title, note)
         for name in ("beside", "counts", "turns", "imports", "transfer", "inspector", "growth", "retrieval")
@@ -185,7 +185,7 @@ def _target(title: str, note: str) -> str:
 
 
 def _where_the_time_goes(kept: dict[str, Kept]) -> str:
-    """Where the time goes of what misses its target, from the parts that were measured alone."""
+    """Explain the time of what misses its target, from parts that were measured separately."""
     append = _table(kept["beside"], APPEND_TITLE)
     column = "1,000 messages, ms"
     lock, sql, whole = (_number(append, name, column) for name in (LOCK, SQL, DIRECT))

@@ -1,4 +1,4 @@
-"""The servers: one Postgres that flushes to the disk, and on it a project with and one without `synchronous_commit`."""
+"""Start the servers: one Postgres that flushes to disk, with one project for each setting of `synchronous_commit`."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ grant execute on function public.bench_insert, public.bench_read to service_role
 
 
 class FlushingCluster(Cluster):
-    """A cluster as in production: what is committed is on the disk."""
+    """A cluster as in production: commits are flushed to disk."""
 
     def restart(self, *, first: bool = False) -> None:
         if not first:
             self._pg_ctl("stop", "-m", "fast")
-        # Room in the log, so that filling a million messages sets off no checkpoint that runs into the measurements.
+        # A large WAL limit, so that filling a million messages triggers no checkpoint during the measurements.
         options = f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c max_connections=200 -c max_wal_size=8GB"
         self._pg_ctl("start", "-l", str(self.folder / "log"), "-o", options)
 
 
 @dataclass
 class Clients:
-    """Clients of one project, set up as the package sets up its own.
+    """Clients of one project, configured as the package configures its own.
 
     Attributes:
         conn_string: Its database.
         url: Its Data API.
-        stack: What closes them.
+        stack: Closes the clients.
     """
 
     conn_string: str
@@ -77,13 +77,13 @@ class Clients:
     stack: ExitStack
 
     def direct(self, user_id: str = "bench") -> SupabaseMemory:
-        """Over a connection, without a writer: nothing is summarized while something else is measured."""
+        """Return a memory over a connection, without a summarizer, so that no summary runs during measurements."""
         memory = SupabaseMemory.from_conn_string(self.conn_string, user_id=user_id, model=None)
         self.stack.callback(memory.close)
         return memory
 
     def data_api(self) -> SupabaseMemory:
-        """Over the Data API, without a writer."""
+        """Return a memory over the Data API, without a summarizer."""
         key = token("service_role")
         memory = SupabaseMemory.from_url(self.url, key, rest_path="", user_id="bench", model=None)
         self.stack.callback(memory.close)
@@ -96,7 +96,7 @@ class Clients:
         return pool
 
     async def async_pool(self, **more: Any) -> AsyncConnectionPool:
-        """A pool of the running event loop; who asks for it closes it."""
+        """Return a pool of the running event loop; the caller closes it."""
         pool = AsyncConnectionPool(self.conn_string, **self.pool_settings(**more))
         await pool.open(wait=True)
         return pool
@@ -112,7 +112,7 @@ class Clients:
         return SyncPostgrestClient(self.url, headers=_headers(), http_client=session, retry_enabled=False)
 
     def async_client(self) -> AsyncPostgrestClient:
-        """A client of the running event loop; who asks for it closes it."""
+        """Return a client of the running event loop; the caller closes it."""
         session = httpx.AsyncClient(timeout=10, limits=_LIMITS)
         return AsyncPostgrestClient(self.url, headers=_headers(), http_client=session, retry_enabled=False)
 
@@ -126,7 +126,7 @@ class Site(Clients):
 
     @property
     def superuser(self) -> str:
-        """An address that may do anything."""
+        """The connection string of a superuser."""
         return self.cluster.conn_string(self.database, "supabase_admin")
 
     def execute(self, statement: str) -> None:
@@ -143,13 +143,13 @@ def _headers() -> dict[str, str]:
 
 @dataclass
 class Lab:
-    """Everything a run uses. Servers are started when they are first asked for, and stopped on leaving.
+    """The resources of a run. Servers start on first use, and stop on exit.
 
     Attributes:
-        quick: Whether fewer rounds are enough.
+        quick: Whether to run fewer rounds.
         peers: Whether other packages take part.
         million: Whether growth is measured up to a million.
-        largest: How many messages the larger database of `millions` has.
+        largest: The number of messages in the larger database of `millions`.
     """
 
     quick: bool = False
@@ -161,13 +161,13 @@ class Lab:
     _cluster: FlushingCluster | None = None
 
     def site(self, commit: str = "off") -> Site:
-        """A project with `synchronous_commit` `on` or `off`, for everybody who connects."""
+        """Return a project with `synchronous_commit` `on` or `off` for every connection."""
         if commit not in self._sites:
             self._sites[commit] = self.another(commit)
         return self._sites[commit]
 
     def another(self, commit: str, *, partitions: int | None = None) -> Site:
-        """A fresh project, with the tables of owners in so many partitions."""
+        """Create a new project, with owners' tables in `partitions` partitions."""
         if self._cluster is None:
             self._cluster = FlushingCluster()
             self._stack.callback(self._cluster.stop)

@@ -1,4 +1,4 @@
-"""Import and export, next to COPY of the same rows into and out of the same table."""
+"""Measure import and export, next to COPY of the same rows into and out of the same table."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class _Shape:
     """Conversations of one size.
 
     Attributes:
-        name: What the names of their threads begin with.
+        name: The prefix of their thread names.
         agent_id: Their agent.
-        messages: How many messages each has.
-        copies: How many there are.
-        bounds: Up to how many times COPY an export and an import may take; `None` where that is only told.
+        messages: The number of messages in each.
+        copies: The number of conversations.
+        bounds: The maximum ratios to COPY for an export and an import; `None` if only reported.
     """
 
     name: str
@@ -59,7 +59,7 @@ async def run(lab: Lab) -> list[Table]:
 
 def _table(site: Site, shape: _Shape, rounds: int) -> Table:
     threads = fill.messages(site, shape.name, shape.messages, copies=shape.copies)
-    with psycopg.connect(site.superuser, autocommit=True) as connection:  # so that an export takes these alone
+    with psycopg.connect(site.superuser, autocommit=True) as connection:  # so that an export only includes these
         connection.execute(
             "update memory.conversations set agent_id = %s where user_id = 'bench' and thread_id = any (%s)",
             [shape.agent_id, threads],
@@ -90,7 +90,7 @@ def _table(site: Site, shape: _Shape, rounds: int) -> Table:
 
 
 def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, float]:
-    """The seconds of each, once."""
+    """Return the seconds of one run of each."""
     memory, path = site.direct(), folder / "all.jsonl"
     taken: dict[str, float] = {}
 

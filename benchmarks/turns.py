@@ -1,4 +1,4 @@
-"""Reading the newest turns and adding one, next to the raw statements, while the table grows to a million rows."""
+"""Measure reading the newest turns and adding one, next to raw statements, while the table grows to a million rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def run(lab: Lab) -> list[Table]:
 
 
 async def _with_manifests(lab: Lab) -> Table:
-    """An answer with and without what stood in its prompt, and what a load costs where that is kept and where not."""
+    """Measure an answer with and without a prompt manifest, and a load with and without stored manifests."""
     rows: list[list[str | float]] = []
     notes: list[str] = []
     for commit in ("on", "off"):
@@ -76,7 +76,7 @@ async def _with_manifests(lab: Lab) -> Table:
             for _ in range(20):
                 told.append(work.said())
             pack = told.context(work.text())
-            pack.report()  # as whatever streams it has made it before the answer
+            pack.report()  # a streaming application has built it before the answer
             contestants: dict[str, Any] = {
                 "without": told.append,
                 "with": partial(told.append, pack=pack),
@@ -87,18 +87,18 @@ async def _with_manifests(lab: Lab) -> Table:
             name = f"{door}, synchronous_commit={commit}"
             rows.append([name, medians["without"], medians["with"], ratio])
             notes.append(verdict(f"a manifest, {name}, ratio to none", ratio, MANIFEST_BOUND))
-    notes += _loaded(lab.another("off"))  # where nothing else is: what a load reads hangs on who came first
+    notes += _loaded(lab.another("off"))  # in an empty project, since row order affects what a load reads
     return Table(MANIFEST_TITLE, ["", "without, ms", "with, ms", "x without"], rows, notes)
 
 
 def _loaded(site: Site) -> list[str]:
-    """What a load costs, counted, of an owner whose answers have manifests, and of one whose answers have none."""
+    """Count the cost of a load for an owner whose answers have manifests, and for one whose answers have none."""
     loads: list[list[Cost]] = []
     with ExitStack() as stack:
         each = [
             _told(stack.enter_context(psycopg.connect(site.conn_string, autocommit=True)), share) for share in (0, 1)
         ]
-        for _ in range(8):  # in turns: the first ones of a connection, and those after a vacuum, read what others know
+        for _ in range(8):  # alternating, since first calls of a connection and calls after a vacuum read more
             loads.append([])
             for transport, told in each:
                 transport.taken()
@@ -115,7 +115,7 @@ def _loaded(site: Site) -> list[str]:
 
 
 def _told(connection: psycopg.Connection[Any], share: int) -> tuple[CountingTransport, Conversation]:
-    """A conversation of which so large a share of the answers has manifests."""
+    """Create a conversation in which this share of the answers has manifests."""
     transport = CountingTransport(connection)
     policy = ManifestPolicy(share=share)
     memory = SupabaseMemory(
@@ -162,7 +162,7 @@ async def _measured(lab: Lab, site: Site, size: int, copies: int) -> dict[str, f
 
 
 async def _at_once(lab: Lab, site: Site, size: int) -> Table:
-    """The times of single operations while 64 users are at it."""
+    """Measure single operations while 64 users are active."""
     memory = site.direct()
     rows: list[list[str | float]] = []
 

@@ -1,4 +1,4 @@
-"""The work that everybody does: turns of a question and an answer, ready in every form a contestant takes."""
+"""The shared workload: turns of a question and an answer, prepared in every form a contestant takes."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ _numbers = count()
 
 
 def numbers() -> count[int]:
-    """Sequence numbers that nobody else takes."""
+    """Return unused sequence numbers."""
     return _numbers
 
 
 def text() -> str:
-    """Varied words, of 80 to 800 characters."""
+    """Return varied words, 80 to 800 characters in all."""
     length = _random.randint(80, 800)
     return " ".join(_random.choices(_WORDS, k=length // 3))[:length]
 
 
 def short(number: int) -> BaseMessage:
-    """Of varied words, about 80 characters, always the same for a number: questions and answers in turns."""
+    """Return a message of about 80 characters, fixed for a number: questions and answers alternate."""
     said = " ".join(random.Random(number).choices(_WORDS, k=12))
     return AIMessage(said) if number % 2 else HumanMessage(said)
 
 
 def messages() -> list[BaseMessage]:
-    """A question and an answer, without ids."""
+    """Return a question and an answer, without ids."""
     return [HumanMessage(text()), AIMessage(text())]
 
 
@@ -67,18 +67,18 @@ _next: Final = cycle(_stock)
 
 
 def said() -> list[BaseMessage]:
-    """A question and an answer from a stock, as new objects: to make their text takes longer than to store it."""
+    """Return a question and an answer from a stock, as new objects: generating text is slower than storing it."""
     return [type(message)(content=message.content) for message in next(_next)]
 
 
 @dataclass
 class Turn:
-    """A fresh turn.
+    """A new turn.
 
     Attributes:
         messages: For `memory.append`.
         rows: For `memory_append` itself, and the same as JSON.
-        floor_rows: For the floor: all columns ready.
+        floor_rows: For the floor, with all columns.
     """
 
     messages: list[BaseMessage]
@@ -95,7 +95,7 @@ class Turn:
 
 
 def floor_values(rows: list[dict[str, Any]]) -> list[Any]:
-    """The values of `FLOOR_INSERT`."""
+    """Return the values of `FLOOR_INSERT`."""
     flat = [{**row, "payload": json.dumps(row["payload"], ensure_ascii=False)} for row in rows]
     return [row[column] for row in flat for column in _COLUMNS]
 
@@ -117,7 +117,7 @@ def turn(conversation: UUID = FLOOR_CONVERSATION) -> Turn:
 
 @dataclass(frozen=True)
 class Ready:
-    """A fresh turn in every form, so that nothing is prepared inside the clock."""
+    """A new turn in every form, so that no preparation is timed."""
 
     messages: list[BaseMessage]
     rows: list[dict[str, Any]]

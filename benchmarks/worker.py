@@ -1,4 +1,4 @@
-"""The background worker: what it does a second beside the model's own time, what it costs, and who waits."""
+"""Measure the background worker: its throughput without the model's own time, its cost, and its fairness."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WORKERS: Final = (1, 2, 4)
 THINKING: Final = (0.0, 0.2)
 CONCURRENCY: Final = 4
 MESSAGES: Final = 40
-"""Of each conversation: one piece of work, one summary, one revision of the board."""
+"""The messages of each conversation: one job, one summary, one revision of the board."""
 PER_MINUTE_BOUND: Final = 100
 TRIGGER_BOUND: Final = 1.1
 FAIR_BOUND: Final = 3.0
 FLOODED: Final = 400
-"""Conversations of the owner who floods."""
+"""The conversations of the owner who floods the queue."""
 _SETTINGS: Final[dict[str, Any]] = {"policy": SummaryPolicy(messages=20, keep_messages=10, mode="background")}
 _TIMEOUT_SECONDS: Final = 240
 
@@ -58,12 +58,12 @@ async def run(lab: Lab) -> list[Table]:
 
 @dataclass(frozen=True)
 class _Run:
-    """What a backlog took.
+    """The cost of a backlog.
 
     Attributes:
         seconds: From the first claim to the last commit, in seconds.
-        model_seconds: How long the model thought for one worker's hands, in seconds: a floor for `seconds`.
-        cpu_seconds: The workers' own time on a processor, in seconds.
+        model_seconds: The model's time divided by one worker's concurrency, in seconds: a floor for `seconds`.
+        cpu_seconds: The workers' own CPU time, in seconds.
     """
 
     seconds: float
@@ -117,7 +117,7 @@ async def _throughput(lab: Lab, site: Site, folder: Path) -> list[Table]:
 
 
 async def _backlog(site: Site, log: Path, workers: int, thinking: float, conversations: int) -> _Run:
-    """Let so many workers do a backlog of fresh conversations, in a database of its own."""
+    """Let `workers` workers process a backlog of new conversations, in a separate database."""
     conn_string = _database(site)
     async with SupabaseMemory.from_conn_string(conn_string, user_id="bench", **memory_keywords(_SETTINGS)) as memory:
         for number in range(conversations):
@@ -127,7 +127,7 @@ async def _backlog(site: Site, log: Path, workers: int, thinking: float, convers
             str(log), conn_string=conn_string, seconds=(thinking, thinking), embeds=False, memory=_SETTINGS,
             worker=WorkerPolicy(concurrency=CONCURRENCY, debounce_seconds=0), drains=False,
         )  # fmt: skip
-        # They are up before there is something to do: what is due is put off meanwhile.
+        # The workers start before there is work: due work is postponed meanwhile.
         _execute(conn_string, "update memory_private.work set run_after = 'infinity'")
         processes = [worker_process.started(setup) for _ in range(workers)]
         try:
@@ -174,7 +174,7 @@ def _execute(conn_string: str, statement: str) -> None:
 
 
 async def _trigger(lab: Lab, site: Site) -> Table:
-    """Appending with and without the trigger that marks due work: where nothing is marked yet, and where it is."""
+    """Measure appends with and without the trigger that marks due work, for unmarked and marked conversations."""
     databases = {name: _database(site) for name in ("with", "without")}
     _execute(databases["without"], "alter table memory.conversations disable trigger conversations_mark_work")
     memories = {name: SupabaseMemory.from_conn_string(each, user_id="bench") for name, each in databases.items()}
@@ -225,7 +225,7 @@ where c.user_id = w.user_id and c.id = w.conversation_id and c.thread_id = 'unma
 
 
 async def _lag(lab: Lab, site: Site, folder: Path) -> Table:
-    """How long after it was stored a message is indexed, and read into the board, under a steady load."""
+    """Measure the delay until a stored message is indexed, and until it is on the board, under a steady load."""
     seconds = 6 if lab.quick else 25
     rows: list[list[str | float]] = []
     for thinking in THINKING:
@@ -300,7 +300,7 @@ left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.co
 
 
 async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
-    """How long an owner's turn waits for its board while another floods, and while nobody does: phase after phase."""
+    """Measure how long an owner's turn waits for its board, with and without another owner flooding the queue."""
     turns, phases = (4, 2) if lab.quick else (8, 6)
     conn_string = _database(site)
     settings = {**_SETTINGS, "board_policy": BoardPolicy(update_frequency=1)}
@@ -342,7 +342,7 @@ async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
 
 
 def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:
-    """Appends to many conversations, and requests for them, one after the other without pause."""
+    """Append to many conversations and request work for them in a continuous loop."""
 
     async def append() -> None:
         for number in count():
@@ -360,7 +360,7 @@ async def _appended(memory: SupabaseMemory) -> int:
 
 
 async def _covered(memory: SupabaseMemory, thread_id: str) -> float:
-    """How long it takes until an honest owner's new turn is on the board, in seconds."""
+    """Return the seconds until a regular owner's new turn is on the board."""
     begun = time.perf_counter()
     honest = memory.for_user("honest").conversation(thread_id)
     await honest.aappend(work.said())

@@ -1,7 +1,7 @@
-"""Uses of every async surface, each the first in a process of its own, and what blocked its event loop there.
+"""Use every async surface first in a separate process, and report what blocks its event loop.
 
-The process of each use is forked from one that has only imported what an application imports at its top: nothing was
-used before, so nothing is read, cached or connected yet. What it says is a line of JSON.
+Each use runs in a fork of a process that has only executed an application's top-level imports: nothing has been used,
+so nothing is read, cached or connected yet. Each report is a line of JSON.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ BOARD = json.dumps(
 
 
 def conversation() -> list[AnyMessage]:
-    """A conversation with what the rules look for: facts, questions, promises, names, dates, secrets."""
+    """Return a conversation with all that the rules look for: facts, questions, promises, names, dates, secrets."""
     said: list[AnyMessage] = []
     for number in range(8):
         said += [
@@ -120,7 +120,7 @@ def conversation() -> list[AnyMessage]:
 
 
 class Blocked:
-    """What blocks the event loop, and which async functions of the package ran in it."""
+    """Records what blocks the event loop, and which async functions of the package run in it."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -135,9 +135,9 @@ class Blocked:
             original(error, function)
             self.add(function)
 
-        # Raised it may be taken for a failure of something else, and be survived: it is noted where it is made.
+        # Other code may catch and suppress the exception, so it is recorded on creation.
         blockbuster.blockbuster.BlockingError.__init__ = init  # type: ignore[method-assign,assignment]
-        # What is not written in Python is not seen by it.
+        # BlockBuster does not see calls outside of Python.
         for owner, name in (
             (ssl, "create_default_context"),
             (socket, "getaddrinfo"),
@@ -158,7 +158,7 @@ class Blocked:
             buster.deactivate()
 
     def add(self, what: str) -> None:
-        """Note what blocked, and where."""
+        """Record a blocking call and its location."""
         frames = [each for each in traceback.extract_stack() if "blocking_process" not in each.filename]
         frames = [each for each in frames if "blockbuster" not in each.filename]
         ours = [each for each in frames if each.filename.startswith(PACKAGE)]
@@ -167,7 +167,7 @@ class Blocked:
         self.found.append(f"{what} in " + " > ".join(told))
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        """Note what this package imports while its event loop waits."""
+        """Record an import by this package while its event loop waits."""
         if _in_loop():
             frame: Any = sys._getframe(1)
             while frame is not None and "importlib" in frame.f_code.co_filename:
@@ -192,7 +192,7 @@ class Blocked:
 
 
 class _Formatting(logging.Handler):
-    """Writes what is logged nowhere."""
+    """Formats log records and discards them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.format(record)
@@ -207,7 +207,7 @@ def _in_loop() -> bool:
 
 
 class AsyncEmbedder(WordEmbedder):
-    """An embedder with an async side of its own."""
+    """An embedder with its own async methods."""
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         await asyncio.sleep(0)
@@ -219,15 +219,15 @@ class AsyncEmbedder(WordEmbedder):
 
 @dataclass
 class Place:
-    """Where the database is, and which of the optional parts there are.
+    """The database's address, and the optional parts.
 
     Attributes:
         transport: `direct`, `data_api` or `embedded`.
-        address: A connection string, an url or a folder.
+        address: A connection string, a URL or a folder.
         key: The key of the Data API.
-        user_id: Whose conversation was prepared.
+        user_id: The owner of the prepared conversation.
         vocabulary: Whether `tiktoken` has its vocabulary on disk.
-        metrics: Where it is counted.
+        metrics: The metrics registry.
     """
 
     transport: str
@@ -238,7 +238,7 @@ class Place:
     metrics: Metrics | None = None
 
     def memory(self, **named: Any) -> SupabaseMemory:
-        """A memory with every optional part; those with an async side over one transport, those without over the other."""
+        """Return a memory with every optional part: with async methods over one transport, without over the others."""
         is_async = self.transport == "direct"
         settings: Any = {
             "user_id": self.user_id,
@@ -262,7 +262,7 @@ class Place:
         return SupabaseMemory.from_url(self.address, self.key, rest_path="", **memory_keywords(settings))
 
     def embedder(self) -> Embeddings:
-        """With an async side at one caller, without one at the others."""
+        """Return an embedder, with async methods only for the direct transport."""
         return AsyncEmbedder(384) if self.transport == "direct" else WordEmbedder(384)
 
 
@@ -277,7 +277,7 @@ async def _areranked(_: str, documents: Any) -> Any:
 
 
 class AsyncCompressor(BaseDocumentCompressor):
-    """With an async side of its own."""
+    """Has its own async methods."""
 
     def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
         return _reranked(query, documents)
@@ -308,11 +308,11 @@ async def _awritten(prompt: Any) -> Any:
 Use = Callable[[Place], Awaitable[None]]
 USES: dict[str, Use] = {}
 VERBS: dict[str, Use] = {}
-"""Single calls. What they read from files does not depend on the caller, so they share a process at all but one."""
+"""Single calls. Their file reads do not depend on the transport, so they share a process for all but one transport."""
 
 
 def use(function: Use) -> Use:
-    """Something that an application does first in its process."""
+    """Register what an application may do first in its process."""
     USES[function.__name__] = function
     return function
 
@@ -424,7 +424,7 @@ async def boards(place: Place) -> None:
 
 @use
 async def as_user(place: Place) -> None:
-    """A function says who is signed in, an async one or one that blocks; the connections are shared."""
+    """A sync, async or blocking function names the signed-in user; connections are shared."""
     said = place.key if place.transport == "data_api" else {"sub": place.user_id}
 
     async def identity() -> Any:
@@ -437,7 +437,7 @@ async def as_user(place: Place) -> None:
 
     named: Any = (
         {"user_id": place.user_id} if place.transport == "data_api" else {}
-    )  # the key is a server's, and names nobody
+    )  # the key is a server's, without a user
     async with place.memory() as memory:
         for function in (identity, blocks):
             await conversation_of(memory.for_token(function), "as-user", **named).aappend([HumanMessage("Hello")])
@@ -445,11 +445,11 @@ async def as_user(place: Place) -> None:
 
 @use
 async def client(place: Place) -> None:
-    """A client of the application's own, which makes its session at its first use."""
+    """An application's own client, which creates its session on first use."""
     if place.transport != "data_api":
         return
     client = await in_thread(lambda: AsyncClient(place.address, place.key))
-    client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway before it
+    client.rest_url = URL(place.address)  # the tests' PostgREST has no gateway
     memory = SupabaseMemory.from_client(client, user_id=place.user_id)
     await conversation_of(memory, **THREAD).acount()
     await memory.aclose()
@@ -457,7 +457,7 @@ async def client(place: Place) -> None:
 
 @use
 async def transports(place: Place) -> None:
-    """A transport or a client of the application's own."""
+    """An application's own transport or client."""
     if place.transport == "direct":
         made: Any = SupabaseMemory(PostgresTransport(place.address), user_id=place.user_id)
     elif place.transport == "embedded":
@@ -470,7 +470,7 @@ async def transports(place: Place) -> None:
 
 @use
 async def away(place: Place) -> None:
-    """A database that is away: the retries wait, and nothing else does."""
+    """An unreachable database: the retries wait without blocking."""
     if place.transport == "data_api":
         memory = SupabaseMemory.from_url("http://127.0.0.1:1", place.key, rest_path="", user_id="me")
     else:
@@ -483,7 +483,7 @@ async def away(place: Place) -> None:
 
 @use
 async def unsecured(place: Place) -> None:
-    """A server that does not speak TLS, where the connection is to be secured."""
+    """A server without TLS, where the connection must be secure."""
     if place.transport != "data_api":
         return
 
@@ -546,7 +546,7 @@ async def _talked(place: Place, thread_id: str, model: Any = None, tools: Any = 
 
 @use
 async def agent(place: Place) -> None:
-    """The README's agent, with a budget in tokens, recall and references; a command at the end."""
+    """The README's agent, with a token budget, recall and references; it ends with a command."""
     await _talked(place, "prepared", recall="user", on_error="raise")
 
 
@@ -568,7 +568,7 @@ async def agent_cut_over(place: Place) -> None:
 
 @use
 async def agent_of_an_application_without_a_loop(place: Place) -> None:
-    """A function of its own that is async is run in a loop of its own."""
+    """An application's async function runs in a separate event loop."""
 
     async def flag(_: Any) -> str:
         return "on"
@@ -600,7 +600,7 @@ async def agent_chaining(place: Place) -> None:
 
 @use
 async def counters(place: Place) -> None:
-    """Tokens are counted with `tiktoken` where its vocabulary is on disk; an application's own counter may block."""
+    """`tiktoken` counts tokens if its vocabulary is on disk; an application's own counter may block."""
     async with place.memory() as memory:
         await conversation_of(memory, **THREAD).acontext("Hello")
         assert (tokens.best_counter() is tokens.count_tokens) is not place.vocabulary
@@ -645,12 +645,12 @@ for _kind in ("action_items", "questions", "facts", "entities"):
     _tool("recall_context", context_type=_kind)
 
 
-import_module("jsonschema")  # the SDK's client imports it at its first result, in the same process here
+import_module("jsonschema")  # the SDK's client imports it at its first result, in this same process
 
 
 @use
 async def mcp_server(place: Place) -> None:
-    """What a client asks of the server in this process: each tool that reads, a resource and a prompt."""
+    """A client's requests to the server in this process: each read tool, a resource and a prompt."""
     asked: dict[str, dict[str, Any]] = {
         "search_conversation_history": {"query": POINTING},
         "get_context": {"question": POINTING},
@@ -676,7 +676,7 @@ async def retriever(place: Place) -> None:
 
 @use
 async def graph(place: Place) -> None:
-    """The nodes in a graph; the first returns what bounds the state."""
+    """The nodes in a graph; the first one returns what bounds the state."""
 
     async def answer(_: Any) -> dict[str, Any]:
         return {"messages": [AIMessage("Yes.")]}
@@ -694,7 +694,7 @@ async def graph(place: Place) -> None:
 
 @use
 async def nodes(place: Place) -> None:
-    """The nodes by themselves, outside of any graph."""
+    """The nodes alone, outside any graph."""
     config: Any = {"configurable": THREAD}
     async with place.memory() as memory:
         state = {"messages": [HumanMessage(POINTING)]}
@@ -704,7 +704,7 @@ async def nodes(place: Place) -> None:
 
 @use
 async def removed_and_taken_back(place: Place) -> None:
-    """Nodes look into the checkpoints: for a message that was removed, and for a run that a server has taken back."""
+    """Nodes read the checkpoints for a removed message, and for a run that a server rolled back."""
 
     async def answer(state: Any) -> dict[str, Any]:
         if state["messages"][-1].text == "Fail":
@@ -768,7 +768,7 @@ def _long_term(place: Place, memory: SupabaseMemory) -> list[Any]:
 
 @use
 async def edge_embeddings(_: Place) -> None:
-    """Over HTTP, beside a server of the same loop that answers as the Edge Function does."""
+    """Over HTTP, with a fake of the Edge Function in the same event loop."""
     body = json.dumps({"model": "gte-small", "embeddings": [[0.0] * 384]}).encode()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -786,7 +786,7 @@ async def edge_embeddings(_: Place) -> None:
 
 @use
 async def inspector(place: Place) -> None:
-    """Mounted in an application, whose loop it shares: every page, every form, and what changes meanwhile."""
+    """Mounted in an application, whose event loop it shares: every page, every form, and live changes."""
     async with place.memory() as memory:
         told = memory.conversation("inspected")
         await told.aappend(conversation())
@@ -846,7 +846,7 @@ async def inspector(place: Place) -> None:
 
 
 async def _followed(app: Any, query: str, cookie: str) -> None:
-    """The events of a page, until the first."""
+    """Wait for the first event of a page."""
     heard = asyncio.Event()
     headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{cookie}=session".encode())]
     scope = {"type": "http", "method": "GET", "path": "/events", "query_string": query.encode(), "headers": headers}
@@ -905,7 +905,7 @@ def _worker(place: Place, memory: SupabaseMemory) -> Worker:
 
 @use
 async def worker(place: Place) -> None:
-    """It runs beside an application, which says something meanwhile."""
+    """It runs next to an application, which appends meanwhile."""
     async with place.memory() as memory, _worker(place, memory) as made:
         await memory.conversation("worker").aappend(conversation())
         for _ in range(100):
@@ -931,13 +931,13 @@ async def worker_drained(place: Place) -> None:
 
 
 async def verbs(place: Place) -> None:
-    """All single calls, one after the other."""
+    """All single calls, in sequence."""
     for used in VERBS.values():
         await used(place)
 
 
 async def prepare(place: Place) -> None:
-    """What the uses find there."""
+    """Prepare the data for the uses."""
     async with place.memory() as memory:
         prepared = conversation_of(memory, **THREAD)
         await prepared.aappend(conversation())
@@ -948,7 +948,7 @@ async def prepare(place: Place) -> None:
 
 
 def _vocabulary(is_there: bool) -> None:
-    """`tiktoken` reads a vocabulary of single bytes from a file, under the name of the real one."""
+    """Write a vocabulary of single bytes under the name of `tiktoken`'s real one, if it should exist."""
     folder = Path(os.environ["TIKTOKEN_CACHE_DIR"])
     folder.mkdir(parents=True, exist_ok=True)
     if not is_there:
@@ -971,7 +971,7 @@ def _used(name: str, place: Place) -> dict[str, Any]:
     trace.set_tracer_provider(provider := TracerProvider())
     provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
     _vocabulary(place.vocabulary)
-    # What is made once, when an application starts: what this imports is imported then.
+    # Objects that an application creates at startup, with their imports.
     place.metrics = Metrics()
     place.memory()
 
@@ -987,13 +987,13 @@ def _used(name: str, place: Place) -> dict[str, Any]:
 
 
 async def everything(place: Place) -> None:
-    """For a database that lives as long as the process that uses it."""
+    """Run everything against a database that lives as long as the process that uses it."""
     for used in (prepare, verbs, agent):
         await used(place)
 
 
 async def blocking(_: Place) -> None:
-    """Blocks in ways that are looked for; to show that they are found."""
+    """Block in known ways, to show that they are detected."""
     ssl.create_default_context()
     socket.getaddrinfo("127.0.0.1", 1)
     with suppress(psycopg.Error):
@@ -1012,7 +1012,7 @@ ALL: dict[str, Use] = {
 
 
 def main() -> None:
-    """Prepare what is to be found, then run each use in a process of its own, and say line by line what came of it."""
+    """Prepare the data, then run each use in its own process, and print a line for each result."""
     parser = argparse.ArgumentParser()
     for name in ("transport", "address", "key", "user", "only"):
         parser.add_argument(f"--{name}", default="")
@@ -1021,7 +1021,7 @@ def main() -> None:
     place = Place(given.transport, given.address, given.key, given.user, given.vocabulary)
     names = given.only.split(",") if given.only else ["prepare"]
     names += [] if given.only else [*USES, *(VERBS if given.transport == "direct" else ["verbs"])]
-    # A worker of this pool does one task: each begins where this process stands now, where nothing was used yet.
+    # A worker of this pool does one task, so each use starts from the current, unused state of this process.
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         _say(pool.apply(_task, ((names[0], place),)))
         for result in pool.imap_unordered(_task, [(name, place) for name in names[1:]], chunksize=1):
@@ -1037,7 +1037,7 @@ def _task(task: tuple[str, Place]) -> dict[str, Any]:
     try:
         return _used(*task)
     finally:
-        atexit._run_exitfuncs()  # a process of a pool ends without: the embedded database would live on
+        atexit._run_exitfuncs()  # a pool's process skips them, and the embedded database would keep running
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Resolve what `pyproject.toml` allows: `python -m tests.bounds lowest FILE`, or `newest`.
+"""Resolve the versions that `pyproject.toml` allows: `python -m tests.bounds lowest FILE`, or `newest`.
 
-With `lowest` the package's own dependencies are at the lowest versions that they may have, and everything else, the
-tools among it, is as it is locked, where it can be. A bound that lies below what the others allow says nothing, as
-nobody can install it, so it is an error. With `newest` nothing is locked.
+With `lowest` the package's own dependencies have their lowest allowed versions, and everything else, including the
+tools, has its locked version if possible. A bound below what the other bounds allow is meaningless, since nobody can
+install it, so it is an error. With `newest` nothing is locked.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ROOT: Final = Path(__file__).parent.parent
 _REQUIREMENT: Final = re.compile(r"(?P<name>[\w.-]+)(\[[\w,-]+\])?(>=(?P<least>[\w.]+))?")
 
 _ELSEWHERE: Final = frozenset({"tzdata"} if sys.platform != "win32" else set())
-"""What the package asks for on another system alone: here it is what others bring."""
+"""Dependencies that the package only requires on another system: here others provide them."""
 
 
 def declared() -> dict[str, str]:
-    """The package's dependencies, those of its extras among them, and the lowest version of each.
+    """Return the lowest version of each dependency of the package, including its extras.
 
     Raises:
-        SystemExit: One has none.
+        SystemExit: A dependency has no lower bound.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {}
@@ -42,14 +42,14 @@ def declared() -> dict[str, str]:
 
 
 def resolve(which: str, target: Path) -> None:
-    """Write the versions to a file of requirements.
+    """Write the versions to a requirements file.
 
     Args:
         which: `lowest` or `newest`.
         target: The file.
 
     Raises:
-        SystemExit: A declared bound is below what can be installed.
+        SystemExit: A declared bound is too low to be installed.
     """
     uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
     compiled = [uv, "pip", "compile", "--quiet", "--python", "3.11", "--no-annotate", "--all-extras", "--group", "dev"]
@@ -59,7 +59,7 @@ def resolve(which: str, target: Path) -> None:
     bounds = declared()
     others = [f"--no-emit-package={name}" for name in bounds]
     locked = [uv, "export", "--quiet", "--frozen", "--all-extras", "--no-hashes", "--no-emit-project", *others]
-    # What is in the file already is preferred.
+    # Versions that are already in the file are preferred.
     subprocess.run([*locked, "-o", target], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(
         [*compiled, "--resolution", "lowest-direct", "pyproject.toml", "-o", target],

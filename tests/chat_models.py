@@ -1,4 +1,4 @@
-"""Chat models that do what a test says, and remember what they were shown."""
+"""Chat models with scripted answers, which record their prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Script = Callable[[list[BaseMessage]], AIMessage | str]
 
 
 class ScriptedModel(BaseChatModel):
-    """Answers as a function of what it is shown."""
+    """Answers as a function of its prompt."""
 
     script: Script
     shown: list[list[BaseMessage]] = Field(default_factory=list)
@@ -60,11 +60,11 @@ class ScriptedModel(BaseChatModel):
 
 
 def says(*answers: AIMessage | str) -> ScriptedModel:
-    """A model that gives these answers in turn, the last one for ever."""
+    """Return a model that gives these answers in turn, then repeats the last one."""
     left = list(answers)
     return ScriptedModel(script=lambda _: left.pop(0) if len(left) > 1 else left[0])
 
 
 def calls(name: str, **arguments: Any) -> AIMessage:
-    """An answer that calls a tool."""
+    """Return an answer that calls a tool."""
     return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": f"call_{name}_{len(arguments)}"}])

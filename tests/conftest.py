@@ -1,6 +1,6 @@
-"""What all tests share: one Postgres, one PostgREST in front of it, and the two transports, sync and async.
+"""Shared fixtures: one Postgres, one PostgREST in front of it, and the two transports, sync and async.
 
-A part that is missing is an error with a message, never a skip.
+A missing part is an error with a message, never a skip.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _LONG = (
     "operations/test_branches", "operations/test_find", "sql/test_catalog", "agents/test_nodes",
     "transfer/test_commands", "agents/test_history", "operations/test_controls", "sql/test_blocks",
 )  # fmt: skip
-"""The files that take longest: they come first, so that the short ones fill the time beside them."""
+"""The slowest files: they run first, so that the short ones fill the remaining time of other processes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,33 +87,33 @@ def pytest_configure(config: pytest.Config) -> None:
     Cluster.default_partitions = config.getoption("--partitions")
     factor: int = config.getoption("--fuzz-factor")
     os.environ[VARIABLE] = str(factor)
-    # As usual the same is drawn each time, so that what passed passes again; longer runs look for what is new.
+    # Runs are deterministic by default, so that passing tests pass again; longer runs search for new examples.
     settings.register_profile("same", derandomize=factor == 1)
     settings.load_profile("same")
     if factor == 1:
-        # Hypothesis also draws constants of the package from those modules that are imported by then: that is
-        # another set in each process, and it parses each of them.
+        # Hypothesis also draws constants from the package's modules that are already imported: a different set in each
+        # process, and it parses each of them.
         vars(providers)["is_local_module_file"] = lambda _: False
     config.pluginmanager.register(Guard())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Each process of several first imports its share, so that no file is compiled by all of them at once."""
+    """Import a share of the files in each process, so that processes do not all compile the same file."""
     worker: dict[str, Any] = getattr(session.config, "workerinput", {})
     if not worker or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
         return
     share = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
     for path in sorted(Path(__file__).parent.glob("*/test_*.py"))[share]:
-        with suppress(Exception):  # it is raised again, and reported, where the file is collected
+        with suppress(Exception):  # it is raised again and reported when the file is collected
             import_module(f"tests.{path.parent.name}.{path.stem}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
+@pytest.hookimpl(tryfirst=True)  # before deselection
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Each test is marked by what it needs, and the long files come first; all else as it was collected.
+    """Mark each test by what it needs, and move the slow files to the front; otherwise keep the order.
 
-    What needs a browser, or minutes, is left out unless it is asked for by its mark.
+    Tests that need a browser, or minutes, are deselected unless their mark is requested.
     """
     for item in items:
         item.add_marker(needs(item))
@@ -135,9 +135,9 @@ def _runs_without_citus(item: pytest.Item) -> bool:
 
 
 def _runs_on_citus(item: pytest.Item) -> bool:
-    """Whether a test goes through the direct caller alone, on the server that all share, and acts as no signed-in user.
+    """Return whether a test only uses the direct transport and the shared server, and no signed-in user.
 
-    What cannot run there for another reason says so by the mark `not_on_citus`.
+    A test that cannot run on Citus for another reason has the mark `not_on_citus`.
     """
     fixtures = {*getattr(item, "fixturenames", ())}
     if "citus" in fixtures:
@@ -157,14 +157,14 @@ _SIGNED_IN = re.compile(r"as_token|for_token|authenticated|\bclaims\b|row_securi
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: the collector of garbage need not walk through it again and again."""
+    """Exclude imported modules from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _trust() -> Iterator[None]:
-    """All clients of a process share what they trust: httpx reads every certificate anew for each client it makes."""
+    """Share one TLS context per process: httpx otherwise reads every certificate for each new client."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
@@ -182,14 +182,14 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def citus(cluster: Cluster) -> CitusCluster:
-    """The same, where it is one of Citus: what asks for it runs there alone."""
+    """The cluster as a Citus cluster; tests that request it only run there."""
     assert isinstance(cluster, CitusCluster)
     return cluster
 
 
 @pytest.fixture(scope="session")
 def older_cluster() -> Iterator[Cluster]:
-    """Postgres 16."""
+    """A Postgres 16 cluster."""
     cluster = Cluster(packaged(16))
     try:
         yield cluster.start()
@@ -199,20 +199,20 @@ def older_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module", params=["default", "16"])
 def planner(request: pytest.FixtureRequest) -> Cluster:
-    """Each server on which rows are counted: the default one, and 16, whose planner falls into the traps that 15's does."""
+    """Each server on which rows are counted: the default, and 16, whose planner makes the same mistakes as 15's."""
     found: Cluster = request.getfixturevalue("older_cluster" if request.param == "16" else "cluster")
     return found
 
 
 @pytest.fixture(scope="session")
 def database(cluster: Cluster) -> str:
-    """A migrated database that looks like a project on Supabase. Tests keep apart by their user."""
+    """A migrated database like a project on Supabase. Tests are isolated by user."""
     return cluster.migrated_database()
 
 
 @pytest.fixture(scope="session")
 def conn_string(cluster: Cluster, database: str) -> Iterator[str]:
-    """The address of the database, for `postgres`, who is no superuser and bypasses row level security."""
+    """The connection string for `postgres`, which is not a superuser and bypasses row level security."""
     with sessions.kept(cluster.port, database):
         yield cluster.conn_string(database)
 
@@ -226,8 +226,8 @@ def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The browser, which every test opens anew."""
-    from tests.inspector import browsing  # Playwright is there for browsers alone
+    """The browser; every test starts a new one."""
+    from tests.inspector import browsing  # only browser tests have Playwright
 
     with browsing.chromium() as browser:
         yield browser
@@ -235,25 +235,25 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def fuzz() -> int:
-    """How many times longer than usual the fuzzers run."""
+    """The factor by which fuzzers run longer."""
     return examples(1)
 
 
 @pytest.fixture
 def user_id() -> str:
-    """A user nobody else has."""
+    """A unique user id."""
     return f"user-{next(_users)}"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """One transport in one color. `await caller(memory.recall, …)` calls the verb, or a partial of it, or its async twin.
+    """One transport, sync or async. `await caller(memory.recall, …)` calls the verb, a partial of it or its async twin.
 
     Attributes:
         kind: `data_api` or `direct`.
         color: `sync` or `async`.
         service: A memory with a server's rights.
-        as_token: A memory for the bearer of a signed token.
+        as_token: Returns a memory for the bearer of a signed token.
     """
 
     kind: str
@@ -272,7 +272,7 @@ class Caller:
 
 @pytest.fixture(params=["data_api-sync", "data_api-async", "direct-sync", "direct-async"])
 async def caller(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterator[Caller]:
-    """Each of the four ways in, without a writer and without recall, unless a test says so."""
+    """Each of the four callers, without a summarizer and recall unless a test requests them."""
     without: Any = {"model": None, "recall": None}
     kind, color = request.param.split("-")
     if kind == "data_api":

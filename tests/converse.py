@@ -1,6 +1,6 @@
-"""A long conversation by SQL alone: every function `public.memory_*` at least once, with all that it can answer.
+"""A long conversation in SQL only: every function `public.memory_*` at least once, with every kind of result.
 
-What a client in another language does: documents in, documents out.
+It does what a client in another language does: documents in, documents out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from psycopg.types.json import Json
 from langchain_supabase_memory.language.messages.codec import to_row
 
 VECTORS = ([1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0])
-"""Of length one."""
+"""Unit vectors."""
 
 IMAGE = {"type": "image", "url": "https://example.com/kiln.png"}
 SAID = [
@@ -34,10 +34,10 @@ SAID = [
 
 @dataclass
 class Caller:
-    """Calls functions by their names, as one owner unless told otherwise, and keeps every answer.
+    """Calls functions by name, for one owner by default, and records every answer.
 
     Attributes:
-        connection: To a migrated database; whoever may call all of them.
+        connection: A connection to a migrated database, with access to all functions.
         user_id: The owner.
         answers: Every answer, by function.
     """
@@ -66,12 +66,12 @@ class Caller:
 
 
 def rows(messages: list[BaseMessage], **beside: Any) -> list[dict[str, Any]]:
-    """Messages as `memory_append` takes them."""
+    """Return messages as rows for `memory_append`."""
     return [{**to_row(message), **beside} for message in messages]
 
 
 def converse(call: Caller) -> None:
-    """Go through all of it, in an order in which each finds what it needs."""
+    """Run all parts, in an order that satisfies their dependencies."""
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
@@ -164,7 +164,7 @@ def _summarize(call: Caller) -> None:
 
 
 def _read(pending: Any) -> dict[str, Any]:
-    """What a commit says of what it was computed from."""
+    """Return a commit's fields for what it was computed from."""
     return {
         "conversation_id": pending["conversation_id"],
         "through": pending["through_sequence"],

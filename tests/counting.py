@@ -1,4 +1,4 @@
-"""What an operation costs, counted and not timed: round trips, rows read and written, bytes of the write-ahead log."""
+"""Count the cost of an operation instead of timing it: round trips, rows read and written, write-ahead log bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from langchain_supabase_memory.language.messages.codec import to_row
 
 NEVER = "never analyzed"
 OTHERS = "analyzed when only others were there"
-"""Then the planner takes every conversation for a short one, and an index on its first columns for as good as any."""
+"""The planner then assumes that every conversation is short, and that any index on its first columns will do."""
 
 SHORT_ONES = """
 with conversation as (
@@ -27,14 +27,14 @@ insert into memory.conversation_messages (
   user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload)
 select user_id, id, n, 'm' || n, 'user', '', 0, 0, '{"type": "human", "data": {}}' from conversation, generate_series(0, 3) n
 """
-"""Five thousand short conversations of others."""
+"""Five thousand short conversations of other users."""
 
 TOUCHED = (
     "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) from pg_stat_xact_user_tables"
     " where relname = any (%s)"
 )
 
-# Of an index these are the entries that scans returned, of a table the rows that scans without one did.
+# For an index, the entries that scans returned; for a table, the rows that sequential scans returned.
 _COUNTED = b"""
 select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint,
        coalesce(sum(pg_stat_get_xact_tuples_inserted(c.oid) + pg_stat_get_xact_tuples_updated(c.oid)
@@ -50,7 +50,7 @@ def most_touched(
     arguments: list[Any] | Callable[[int], list[Any]],
     tables: tuple[str, ...] = ("conversation_messages", "conversation_summaries"),
 ) -> int:
-    """The most rows that one of eight calls touches: after five the planner turns to a generic plan."""
+    """Return the most rows that one of eight calls touches: after five the planner switches to a generic plan."""
     most = 0
     for number in range(8):
         with connection.transaction():
@@ -70,13 +70,13 @@ def messages(*ids: str) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a verb costs.
+    """The cost of a verb.
 
     Attributes:
-        round_trips: How many calls it makes.
-        read: How many rows, or entries of an index, it reads.
-        written: How many rows it inserts, updates and deletes.
-        wal: How many bytes it adds to the write-ahead log, the commit included.
+        round_trips: The number of calls.
+        read: The number of rows, or index entries, read.
+        written: The number of rows inserted, updated and deleted.
+        wal: The bytes of write-ahead log, including the commit.
     """
 
     round_trips: int = 0
@@ -95,11 +95,11 @@ class Cost:
 
 @dataclass
 class CountingTransport:
-    """Performs each call over one connection, in a transaction of its own, and counts what it costs.
+    """Performs each call over one connection, in its own transaction, and counts its cost.
 
     Attributes:
-        connection: In autocommit mode; nobody else may write to the server meanwhile.
-        cost: Of all calls since it was last `taken`.
+        connection: In autocommit mode; nothing else may write to the server meanwhile.
+        cost: The cost of all calls since the last `taken`.
     """
 
     connection: psycopg.Connection[Any]
@@ -130,13 +130,13 @@ class CountingTransport:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Its connection is its maker's."""
+        """Do nothing: the creator owns the connection."""
 
     async def aclose(self) -> None:
-        """Its connection is its maker's."""
+        """Do nothing: the creator owns the connection."""
 
     def taken(self) -> Cost:
-        """What was counted; from now on it is counted anew."""
+        """Return the cost so far, and reset it."""
         cost, self.cost = self.cost, Cost()
         return cost
 

@@ -1,6 +1,6 @@
-"""One test for a table of cases: it runs them all, and names each one that fails.
+"""Run a table of cases as one test, which runs all of them and names each one that fails.
 
-`pytest.mark.parametrize` makes a test of each case instead, for cases that need fixtures of their own.
+`pytest.mark.parametrize` makes one test of each case instead, for cases that need their own fixtures.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def each_case(
 ) -> Callable[[Test], Test]:
     """Run a test once for each row of a table, as one test with one set of fixtures.
 
-    A test that takes `user_id` gets another user in each case.
+    A test with the fixture `user_id` gets another user in each case.
 
     Args:
-        names: The arguments that a row holds, as `pytest.mark.parametrize` takes them.
+        names: The arguments in a row, in the form of `pytest.mark.parametrize`.
         table: The rows; with one name, the values.
-        ids: What a failure calls each case; by default its values.
+        ids: The name of each case in a failure; by default its values.
 
     Returns:
-        A decorator of the test, which then takes the fixtures alone.
+        A decorator; the decorated test only takes the fixtures.
     """
     arguments = [each.strip() for each in names.split(",")] if isinstance(names, str) else list(names)
     rows = list(_rows(arguments, list(table), ids))
@@ -82,14 +82,14 @@ def each_case(
 
 
 def _of_case(fixtures: dict[str, Any], number: int) -> dict[str, Any]:
-    """The fixtures, with the user of a case."""
+    """Return the fixtures, with the user of a case."""
     return {name: f"{each}-{number}" if name == "user_id" else each for name, each in fixtures.items()}
 
 
 def _rows(
     arguments: list[str], table: list[Any], ids: Iterable[Any] | Callable[[Any], str] | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name of each case, and its arguments."""
+    """Yield the name of each case, and its arguments."""
     given = None if ids is None or callable(ids) else [str(each) for each in ids]
     assert given is None or len(given) == len(table), "each case has an id"
     for number, row in enumerate(table):

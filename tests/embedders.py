@@ -1,4 +1,4 @@
-"""Embedders that need no model: one that knows words, one that does what a test says."""
+"""Embedders without a model: one that compares words, and one with scripted answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 
 
 class WordEmbedder(Embeddings):
-    """A vector for each word, and their mean for a text: the more words two texts share, the nearer they are."""
+    """Uses a vector for each word, and their mean for a text: texts with more shared words are nearer."""
 
     def __init__(self, width: int = 24, model: str = "words") -> None:
         self.width = width
@@ -40,7 +40,7 @@ def _of(word: str, width: int) -> list[float]:
 
 
 class ScriptedEmbedder(Embeddings):
-    """Answers as a function of what it is given."""
+    """Answers as a function of its input."""
 
     def __init__(self, script: Callable[[list[str]], Any], model: str = "scripted") -> None:
         self.script = script

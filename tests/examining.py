@@ -1,4 +1,4 @@
-"""What tests ask of a database as a whole: what it is set up with, and single lines of the doctor's."""
+"""Queries about a database as a whole: its installation, and single findings of the doctor."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def installed(memory: SupabaseMemory) -> Installed:
-    """What a database is set up with, as it says itself."""
+    """Return the installation that a database reports."""
     return Installed(**memory._services.run(doctor.schema_report()))
 
 
 def found(memory: SupabaseMemory) -> dict[str, Finding]:
-    """The doctor's lines by their names."""
+    """Return the doctor's findings by name."""
     findings = memory.doctor()
     named = {each.name: each for each in findings}
     assert len(named) == len(findings)

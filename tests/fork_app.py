@@ -1,5 +1,5 @@
-"""A WSGI application whose memory is used while it is loaded, before its server forks. `FORK_DOOR` and `FORK_ADDRESS`
-say where the memory is; a request names whose words are asked for."""
+"""A WSGI application that uses its memory at load time, before its server forks. `FORK_DOOR` and `FORK_ADDRESS` give
+the memory's address; a request names the user whose messages to read."""
 
 from __future__ import annotations
 

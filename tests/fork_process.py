@@ -1,6 +1,6 @@
-"""A process whose memory has been used, and its children: they read at the same time, each the words of one user.
+"""A process with a used memory, and its children, which concurrently read the messages of one user each.
 
-Run as `python -m tests.fork_process DOOR ADDRESS WAY CHILDREN READS`; it prints what went wrong, as JSON.
+Run as `python -m tests.fork_process DOOR ADDRESS WAY CHILDREN READS`; it prints the errors as JSON.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ USERS = [uuid.uuid4().hex for _ in range(3)]
 
 @dataclass
 class Result:
-    """What went wrong.
+    """The errors.
 
     Attributes:
-        foreign: Reads that gave something else than the user's own words.
+        foreign: Reads that returned other data than the user's own messages.
         failed: Reads that failed, in the children.
         failed_in_parent: Reads that failed in the parent while children were forked and ended.
-        inherited: What a child took over of its parent: messages that wait, states, packs, failures.
-        lost: Connections of the parent to Postgres that are there no more.
-        ended_badly: Children that did not come to their end.
+        inherited: Parent state in a child: waiting messages, states, packs, failures.
+        lost: The parent's Postgres connections that no longer exist.
+        ended_badly: Children that did not end normally.
     """
 
     foreign: int = 0
@@ -61,7 +61,7 @@ def made(caller: str, address: str) -> SupabaseMemory:
 
 
 def over_client(address: str) -> SupabaseMemory:
-    """A memory over a client of the application's; its address is that of a bare PostgREST, without a gateway."""
+    """Return a memory over an application's client; its address is a bare PostgREST, without a gateway."""
     import yarl
     from supabase import Client
 
@@ -79,7 +79,7 @@ def words(user: str) -> list[str]:
 
 
 class Parent:
-    """A process with a memory that was used, in both colors, and is used all the time by other threads."""
+    """A process with a used memory, sync and async, which other threads use continuously."""
 
     def __init__(self, caller: str, address: str) -> None:
         self.process = os.getpid()
@@ -104,7 +104,7 @@ class Parent:
 
     def __exit__(self, *_: object) -> None:
         if os.getpid() != self.process:
-            return  # a child that ends
+            return  # an exiting child
         self._ended.set()
         self._threads[1].join()
         self.aread()
@@ -113,7 +113,7 @@ class Parent:
         self.result.lost += len(self.before - self.connections())
 
     def connections(self) -> set[int]:
-        """The connections of this process to Postgres, by their own ports; those of HTTP last for seconds only."""
+        """Return this process's Postgres connections by local port; HTTP connections only last seconds."""
         open_ = psutil.Process().net_connections()
         return {each.laddr.port for each in open_ if each.raddr and each.raddr.port == self.port}
 
@@ -136,7 +136,7 @@ class Parent:
 
 
 def child(memory: SupabaseMemory, place: int, reads: int) -> dict[str, Any]:
-    """Read what one user said, in both colors."""
+    """Read one user's messages, sync and async."""
     user, result = USERS[1 + place % 2], Result()
     result.inherited = len(memory._services.outbox) + (
         memory._services.records.get(memory._services.key("t", USERS[0])) is not None
@@ -167,7 +167,7 @@ def child(memory: SupabaseMemory, place: int, reads: int) -> dict[str, Any]:
 
 
 def forked(parent: Parent, count: int, reads: int, leave: str) -> Iterator[dict[str, Any]]:
-    """Children by `os.fork`, all at once; they end with the interpreter's own end, or at once."""
+    """Fork concurrent children by `os.fork`; they exit through the interpreter or immediately."""
     running = []
     for place in range(count):
         mine, its = os.pipe()
@@ -199,7 +199,7 @@ def job(place: int, reads: int) -> dict[str, Any]:
 
 
 def pooled(count: int, reads: int) -> Iterator[dict[str, Any]]:
-    """Children of `multiprocessing`, as Celery's prefork has them: some processes, which take many jobs."""
+    """Start children of `multiprocessing`, like Celery's prefork pool: few processes with many jobs."""
     with multiprocessing.get_context("fork").Pool(3) as pool:
         yield from [each.get(120) for each in [pool.apply_async(job, (place, reads)) for place in range(count)]]
 

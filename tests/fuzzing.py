@@ -1,4 +1,4 @@
-"""How long the fuzzers run: as they are by default, and longer by the option `--fuzz-factor`."""
+"""The length of fuzzer runs, which the option `--fuzz-factor` multiplies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from typing import Final
 
 VARIABLE: Final = "LANGCHAIN_SUPABASE_MEMORY_FUZZ_FACTOR"
-"""Where the option is kept, so that it is known when the tests are collected."""
+"""Stores the option, so that it is known at collection."""
 
 
 def examples(number: int) -> int:
-    """So many examples, times the factor."""
+    """Return the number of examples, times the factor."""
     return number * int(os.environ.get(VARIABLE, "1"))

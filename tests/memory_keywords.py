@@ -1,4 +1,4 @@
-"""Settings by their names alone, as the keywords by which a memory is made."""
+"""Convert plain settings to the keywords of a memory's constructor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES = {each.name for each in fields(MemoryConfig)}
 
 
 def memory_keywords(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a `MemoryConfig` holds in one, all else as it is."""
+    """Group the fields of `MemoryConfig` into one, and pass the rest through."""
     held = {name: value for name, value in settings.items() if name in _NAMES}
     rest = {name: value for name, value in settings.items() if name not in _NAMES}
     return {**rest, "config": MemoryConfig(**held)} if held else rest

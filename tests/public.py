@@ -1,4 +1,4 @@
-"""The modules whose names people import."""
+"""The public modules."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ MODULES: Final[tuple[ModuleType, ...]] = tuple(
 
 
 def public_names() -> dict[str, Any]:
-    """Each public name, and what it is."""
+    """Return each public name with its value."""
     return {name: getattr(module, name) for module in MODULES for name in module.__all__}

@@ -1,4 +1,4 @@
-"""What is kept of sums, against a count of the rows."""
+"""Compare stored sums with a count of the rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ where (coalesce(k.characters, 0), coalesce(k.tokens, 0), coalesce(k.turns, 0))
 
 
 def assert_counted(connection: psycopg.Connection[Any], user_id: str) -> None:
-    """A conversation's counters, what its segments cover and its blocks are what its rows add up to."""
+    """Assert that a conversation's counters, its segments' coverage and its blocks match its rows."""
     for statement in (_CONVERSATIONS, _SUMMARIES, _BLOCKS):
         wrong = connection.execute(statement, {"user": user_id}).fetchall()
         assert not wrong, wrong

@@ -1,4 +1,4 @@
-"""A process whose runs of one thread overlap with each other and with those of other processes."""
+"""Processes whose runs of one thread overlap with each other and across processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Rounds: TypeAlias = "Sequence[Sequence[str]]"
 
 _MOST_MEETING: Final = 3
-"""How many runs of a process may wait for each other: each takes a thread of the event loop's few."""
+"""The maximum number of a process's runs that wait for each other, since each takes a thread of the event loop."""
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.run_process"])
@@ -29,13 +29,13 @@ _CONTEXT.set_forkserver_preload(["tests.run_process"])
 
 @dataclass(frozen=True)
 class Setup:
-    """What the processes share.
+    """The shared configuration of the processes.
 
     Attributes:
         conn_string: The memory's database.
         user_id: The owner.
         way: The way of `Subject`.
-        kind: The saver's.
+        kind: The kind of saver.
         address: Where its checkpoints are.
     """
 
@@ -47,13 +47,13 @@ class Setup:
 
 
 def overlapping(setup: Setup, questions: Sequence[Rounds]) -> list[list[str]]:
-    """Ask in as many processes as there are lists: the questions of a round all at once, then those of the next.
+    """Ask questions in one process per list: all questions of a round at once, then those of the next.
 
-    Of a small round no question is answered before each of them has reached its model.
+    In a small round no question is answered before all of them have reached their model.
 
     Args:
-        setup: What they share.
-        questions: What each process asks in each round.
+        setup: The shared configuration.
+        questions: Each process's questions in each round.
 
     Returns:
         The texts of the state at the end of each run.

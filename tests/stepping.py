@@ -1,4 +1,4 @@
-"""Stepping a flow by hand, so that a test sees what it needs from outside; or driving it with a test's own answers."""
+"""Step a flow by hand, so that a test sees its effects, or drive it with a test's own answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """What a flow is driven with: a function answers its calls, and nothing else is asked for."""
+    """Drives a flow: a function answers its calls, and other effects are errors."""
 
     def __init__(self, answer: Callable[[Call], Any], metrics: NoMetrics = NO_METRICS) -> None:
         self._answer = answer
@@ -41,7 +41,7 @@ class Answers:
 
 
 def sent(flow: Flow[Any], answer: Any) -> Step[Any]:
-    """Answer a step; the next one that is no computation."""
+    """Answer a step, and return the next one that is not a computation."""
     step = flow.send(answer)
     while isinstance(step, Offload):
         step = flow.send(step.function())

@@ -1,4 +1,4 @@
-"""Texts of many kinds for the estimate of tokens: each kind has several texts, short and long, as conversations hold them."""
+"""Texts of many kinds for the token estimate: each kind has several short and long texts, as in conversations."""
 
 from __future__ import annotations
 

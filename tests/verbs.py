@@ -1,4 +1,4 @@
-"""The verbs of a conversation, each as it is used: what the gate counts, and what the benchmarks see grow."""
+"""The verbs of a conversation in typical use: the gate counts them, and the benchmarks measure their growth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import conversations as conversations_flows
 
 WORDS: Final = "The kiln in Porto fires the blue glaze at twelve hundred degrees, and Ana opens it on Thursday. " * 4
-"""What is said: 384 characters."""
+"""The message text: 384 characters."""
 
 MANIFEST: Final = [
     [0, 1, 0, 12_000, 11_930, 140, 0, 2_592_000, 3, 281, 182_731, 45_000],
@@ -24,7 +24,7 @@ MANIFEST: Final = [
     [1, 4, 7, 1, 2900, 700, -1, -1, -1],
     *([3, 10 * place, 10 * place, 1, 44, 21, 0, 5, 3, 0, 12, 5, 2] for place in range(8)),
 ]
-"""What stood in a prompt, as much as is usual."""
+"""A manifest of typical size."""
 
 AGES: Final = Retention(max_age=timedelta(days=3650))
 """A limit that nothing reaches."""
@@ -35,9 +35,9 @@ class Subject:
     """A conversation to use the verbs on.
 
     Attributes:
-        memory: Of the user who owns it.
+        memory: The owner's memory.
         thread: Its thread.
-        size: How many messages it has; their ids are `m-0`, `m-1` and so on, those at even places are questions.
+        size: The number of its messages; their ids are `m-0`, `m-1` and so on, and even ones are questions.
     """
 
     memory: SupabaseMemory
@@ -65,7 +65,7 @@ class Subject:
         return self.memory._services.transport.perform(Call("memory_append_context", arguments))
 
     def edit(self, n: int) -> object:
-        # Longer than what was there, so that whatever depends on its length is to be put right.
+        # Longer than the previous text, so that everything that depends on its length must be updated.
         place = self.size // 2 // 2 * 2 + 2 * n
         return self._handle.append([HumanMessage(f"{n} {WORDS} {WORDS} {WORDS}", id=f"m-{place}")])
 

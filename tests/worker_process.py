@@ -1,7 +1,7 @@
-"""A worker in a process of its own, with a model that does as it is told, notes each call, and can pull the plug.
+"""A worker process with a scripted model, which logs each call and can kill the process.
 
-What the model writes is a link of a chain: a digest of the summary before and of what it was shown. So from the last
-summary every call can be followed back that it was made from, and a call that nothing was made from was made in vain.
+The model's answer is a link of a chain: a digest of the previous summary and of the prompt. So every call can be traced
+back from the last summary, and a call that no later one builds on was wasted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FUNCTIONS: Final = (
     "memory_commit_board",
     "memory_worker_finish",
 )
-"""What a worker calls for each piece of work."""
+"""The functions that a worker calls for each job."""
 
 POLICIES: Final[dict[str, Any]] = {
     "policy": SummaryPolicy(
@@ -68,12 +68,12 @@ POLICIES: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Plug:
-    """Where the process kills itself: at the `count`-th call of a function, or answer of the model.
+    """The point where the process kills itself: the `count`-th call of a function, or answer of the model.
 
     Attributes:
         at: A SQL function's name, or `model`.
-        when: Before the call is sent, while it is under way, or after its answer; of the model always after.
-        count: At the how-manyth of them.
+        when: Before the call is sent, during the call, or after its answer; always after for the model.
+        count: The number of the call.
     """
 
     at: str
@@ -83,22 +83,22 @@ class Plug:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker's process is told.
+    """The configuration of a worker's process.
 
     Attributes:
-        log: The file that its model's calls are noted in, a line each.
+        log: The file that logs its model's calls, one per line.
         conn_string: A direct connection; or
         url: a Data API, with
         key: a secret key; or
         folder: the folder of the embedded Postgres.
         plug: Where it kills itself.
-        worker: How it works.
-        seconds: How long the model thinks, in seconds: chosen between these two.
-        slow: Of so many calls of all processes one takes `slow_seconds`; 0 for none.
-        slow_seconds: That long, in seconds.
-        failing: One of so many raises, and one of so many and four answers nonsense; 0 for none.
+        worker: The worker's policy.
+        seconds: The range of the model's response time, in seconds.
+        slow: One in this many calls of all processes takes `slow_seconds`; 0 for none.
+        slow_seconds: The time of a slow call, in seconds.
+        failing: One in this many raises, and one in this many and four returns nonsense; 0 for none.
         embeds: Whether it has an embedder.
-        drains: Whether it ends when nothing is left.
+        drains: Whether it exits when no work is left.
         memory: Settings of the memory.
     """
 
@@ -119,7 +119,7 @@ class Setup:
 
 
 def started(setup: Setup) -> ForkServerProcess:
-    """A process of such a worker. It is forked from one that has imported everything, so it is there at once."""
+    """Return a process of such a worker. It is forked from one that has imported everything, so it starts fast."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.worker_process"])
     process = context.Process(target=run, args=(setup,), daemon=True)
@@ -128,7 +128,7 @@ def started(setup: Setup) -> ForkServerProcess:
 
 
 def run(setup: Setup) -> None:
-    """Be the worker, until SIGTERM."""
+    """Run the worker until SIGTERM."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     random.seed()
     logging.getLogger("langchain_supabase_memory").setLevel(logging.CRITICAL)
@@ -136,18 +136,18 @@ def run(setup: Setup) -> None:
 
 
 def link(call: str, before: str, kind: str, said: Iterable[tuple[int, str]]) -> str:
-    """The digest that the model answers this call with when it is shown this."""
+    """Return the digest that the model answers this call and prompt with."""
     shown = "\n".join([call, before, kind, *(f"{number} {text}" for number, text in said)])
     return hashlib.sha256(shown.encode()).hexdigest()[:20]
 
 
 def noted(log: Path) -> list[dict[str, Any]]:
-    """What all processes have noted, in order."""
+    """Return the log lines of all processes, in order."""
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def _note(log: str, **what: Any) -> int:
-    """Add a line; at which byte it ends."""
+    """Append a line to the log, and return the offset of its end."""
     line = json.dumps({"pid": os.getpid(), **what}) + "\n"
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
@@ -158,7 +158,7 @@ def _note(log: str, **what: Any) -> int:
 
 
 def _asked(log: str, end: int) -> int:
-    """The how-manyth call of all processes it is whose line ends there."""
+    """Return the number, over all processes, of the call whose line ends there."""
     return Path(log).read_bytes()[:end].count(b'"event": "asked"')
 
 
@@ -172,7 +172,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{20}")
 
 
 class ChainModel(BaseChatModel):
-    """Answers with the next link of the chain; asked for a board, also with a fact that quotes the last message."""
+    """Answers with the next link of the chain; for a board, also with a fact that quotes the last message."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -194,7 +194,7 @@ class ChainModel(BaseChatModel):
         call = f"{os.getpid()}.{self.count}"
         what = {"kind": kind, "before": before, "numbers": [at for at, _ in said], "call": call}
         end = _note(setup.log, event="asked", **what)
-        # Counted over all processes: most are killed before they have asked often.
+        # Counted over all processes, since most are killed after few calls.
         place = _asked(setup.log, end) if setup.slow or setup.failing else 0
         is_slow = setup.slow and place % setup.slow == 0
         await asyncio.sleep(setup.slow_seconds if is_slow else random.uniform(*setup.seconds))
@@ -224,7 +224,7 @@ def _result(text: str) -> ChatResult:
 
 
 def read(prompt: Sequence[BaseMessage]) -> tuple[str, str, list[tuple[int, str]]]:
-    """What a prompt asks for, the digest that it begins from, and what was said since."""
+    """Return a prompt's task, its initial digest, and its new messages."""
     asked = str(prompt[-1].content)
     kind = "board" if asked.endswith("Revise the board.") else "summary"
     found = _BEFORE.search(asked)
@@ -234,7 +234,7 @@ def read(prompt: Sequence[BaseMessage]) -> tuple[str, str, list[tuple[int, str]]
 
 
 class PluggedTransport:
-    """A transport that may kill its process at a call, and that notes which leases were found lost."""
+    """A transport that may kill its process at a call, and that logs lost leases."""
 
     def __init__(self, inner: Transport, setup: Setup) -> None:
         self._inner = inner
@@ -263,7 +263,7 @@ class PluggedTransport:
             _die()
         lost = int(call.function == "memory_worker_finish" and answer["outcome"] == "lost")
         if call.function == "memory_worker_heartbeat":
-            # What is being given back at the same time is not lost.
+            # A lease that is being released at the same time is not lost.
             held = {lease["token"] for lease in call.arguments["p_leases"]}
             lost = len(held - set(answer) - self._finished)
         if lost:
@@ -272,7 +272,7 @@ class PluggedTransport:
 
 
 def transport(setup: Setup) -> Transport:
-    """The caller that the setup names."""
+    """Return the transport that the setup names."""
     if setup.url is not None:
         return SupabaseTransport(setup.url, setup.key, rest_path="")
     conn_string = setup.conn_string or start(setup.folder)

@@ -1,1 +1,1 @@
-"""Whether the right messages of a long conversation come back, measured without a language model."""
+"""Measure whether recall finds the right messages of a long conversation, without a language model."""

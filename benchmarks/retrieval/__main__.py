@@ -1,11 +1,11 @@
-"""Measure whether the right messages come back, against what else is done with Postgres, Supabase and LangChain.
+"""Measure whether recall finds the right messages, against common methods with Postgres, Supabase and LangChain.
 
     make bench-retrieval [DATA="path/to/locomo10.json ..."] [ARGS="--limit 1 --json FILE --before FILE --keep"]
 
-No language model, no key and no network: questions with the turns that hold their evidence (LoCoMo, LongMemEval,
-REALTALK, BEAM: one or several paths, and one table over all of them), a small embedder from a package, a real Postgres.
-The vectors are kept in a folder, so that a second run takes a few minutes. Three small sets of this repository's own
-are measured in any case, and without DATA they alone, in a minute.
+It uses no language model, no key and no network: questions with the turns that hold their evidence (LoCoMo,
+LongMemEval, REALTALK, BEAM: one or several paths, and one table over all of them), a small embedder from a package, and
+a real Postgres. Vectors are cached in a folder, so a second run takes a few minutes. Three small sets of this project
+are always measured; without DATA only these run, in a minute.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Results:
-    """Measure everything on one data set."""
+    """Run all measurements on one data set."""
     conversations = data_set.conversations
     with ExitStack() as stack:
         postgres = stack.enter_context(Postgres())

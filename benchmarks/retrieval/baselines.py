@@ -1,4 +1,4 @@
-"""What else is done with Postgres, Supabase or LangChain, each as its documentation shows it."""
+"""Common methods with Postgres, Supabase or LangChain, each as its documentation shows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RRF: Final = 50
 
 
 def rankers() -> dict[str, Callable[[Study], list[list[Unit]]]]:
-    """Each gives the units for every question to a conversation, the best first."""
+    """Return the rankers; each returns the units for every question about a conversation, the best first."""
     return {
         "most recent turns": recent,
         "Postgres text search, all words (websearch_to_tsquery)": lambda study: matching(study, any_word=False),
@@ -36,7 +36,7 @@ def rankers() -> dict[str, Callable[[Study], list[list[Unit]]]]:
 
 
 def ranked(study: Study, scores: Scores, above: float = -np.inf) -> list[list[Unit]]:
-    """Single turns by their scores; those that are not above a bound are not found."""
+    """Rank single turns by score, without those at or below a bound."""
     orders = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
     units: list[Unit] = [(turn.id,) for turn in study.conversation.turns]
     return [[units[place] for place in order if row[place] > above] for row, order in zip(scores, orders, strict=True)]
@@ -48,7 +48,7 @@ def recent(study: Study) -> list[list[Unit]]:
 
 
 def spoken(study: Study) -> list[str]:
-    """The turns with who speaks: a text search over the words alone finds nobody by name."""
+    """Return the turns with their speakers: a text search over the text alone finds nobody by name."""
     return [f"{turn.speaker}: {turn.text}" for turn in study.conversation.turns]
 
 
@@ -57,7 +57,7 @@ def matching(study: Study, *, any_word: bool) -> list[list[Unit]]:
 
 
 def hybrid(study: Study, *, any_word: bool) -> list[list[Unit]]:
-    """Reciprocal rank fusion of text search and vectors, without the guide's limit of 30 results."""
+    """Fuse text search and vectors by reciprocal rank, without the guide's limit of 30 results."""
     words = study.postgres.ranks(study.questions, spoken(study), any_word=any_word)
     cosines = study.cosines(texts=spoken(study) if any_word else study.bare)
     found = np.where(words > 0, 1 / (_RRF + _places(words)), 0)
@@ -65,7 +65,7 @@ def hybrid(study: Study, *, any_word: bool) -> list[list[Unit]]:
 
 
 def split(study: Study, size: int, overlap: int) -> list[list[Unit]]:
-    """`RecursiveCharacterTextSplitter` over the text of each session; a chunk brings back the turns it touches."""
+    """Apply `RecursiveCharacterTextSplitter` to each session; a chunk returns the turns that it overlaps."""
     splitter = import_module("langchain_text_splitters").RecursiveCharacterTextSplitter(
         chunk_size=size, chunk_overlap=overlap, add_start_index=True
     )
@@ -82,12 +82,12 @@ def split(study: Study, size: int, overlap: int) -> list[list[Unit]]:
 
 
 def _places(scores: Scores) -> Scores:
-    """The rank of each in its row, from 1."""
+    """Return the rank of each score in its row, from 1."""
     return np.asarray(np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1) + 1, np.float64)
 
 
 def _sessions(study: Study) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
-    """The text of each session, and where in it each turn stands."""
+    """Yield the text of each session, and the span of each turn in it."""
     for _, turns in groupby(study.conversation.turns, key=lambda turn: turn.session):
         text, places = "", []
         for turn in turns:

@@ -1,4 +1,4 @@
-"""Conversations with questions, and the turns that hold their answers, whichever data set they are from."""
+"""Conversations with questions, and the turns that hold their answers, for all data sets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 ADVERSARIAL: Final = "adversarial"
-"""The questions that have no answer: they are measured apart."""
+"""The category of unanswerable questions, which are measured separately."""
 
 
 class FormError(Exception):
-    """What was read is not of the form of a data set. The text says of which, and where."""
+    """The input does not have the form of a data set. The message names the form and the place."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and where its answer stands."""
+    """A question, and the turns with its answer."""
 
     text: str
     answer: str
@@ -39,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Conversation:
-    """All that two have said, oldest first, and what is asked about it."""
+    """All turns of two speakers, oldest first, and the questions about them."""
 
     id: str
     speakers: tuple[str, str]
@@ -53,7 +53,7 @@ class DataSet:
 
     Attributes:
         name: Its name.
-        conversations: Those that were read.
+        conversations: The conversations that were read.
     """
 
     name: str
@@ -61,6 +61,6 @@ class DataSet:
 
 
 def measurable(turns: list[Turn], questions: list[Question]) -> list[Question]:
-    """The questions whose evidence stands in the turns: some of it is mistyped, or there is none."""
+    """Return the questions whose evidence exists in the turns: some is mistyped or missing."""
     known = {turn.id for turn in turns}
     return [each for each in questions if each.evidence and each.evidence <= known]

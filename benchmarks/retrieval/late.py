@@ -1,7 +1,8 @@
-"""A second stage without a further model: late interaction by the token vectors of the embedder that there is.
+"""A second stage without an additional model: late interaction over the token vectors of the same embedder.
 
-For each word piece of the question the most similar one of a turn and the two before and after it; their mean, weighed
-by how rare the pieces are in the conversation (Khattab and Zaharia 2020, ColBERT, has the sum without weights).
+For each word piece of the question it takes the most similar one of a turn and the two turns before and after it. The
+score is their mean, weighted by the rarity of the pieces in the conversation (Khattab and Zaharia 2020, ColBERT, use
+the unweighted sum).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 WEIGHT: Final = 0.8
 AROUND: Final = 0.3 / 0.4
 SPEAKER: Final = 0.4 / 0.3
-"""Beside it, the first stage's `around` counts 0.3 instead of 0.4, and `speaker` 0.4 instead of 0.3."""
+"""With it, the first stage's `around` weighs 0.3 instead of 0.4, and `speaker` 0.4 instead of 0.3."""
 
 _REACH: Final = 2
 
@@ -35,8 +36,8 @@ class Pieces:
     """The word pieces of texts.
 
     Attributes:
-        ids: Of each text, which they are.
-        vectors: Of each text, one row for each, of length one.
+        ids: The ids of each text's pieces.
+        vectors: For each text, one unit vector per piece.
     """
 
     ids: list[NDArray[np.int32]]
@@ -54,7 +55,7 @@ class Late:
     _rarities: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def add(self, conversation: Conversation) -> None:
-        """Embed what was said, and what is asked about it, once."""
+        """Embed a conversation's turns and questions, once."""
         if conversation.id not in self._known:
             texts = [turn.text for turn in conversation.turns]
             self._known[conversation.id] = (conversation, self._pieces(texts))
@@ -63,14 +64,16 @@ class Late:
                 self._questions[each.text] = Pieces([asked.ids[place]], [asked.vectors[place]])
 
     def __call__(self, query: str, documents: Sequence[Document]) -> list[float]:
-        """What the first stage says, with other weights, and how well the word pieces fit."""
+        """Return the first stage's score with other weights, plus the fit of the word pieces."""
         conversation, pieces = self._known[documents[0].metadata["thread_id"]]
         late = self._fits(self._questions[query], conversation, pieces)
-        late = (late - late.min()) / max(float(np.ptp(late)), 1e-9)  # as the first stage's parts, from 0 to 1
+        late = (late - late.min()) / max(
+            float(np.ptp(late)), 1e-9
+        )  # scaled from 0 to 1, like the parts of the first stage
         return [_first(each.metadata) + WEIGHT * float(late[each.metadata["from_sequence"]]) for each in documents]
 
     def _fits(self, asked: Pieces, conversation: Conversation, pieces: Pieces) -> NDArray[np.float64]:
-        """How well each turn with those around it fits a question."""
+        """Return how well each turn with its neighbors fits a question."""
         best = np.stack([(asked.vectors[0] @ each.T).max(1) for each in pieces.vectors])
         sessions = [turn.session for turn in conversation.turns]
         rare = self._rarity(conversation, pieces)[asked.ids[0]]
@@ -87,7 +90,7 @@ class Late:
         return np.asarray(np.stack(around) @ rare / max(float(rare.sum()), 1e-9))
 
     def _rarity(self, conversation: Conversation, pieces: Pieces) -> NDArray[np.float64]:
-        """The idf of every word piece in a conversation."""
+        """Return the idf of every word piece in a conversation."""
         if conversation.id not in self._rarities:
             counts = np.zeros(40_000)
             for each in pieces.ids:

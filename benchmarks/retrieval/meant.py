@@ -1,4 +1,4 @@
-"""What is meant: this repository's own three small sets, over all that their people said in all conversations."""
+"""Measure this repository's three small sets, with all conversations of each user in scope."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NOWHERE: Final = "a new conversation"
 
 
 def measured(cache: Path, worded: str, embedded: str) -> dict[str, dict[str, dict[str, float]]]:
-    """The measures in per cent by set and setting; and those of the set of names with the names as they are.
+    """Return the measures in percent by set and setting; also the set of names with correctly spelled names.
 
     Args:
         cache: The folder of the vectors.
-        worded: What the setting without an embedder is called.
-        embedded: What the other one is called.
+        worded: The name of the setting without an embedder.
+        embedded: The name of the other setting.
     """
     talks = {each.id: each for each in sets.conversations()}
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -62,7 +62,7 @@ def measured(cache: Path, worded: str, embedded: str) -> dict[str, dict[str, dic
 
 
 def table(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Table:
-    """What was measured, for people."""
+    """Return the measures as a table."""
     rows: list[list[str | float]] = [
         [form, setting, *(f"{values[column]:.1f}" for column in _COLUMNS)]
         for form, settings in found.items()
@@ -76,7 +76,7 @@ def table(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Table:
 
 
 def _shares(package: Package, talk: Conversation, question: Question, text: str) -> list[float]:
-    """The shares of the evidence in the first so many chunks, and in packs."""
+    """Return the shares of the evidence in the top chunks, and in packs."""
     chunks = package.memory.recall(text, limit=max(_UNITS)).chunks
     ids = [set(chunk.message_ids) for chunk in chunks]
     units = [len(question.evidence & set().union(*ids[:most])) / len(question.evidence) for most in _UNITS]

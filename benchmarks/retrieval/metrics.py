@@ -1,9 +1,9 @@
-"""How much of a question's evidence a ranking brings back, by units and by characters.
+"""Measure how much of a question's evidence a ranking returns, by units and by characters.
 
-- `r@k`: the share of the evidence inside the first k units. A unit is what a retriever returns; large ones flatter it.
-- `r@Bc`: the share inside a pack of B characters.
-- `full@...`: whether all of the evidence is inside.
-- `mrr`: one over the rank of the first unit that holds evidence.
+- `r@k`: the share of the evidence in the first k units. A unit is one result of a retriever; large ones score better.
+- `r@Bc`: the share in a pack of B characters.
+- `full@...`: whether it contains all the evidence.
+- `mrr`: one over the rank of the first unit with evidence.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from benchmarks.retrieval.data import Conversation, Question, Turn
 
 Unit = tuple[str, ...]
-"""The ids of the turns that come back together."""
+"""The ids of the turns that are returned together."""
 
 UNITS: Final = (5, 10, 20)
 CHARACTERS: Final = (2_000, 4_000, 8_000)
 DEPTH: Final = 200
-"""How many units a ranking must have, if there are so many: no pack holds more."""
+"""The maximum number of units in a ranking: no pack holds more."""
 _HEADER: Final = 16
-"""What the date of a session costs in a pack."""
+"""The characters of a session's date in a pack."""
 _SAMPLES: Final = 2_000
 
 
 def columns() -> list[str]:
-    """The names of the measures, in order."""
+    """Return the names of the measures, in order."""
     sizes = [*map(str, UNITS), *(f"{size}c" for size in CHARACTERS)]
     return [*(f"r@{size}" for size in sizes), *(f"full@{size}" for size in sizes), "mrr"]
 
 
 def cost(turn: Turn) -> int:
-    """The characters of a turn in a pack: a line with who speaks."""
+    """Return the characters of a turn in a pack: a line with the speaker."""
     return len(turn.speaker) + len(": ") + len(turn.text) + len("\n")
 
 
@@ -54,14 +54,14 @@ class Packer:
         self._sessions = {turn.id: turn.session for turn in self.conversation.turns}
 
     def pack(self, units: Iterable[Unit], characters: int, taken: Iterable[str] = ()) -> set[str]:
-        """The turns that fit, the best units first.
+        """Return the turns that fit, the best units first.
 
-        A turn is paid once, and so is the header of a session. A unit that no longer fits is skipped.
+        A turn counts once, and so does the header of a session. A unit that no longer fits is skipped.
 
         Args:
-            units: What was found, the best first.
-            characters: How much room there is.
-            taken: What is in the pack already, and paid.
+            units: The ranked units, the best first.
+            characters: The room in characters.
+            taken: Turns that are already in the pack and counted.
         """
         inside = set(taken)
         sessions = {self._sessions[turn] for turn in inside}
@@ -76,7 +76,7 @@ class Packer:
         return inside
 
     def recent(self, characters: int) -> tuple[set[str], int]:
-        """The newest turns that fit, without gaps, and the room that they leave."""
+        """Return the newest turns that fit, without gaps, and the remaining room."""
         inside: set[str] = set()
         sessions: set[int] = set()
         for turn in reversed(self.conversation.turns):
@@ -90,7 +90,7 @@ class Packer:
 
 
 def measured(packer: Packer, question: Question, units: Sequence[Unit]) -> list[float]:
-    """The measures of one ranking for one question, in the order of `columns`."""
+    """Return the measures of one ranking for one question, in the order of `columns`."""
     wanted = question.evidence
     found = [{turn for unit in units[:most] for turn in unit} for most in UNITS]
     found += [packer.pack(units, characters) for characters in CHARACTERS]
@@ -100,9 +100,9 @@ def measured(packer: Packer, question: Question, units: Sequence[Unit]) -> list[
 
 
 def summary(values: NDArray[np.float64]) -> list[dict[str, float]]:
-    """For each column the mean over questions and its 95 % interval, in per cent, by bootstrap over questions."""
+    """Return each column's mean and 95 % interval in percent, by bootstrap over questions."""
     draws = np.random.default_rng(0).integers(0, len(values), (_SAMPLES, len(values)))
-    # By counts and a product of matrices: a sample of every column at once.
+    # Counts and one matrix product sample all columns at once.
     counts = np.stack([np.bincount(draw, minlength=len(values)) for draw in draws])
     low, high = np.percentile(counts @ values / len(values), [2.5, 97.5], axis=0)
     rows = zip(values.mean(axis=0), low, high, strict=True)
@@ -113,12 +113,12 @@ def summary(values: NDArray[np.float64]) -> list[dict[str, float]]:
 
 
 def gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
-    """The mean gain of the same questions and its 95 % interval, in points, by bootstrap over questions."""
+    """Return the mean gain of the same questions and its 95 % interval, in points, by bootstrap over questions."""
     return summary((after - before)[:, None])[0]
 
 
 def by_category(values: NDArray[np.float64], categories: Sequence[str], apart: str) -> dict[str, Any]:
-    """The summary over all questions but those of one category, and of each category alone."""
+    """Return the summary over all questions except one category, and of each category alone."""
     kinds = np.array(categories)
     groups = {"all": kinds != apart, **{name: kinds == name for name in sorted(set(categories))}}
     return {

@@ -1,4 +1,4 @@
-"""What a whole context pack keeps: the evidence, word for word, and the words of the answers."""
+"""Measure what a whole context pack retains: the verbatim evidence, and the words of the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BUDGETS: Final = (2_000, 4_000, 12_000)
 _RECALL: Final = 2 / 3
-"""The part of a reference pack that is for what is recalled; the rest is for the newest turns."""
+"""The share of a reference pack for recalled turns; the rest is for the newest turns."""
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 _STOP_WORDS: Final = """
@@ -35,14 +35,14 @@ MEASURES: Final = ("evidence", "grounded", "anywhere")
 
 @dataclass(frozen=True)
 class Kept:
-    """The shares that one pack keeps.
+    """The shares that one pack retains.
 
     Attributes:
-        evidence: Of the turns with the evidence, those that stand in it verbatim.
-        grounded: Of the words that the answer has from the evidence, those that stand in it in a sentence of the
+        evidence: Of the turns with the evidence, those that are in it verbatim.
+        grounded: Of the answer's words that come from the evidence, those that are in it within a sentence of the
             evidence; `None` if the answer has none.
-        anywhere: Of the words of the answer that were ever said, those that stand in it, whatever they are about;
-            `None` if none was said.
+        anywhere: Of the answer's words that occur in the conversation, those that are in it in any context; `None` if
+            there are none.
     """
 
     evidence: float
@@ -51,8 +51,8 @@ class Kept:
 
 
 def kept(conversation: Conversation, question: Question, text: str) -> Kept:
-    """What a pack, as it is sent, keeps for a question."""
-    # What is sent as data is escaped, and white space is not what is measured.
+    """Return what a pack retains for a question, in the form that is sent."""
+    # Data is sent escaped, and white space is not measured.
     shown = _plain(html.unescape(text))
     evidence = [_plain(turn.text) for turn in conversation.turns if turn.id in question.evidence]
     sentences = [sentence for turn in evidence for sentence in _SENTENCE.split(turn) if sentence in shown]
@@ -69,34 +69,34 @@ def _share(wanted: set[str], found: set[str]) -> float | None:
 
 
 def as_text(conversation: Conversation, inside: set[str]) -> str:
-    """A pack of turns as it would be sent."""
+    """Return a pack of turns as it would be sent."""
     return "\n".join(f"{turn.speaker}: {turn.text}" for turn in conversation.turns if turn.id in inside)
 
 
 def reference(packer: Packer, units: Sequence[Unit], characters: int) -> str:
-    """A pack of the newest turns and of the best ones of a ranking, without a summary."""
+    """Return a pack of the newest turns and the best ones of a ranking, without a summary."""
     recent, room = packer.recent(characters - round(characters * _RECALL))
     inside = packer.pack(units, round(characters * _RECALL) + room, recent)
     return as_text(packer.conversation, inside)
 
 
 def newest(packer: Packer, characters: int) -> str:
-    """A pack of the newest turns alone."""
+    """Return a pack of only the newest turns."""
     return as_text(packer.conversation, packer.recent(characters)[0])
 
 
 def asked(conversation: Conversation) -> list[int]:
-    """Which of the questions are measured: those with an answer."""
+    """Return the indexes of the measured questions: those with an answer."""
     return [place for place, each in enumerate(conversation.questions) if each.category != ADVERSARIAL]
 
 
 def words(text: str) -> set[str]:
-    """The words of a text that say something."""
+    """Return the content words of a text."""
     return set(re.findall(r"\w+", text.casefold())).difference(_STOP_WORDS.split())
 
 
 def said(conversation: Conversation) -> set[str]:
-    """Every word of a conversation."""
+    """Return every word of a conversation."""
     if conversation.id not in _said:
         _said[conversation.id] = words(" ".join(turn.text for turn in conversation.turns))
     return _said[conversation.id]

@@ -1,4 +1,4 @@
-"""This package, through the calls that an application makes, on a real Postgres."""
+"""This package, through the same calls as an application, on a real Postgres."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Package:
 
     Attributes:
         conn_string: A database of this release.
-        embedder: What finds by meaning; without one what was said is found by its words.
-        user_id: The owner: one for each setting, so that nobody's words are another's.
+        embedder: Enables search by meaning; without one, search is by words.
+        user_id: The owner: one for each setting, so that settings share no messages.
         late: A second stage.
-        has_board: Whether the board of each conversation is brought up to its newest message.
+        has_board: Whether to update the board of each conversation to its newest message.
     """
 
     conn_string: str
@@ -42,7 +42,7 @@ class Package:
     late: Late | None = None
     has_board: bool = False
     seconds: list[float] = field(default_factory=list)
-    """How long each recall took, the embedding of the question included."""
+    """The duration of each recall, including the embedding of the question."""
     _stored: set[str] = field(default_factory=set)
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class Package:
         self.memory.close()
 
     def store(self, conversation: Conversation) -> None:
-        """Append what was said, as a user's and an assistant's messages, and index it."""
+        """Append the turns as messages of a user and an assistant, and index them."""
         if conversation.id in self._stored:
             return
         if self.late is not None:
@@ -84,7 +84,7 @@ class Package:
         self._stored.add(conversation.id)
 
     def rank(self, study: Study) -> list[list[Unit]]:
-        """The turns of each chunk that is recalled, the best first."""
+        """Return the turns of each recalled chunk, the best first."""
         self.store(study.conversation)
         return [self._recalled(question, study.conversation.id) for question in study.questions]
 
@@ -97,7 +97,7 @@ class Package:
         return [tuple(chunk.message_ids) for chunk in found.chunks]
 
     def pack(self, question: str, thread_id: str, characters: int, recall: RecallScope = "conversation") -> str:
-        """What the next prompt receives for a question, without the question."""
+        """Return the context of the next prompt for a question, without the question."""
         asked = HumanMessage(question)
         budget = ContextBudget(characters=characters)
         pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget, recall=recall)

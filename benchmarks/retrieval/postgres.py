@@ -1,4 +1,4 @@
-"""The Postgres of the benchmark: its text search is a baseline, and the memory stands on it."""
+"""The Postgres of the benchmark: its text search is a baseline, and the memory runs on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Lexemes = dict[str, int]
-"""The normalized words of a text, and how often each occurs."""
+"""The normalized words of a text, with their counts."""
 
 _RANKS = """
 with turns as materialized (
@@ -32,7 +32,7 @@ cross join lateral (select QUERY as any offset 0) query
 order by q.number
 """
 _ALL_WORDS = "websearch_to_tsquery('english', q.text)"
-# What many do where a question must not match as a whole.
+# The common variant for questions that need not match as a whole.
 _ANY_WORD = "replace(plainto_tsquery('english', q.text)::text, '&', '|')::tsquery"
 
 
@@ -58,7 +58,7 @@ class Postgres:
         self._stack.close()
 
     def lexemes(self, texts: Sequence[str]) -> list[Lexemes]:
-        """What `to_tsvector('english', ...)` makes of each text."""
+        """Return the result of `to_tsvector('english', ...)` for each text."""
         missing = list({text for text in texts if text not in self._known})
         rows = self._connection.execute(
             """select t.number, w.lexeme, cardinality(w.positions)
@@ -71,7 +71,7 @@ class Postgres:
         return [self._known[text] for text in texts]
 
     def ranks(self, questions: Sequence[str], texts: Sequence[str], *, any_word: bool) -> NDArray[np.float64]:
-        """`ts_rank_cd` of each text (a column) for each question (a row); 0 where the text does not match."""
+        """Return `ts_rank_cd` of each text (a column) for each question (a row); 0 if the text does not match."""
         statement = _RANKS.replace("QUERY", _ANY_WORD if any_word else _ALL_WORDS)
         rows = self._connection.execute(statement.encode(), (list(texts), list(questions)))
         return np.array([row[0] for row in rows], np.float64)

@@ -1,15 +1,15 @@
-"""The ranking in a few lines of numpy: what the SQL of this package is checked against, and the steps that led to it.
+"""The ranking in a few lines of numpy: the reference for this package's SQL, and the steps that led to it.
 
     score = .5 words + .7 meaning + .3 speaker + .4 date + .2 kind of answer - .1 is itself a question
 
-- words: BM25 where a turn's lexemes are its own and, at a half and a quarter, those of the turns one and two away in
-  the same session; over its maximum.
-- meaning: .4 of the cosine of the turn's own text with the question, from which the speakers' names are taken out, and
-  .6 of the mean of that cosine over the turns within two; from 0 to 1.
-- the cues are 0 or 1, and off where the question names nothing.
+- words: BM25 over a turn's own lexemes and, at a half and a quarter, those of the turns one and two away in the same
+  session; divided by its maximum.
+- meaning: .4 of the cosine of the turn's own text with the question without the speakers' names, and .6 of the mean of
+  that cosine over the turns within two; scaled from 0 to 1.
+- the cues are 0 or 1, and 0 if the question names nothing.
 
 The weights are round and were chosen on one half of LoCoMo, where they are flat: .4 or .6 for the words makes no
-difference that could be told from chance; without the cues r@4000c is 4 points lower. k1, b and the idf are the usual.
+significant difference; without the cues r@4000c is 4 points lower. k1, b and the idf are the usual ones.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _CAPTION: Final = re.compile(r"\s*\[[^\]]*\]$")
 
 @dataclass
 class Study:
-    """The parts of the score for all questions to one conversation."""
+    """The parts of the score for all questions about one conversation."""
 
     conversation: Conversation
     postgres: Postgres
@@ -73,21 +73,21 @@ class Study:
 
     @property
     def bare(self) -> list[str]:
-        """The turns as they were said."""
+        """The texts of the turns."""
         return [turn.text for turn in self.conversation.turns]
 
     @property
     def dated(self) -> list[str]:
-        """The turns with their date and who speaks."""
+        """The turns with their date and speaker."""
         return [dated(turn) for turn in self.conversation.turns]
 
     @cached_property
     def nameless(self) -> list[str]:
-        """The questions without the speakers' names: those say who spoke, and little about what was said."""
+        """The questions without the speakers' names, which identify the speaker, not the content."""
         return [without(text, words(self.conversation.speakers)) for text in self.questions]
 
     def near(self, weights: Sequence[float]) -> NDArray[np.float64]:
-        """What each turn (a column) counts for each (a row): by how far apart they are in the same session."""
+        """Return the weight of each turn (a column) for each (a row), by their distance in the same session."""
         sessions = np.array([turn.session for turn in self.conversation.turns])
         places = np.arange(len(sessions))
         distance = np.abs(places[:, None] - places[None])
@@ -97,17 +97,17 @@ class Study:
     def bm25(
         self, near: Sequence[float] = _NEAR, texts: Sequence[str] | None = None, *, k1: float = 0.9, b: float = 0.4
     ) -> Scores:
-        """BM25 over Postgres' lexemes, those of the turns nearby included."""
+        """Return BM25 over Postgres' lexemes, including those of nearby turns."""
         lexemes = self.postgres.lexemes(self.bare if texts is None else texts)
         return bm25(self.postgres.lexemes(self.questions), lexemes, self.near(near), k1=k1, b=b)
 
     def cosines(self, questions: Sequence[str] | None = None, texts: Sequence[str] | None = None) -> Scores:
-        """The cosine of each turn with each question."""
+        """Return the cosine of each turn with each question."""
         asked = self.embedder.matrix(self.questions if questions is None else questions)
         return np.asarray(asked @ self.embedder.matrix(self.bare if texts is None else texts).T, np.float64)
 
     def around(self, cosines: Scores) -> Scores:
-        """The mean of the cosines of a turn and those within two of it."""
+        """Return the mean of the cosines of a turn and those within two of it."""
         near = self.near([1.0] * len(_NEAR))
         return np.asarray(cosines @ (near / near.sum(1, keepdims=True)).T)
 
@@ -126,7 +126,7 @@ class Study:
         return 0.3 * speaker + 0.4 * date + 0.2 * kind - 0.1 * asked
 
     def recommended(self) -> Scores:
-        """What this package's SQL is to rank by."""
+        """Return the score that this package's SQL should rank by."""
         return 0.5 * self.words() + 0.7 * self.meaning() + self.cues()
 
 
@@ -136,21 +136,21 @@ STEPS: Final[dict[str, Callable[[Study], Scores]]] = {
     "reference: words + cues, no embedder": lambda study: 0.8 * study.words() + study.cues(),
     "reference: words + meaning + cues": Study.recommended,
 }
-"""What was added one by one."""
+"""The steps, each with one addition."""
 
 
 def dated(turn: Turn) -> str:
-    """A turn with its date and who speaks, as many embed it."""
+    """Return a turn with its date and speaker, a common form for embedding."""
     return f"[{turn.at.day} {turn.at:%B %Y}] {turn.speaker}: {turn.text}"
 
 
 def words(names: Iterable[str]) -> set[str]:
-    """The words of names: a question may name somebody by the first."""
+    """Return the words of names: a question may use only a first name."""
     return {word for name in names for word in name.split() if len(word) > 2}
 
 
 def without(text: str, names: Iterable[str]) -> str:
-    """A text without names and what makes them possessive; the text itself if no word would be left."""
+    """Return a text without names and their possessive endings; the text itself if no word would be left."""
     names = set(names)
     if not names:
         return text
@@ -167,15 +167,15 @@ def bm25(
     k1: float = 0.9,
     b: float = 0.4,
 ) -> Scores:
-    """Okapi BM25 (Robertson and Zaragoza 2009), each lexeme of a question counted once.
+    """Return Okapi BM25 (Robertson and Zaragoza 2009), with each lexeme of a question counted once.
 
     Args:
         questions: The lexemes of each question.
-        texts: Those of each text.
-        near: What the words of each text (a column) count for each (a row); by default only its own do. Document
-            frequencies and lengths are of the texts with what is near them.
-        k1: How soon the same word again says nothing new.
-        b: How much long texts are held against them.
+        texts: The lexemes of each text.
+        near: The weight of each text's words (a column) for each (a row); by default only its own count. Document
+            frequencies and lengths include the nearby texts.
+        k1: How fast repetitions of a word saturate.
+        b: How much long texts are penalized.
     """
     columns = {lexeme: number for number, lexeme in enumerate(sorted({each for text in texts for each in text}))}
     counts = np.zeros((len(texts), len(columns)))
@@ -195,18 +195,18 @@ def bm25(
 
 
 def over_most(scores: Scores) -> Scores:
-    """Each row over its maximum."""
+    """Divide each row by its maximum."""
     return np.asarray(scores / np.maximum(scores.max(1, keepdims=True), 1e-9))
 
 
 def from_0_to_1(scores: Scores) -> Scores:
-    """Each row moved and stretched to 0..1."""
+    """Scale each row from 0 to 1."""
     least = scores.min(1, keepdims=True)
     return np.asarray((scores - least) / np.maximum(scores.max(1, keepdims=True) - least, 1e-9))
 
 
 def _named(question: str, turns: Sequence[Turn]) -> tuple[list[bool], list[bool], list[bool]]:
-    """For each turn: whether the question names who speaks, and the date; whether the turn has what is asked for."""
+    """Return for each turn whether the question names its speaker, its date, and whether it has the answer's kind."""
     said = set(re.findall(r"\w+", question))
     speaker = [bool(words([turn.speaker]) & said) for turn in turns]
     months, years = set(_MONTH.findall(question)), {int(year) for year in _YEAR.findall(question)}

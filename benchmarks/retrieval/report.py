@@ -1,4 +1,4 @@
-"""What was measured, as tables for people and as numbers for programs."""
+"""Report the measurements as tables and as numbers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 _SHOWN: Final = ("r@5", "r@10", "r@20", "r@2000c", "r@4000c", "r@8000c", "full@4000c", "mrr")
 _BY_CATEGORY: Final = ("r@10", "r@2000c", "r@4000c")
 _QUESTIONS: Final = 757
-"""So many has the half of LoCoMo on which the targets were set."""
+"""The questions in the half of LoCoMo on which the targets were set."""
 RANKING: Final = {"r@10": 83.5, "r@2000c": 83.6, "r@4000c": 89.0}
-"""What this package's ranking brought back when its targets were set: no tenth of a point of it is to be lost."""
+"""The results of this package's ranking when its targets were set; it must not lose a tenth of a point."""
 PACK_TARGETS: Final = {"2000": 80.5, "4000": 87.5, "12000": 93.8}
 STAGED_TARGETS: Final = {"2000": 82.5, "4000": 88.5, "12000": 94.5}
-"""The evidence that packs of so many characters are to keep, without a second stage and with one."""
+"""The target share of evidence in packs by budget, without and with a second stage."""
 
 
 @dataclass
 class Results:
-    """The measures by ranking and category, and the packs by filler and budget, in per cent."""
+    """The measures by ranking and category, and the packs by filler and budget, in percent."""
 
     name: str
     conversations: int
@@ -37,17 +37,17 @@ class Results:
     packs: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     gains: dict[str, dict[str, float]] = field(default_factory=dict)
     each: dict[str, list[float]] = field(default_factory=dict)
-    """This package's share of the evidence for each question, by the name of a measure: what `--before` compares."""
+    """This package's share of the evidence for each question, by measure name, which `--before` compares."""
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The same questions before and now: the two means, and the mean gain with its interval."""
+    """The same questions before and now: both means, and the mean gain with its interval."""
     milliseconds: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def tables(self, package: str, staged: str) -> list[Table]:
-        """What was measured.
+        """Return the results.
 
         Args:
-            package: What this package's ranking is called.
-            staged: The same with a second stage.
+            package: The name of this package's ranking.
+            staged: Its name with a second stage.
         """
         found = [self._rankings()] if self.rankings else []
         if package in self.rankings:
@@ -64,7 +64,7 @@ class Results:
         """Compare with an earlier run, question by question.
 
         Args:
-            before: Its `each`; what it has of other questions is passed over.
+            before: Its `each`; other questions in it are ignored.
         """
         for name, now in self.each.items():
             then = before.get(name, [])
@@ -122,7 +122,7 @@ class Results:
 
     @property
     def _has_targets(self) -> bool:
-        """Whether it is the half on which the targets were set."""
+        """Whether this is the half on which the targets were set."""
         return self.name == "LoCoMo" and self.questions == _QUESTIONS
 
     def _changes(self) -> Table:
@@ -155,11 +155,11 @@ class Results:
 
 
 def together(found: Sequence[Results], names: Sequence[str]) -> Table:
-    """One table over several data sets.
+    """Return one table over several data sets.
 
     Args:
         found: The results on each.
-        names: The rankings that are shown, where they were measured.
+        names: The rankings to include, if measured.
     """
     rows: list[list[str | float]] = [
         [each.name, name, str(each.questions), *(_interval(each.rankings[name]["all"][column]) for column in _SHOWN)]
@@ -178,5 +178,5 @@ def _interval(value: dict[str, float]) -> str:
 
 
 def named(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """The names of which a part was asked for; all of them if nothing was."""
+    """Return the names that contain a requested part; all of them without a request."""
     return [name for name in names if not wanted or any(part.casefold() in name.casefold() for part in wanted)]

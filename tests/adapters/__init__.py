@@ -1,1 +1,1 @@
-"""The outside: transports, models, observers."""
+"""External adapters: transports, models, telemetry."""

@@ -1,4 +1,4 @@
-"""What is no answer is never taken for one, and costs nothing: against a proxy that lies before the real PostgREST."""
+"""Malformed answers are rejected at no cost: a proxy in front of the real PostgREST falsifies responses."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ ERRORS: list[tuple[Lie, type[SupabaseMemoryError], str]] = [
     (page(302), ConfigurationError, "redirect"),
     (page(307), ConfigurationError, "redirect"),
     (page(308), ConfigurationError, "redirect"),
-    (page(401), AuthenticationError, "sign-in stands before.*key"),
+    (page(401), AuthenticationError, "sign-in is in front.*key"),
     (page(403), AuthenticationError, "a firewall or a sign-in"),
     (page(400), DatabaseError, "which proxy"),
     (page(405), ConfigurationError, "no Data API"),

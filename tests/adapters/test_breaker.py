@@ -1,4 +1,4 @@
-"""The circuit breaker: with a clock of the test's own, with threads and tasks, and with a real server that goes away."""
+"""The circuit breaker: with a fake clock, with threads and tasks, and with a real server that goes down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and embedders by their names: the same everywhere, made where they are named, without a network."""
+"""Models and embedders by name: the same everywhere, created where they are named, without a network."""
 
 from __future__ import annotations
 

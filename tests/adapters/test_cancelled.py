@@ -1,4 +1,4 @@
-"""Calls that are cut short leave every connection as it was: the next call succeeds at once, over both transports."""
+"""Cancelled calls leave every connection usable: the next call succeeds immediately, over both transports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedder inside Supabase, against a server that speaks as the Edge Function does."""
+"""The embedder in Supabase, against a fake of the Edge Function."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_texts_are_embedded_in_batches_and_in_order(function: EdgeFunction
         (404, b"", "no such Edge Function", "supabase functions deploy memory-embed"),
         (413, b"", "too much", "smaller batch="),
         (429, b"", "too often", "larger batch="),
-        (546, b'{"code": "WORKER_LIMIT"}', "more than it may", "smaller batch="),
+        (546, b'{"code": "WORKER_LIMIT"}', "exceeded its time or memory", "smaller batch="),
         (500, b"secret words", "failed", "logs"),
         (302, b"", "failed", "logs"),
         (200, b"<html>secret words</html>", "not the Edge Function", "url"),

@@ -1,4 +1,4 @@
-"""The Edge Function `memory-embed` itself, built by esbuild and run by node, with a stand-in for the runtime's model."""
+"""The Edge Function `memory-embed` itself, built by esbuild and run by node, with a fake of the runtime's model."""
 
 from __future__ import annotations
 

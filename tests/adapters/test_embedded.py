@@ -1,4 +1,4 @@
-"""The embedded server: any folder that a person may have, a server that dies, and what is said where it cannot run."""
+"""The embedded server: any folder, a server that dies, and the errors if it cannot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that embeds: batches, patience, checked answers, and no word of a text in an error."""
+"""The embedding model: batches, timeouts, validated answers, and errors that quote no text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text arrives as it was sent, whatever encoding the environment names; a database that cannot hold it is refused."""
+"""Text is stored unchanged whatever the environment's encoding; a database that cannot store it is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedder on this machine: its models, where they are, and what is said where they are not."""
+"""The local embedder: its models, their location, and the errors if they are missing."""
 
 from __future__ import annotations
 

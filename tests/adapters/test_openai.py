@@ -1,4 +1,4 @@
-"""The real `langchain-openai` as the writer, over both of its APIs, against a server that refuses what OpenAI refuses."""
+"""The real `langchain-openai` as the summarizer, over both APIs, against a server that rejects what OpenAI rejects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real outages: the real Postgres dies, is stopped, full or read-only, under the real PostgREST and under a pool."""
+"""Real outages: the real Postgres dies, stops, is full or read-only, under the real PostgREST and under a pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop for code that has none, and that everything of ours runs on it."""
+"""The event loop for code without one; all async code of the package runs on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake in the set-up is raised at the first call; later, and for a user's own token, the agent answers anyhow."""
+"""A configuration error is raised at the first call; later, or for a user's own token, the agent still answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody signed in is an error, and never more power than somebody has."""
+"""A missing signed-in user is an error, and never grants more rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is under the verbs: errors, retries, event loops, closing, and the Supabase client's edge."""
+"""The layer below the verbs: errors, retries, event loops, closing, and the Supabase client."""
 
 from __future__ import annotations
 

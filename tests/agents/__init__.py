@@ -1,1 +1,1 @@
-"""What a graph is composed from."""
+"""Components for graphs and agents."""

@@ -1,4 +1,4 @@
-"""Histories that are sent anew as dicts without ids: what is stored is stored once, in its place."""
+"""Histories that are sent again as dicts without ids: stored messages are stored once, in their place."""
 
 from __future__ import annotations
 

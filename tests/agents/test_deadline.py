@@ -1,4 +1,4 @@
-"""A turn has one deadline: a database that does not answer holds it up once, whatever the memory would do."""
+"""A turn has one deadline: an unresponsive database delays it once, whatever the memory needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat history, on its own and as the store of `RunnableWithMessageHistory`, against the real database."""
+"""The chat history, alone and as the store of `RunnableWithMessageHistory`, against the real database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose conversation a run is: of what a run says an empty id is none, and one that is bound must be one."""
+"""The identity of a run: an empty id in a run's config is ignored, and a bound id must be valid."""
 
 from __future__ import annotations
 

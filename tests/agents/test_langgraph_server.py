@@ -1,4 +1,4 @@
-"""Under LangGraph's own server: `langgraph dev` runs what the README says, and is talked to by `langgraph-sdk`."""
+"""LangGraph's own server: `langgraph dev` runs the README's code, with `langgraph-sdk` as the client."""
 
 from __future__ import annotations
 

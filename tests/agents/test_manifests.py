@@ -1,4 +1,4 @@
-"""What stood in the prompts of an agent is kept with its answers, by every caller, and never costs one."""
+"""Prompt manifests are stored with an agent's answers, over every transport, and never cost an answer."""
 
 from __future__ import annotations
 

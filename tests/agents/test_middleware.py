@@ -1,4 +1,4 @@
-"""The middleware in a real agent: stored once whatever happens, bounded, nothing in the state, never in the way."""
+"""The middleware in a real agent: messages are stored once, context is bounded, state is unchanged, errors pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes in real graphs, in both colors."""
+"""The nodes in real graphs, sync and async."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_state_may_be_an_object_and_messages_may_be_plain(memory: SupabaseMemory
 def test_bad_input_says_what_to_do(memory: SupabaseMemory) -> None:
     with pytest.raises(InvalidInputError, match="thread_id"):
         SaveTurnNode(memory).invoke({"messages": []}, {})
-    with pytest.raises(InvalidInputError, match="no message to store|must be LangChain messages"):
+    with pytest.raises(InvalidInputError, match="cannot be stored as a message|must be LangChain messages"):
         SaveTurnNode(memory).invoke({"messages": [object()]}, config())
     with pytest.raises(ConfigurationError, match="on_error"):
         SaveTurnNode(memory, on_error="whatever")  # type: ignore[arg-type]

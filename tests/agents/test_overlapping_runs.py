@@ -1,4 +1,4 @@
-"""Runs of one thread at the same time, retries, and states of somebody else: nothing is hidden, and nothing mixed."""
+"""Overlapping runs of one thread, retries, and foreign states: no message is hidden or mixed up."""
 
 from __future__ import annotations
 

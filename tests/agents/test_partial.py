@@ -1,4 +1,4 @@
-"""Answers that were stopped in the middle: kept where the application asks for it, and marked as such."""
+"""Partial answers of stopped runs: stored if the application asks for it, and marked as partial."""
 
 from __future__ import annotations
 

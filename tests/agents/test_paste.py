@@ -1,4 +1,4 @@
-"""A long paste is never nowhere: what is cut is named, due and found by the very next answer, and asks for nothing in vain."""
+"""A long paste is always available: the cut is marked, indexed for the next answer, and triggers no useless work."""
 
 from __future__ import annotations
 

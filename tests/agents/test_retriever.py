@@ -1,4 +1,4 @@
-"""The retriever: documents and their metadata, k and filters, whose words it finds, and that nobody is not everybody."""
+"""The retriever: documents and metadata, k and filters, its owner's scope, and no scope without a user."""
 
 from __future__ import annotations
 

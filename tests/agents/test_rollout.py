@@ -1,4 +1,4 @@
-"""A rollout: the old context and the new one side by side, cut-over by stages, rollback at the next call."""
+"""A rollout: the old and the new context side by side, gradual cut-over, rollback at the next call."""
 
 from __future__ import annotations
 
@@ -440,7 +440,7 @@ def test_who_decides_is_named_as_everywhere(memory: SupabaseMemory) -> None:
     memory.rollout.set("off", actor=" ana\x00 " + "a" * 300)
     assert memory.rollout.history()[-1].set_by == ("ana\ufffd " + "a" * 300)[:200]
     for nobody in ("", " ", None):
-        with pytest.raises(InvalidInputError, match="Nobody"):
+        with pytest.raises(InvalidInputError, match="actor must"):
             memory.rollout.set("off", actor=nobody)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What an agent's turn asks of the database: once before the answer, and once after it."""
+"""An agent's turn makes two database calls: one before the answer, and one after it."""
 
 from __future__ import annotations
 

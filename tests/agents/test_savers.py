@@ -1,4 +1,4 @@
-"""Savers that processes share: whatever runs at once, and whatever a state lost, the memory is as with one in memory."""
+"""Savers shared by processes: with concurrent runs and lost states, the memory behaves as with an in-memory saver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangChain's own tests of retrievers and tools, against the real database."""
+"""LangChain's standard tests of retrievers and tools, against the real database."""
 
 from __future__ import annotations
 

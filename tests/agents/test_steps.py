@@ -1,4 +1,4 @@
-"""What a graph's run does with its memory is tested by stepping it by hand: no database, no mock."""
+"""A graph run's memory operations, stepped by hand: no database, no mock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reaches the user of a graph by its streams: the model's answer, and nothing of the memory's."""
+"""A graph's streams deliver the model's answer, and nothing from the memory."""
 
 from __future__ import annotations
 

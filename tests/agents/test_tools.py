@@ -1,4 +1,4 @@
-"""The tools: what an agent finds of what was said, whose it is, how much of it, and how a call fails."""
+"""The tools: what an agent finds, in which scope, how much of it, and how a call fails."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ async def test_a_database_that_is_away_is_a_message_without_content_and_keys(
         ("search_conversation_history", {}, "query: "),
         ("recall_context", {"context_type": "hush-hush"}, "context_type: "),
         ("get_turn", {"n": "hush-hush"}, "n: "),
-        ("get_turn", {"n": 0}, "number from 1"),
+        ("get_turn", {"n": 0}, "whole number other than 0"),
         ("get_turn", {"n": 10**30}, "n: "),
         ("read_messages", {"first": -1, "last": 2}, "first: "),
         ("get_conversation_summary", {"conversation_id": "a\x00b"}, "control character"),
@@ -788,7 +788,9 @@ async def test_nothing_recalled_is_indexed_again(memory: SupabaseMemory, color: 
     conversation.index()
     chunks = conversation.chunks.list()
     assert [each.content for each in chunks if "needs zirconium" in each.content] == ["The kiln needs zirconium"]
-    assert not any("conversation_memory" in each.content or "number from 1" in each.content for each in chunks)
+    assert not any(
+        "conversation_memory" in each.content or "whole number other than 0" in each.content for each in chunks
+    )
     found = await ask(color, search_conversation_history_tool(memory, thread_id="t"), query="kiln zirconium")
     assert found.count("The kiln needs zirconium") == 1
     assert found.index("The kiln needs zirconium") < 400  # it is the first

@@ -1,4 +1,4 @@
-"""Cases that the tests of Python and of SQL share, for what both have to know; each a table in a file of JSON."""
+"""Cases shared by the Python and SQL tests, for rules that both implement; each is a table in a JSON file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The program as a person runs it: in a process of its own, in a pipe or in a terminal of so many columns."""
+"""Run the program as a user does: in its own process, in a pipe or in a terminal of a given width."""
 
 from __future__ import annotations
 

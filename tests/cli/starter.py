@@ -1,6 +1,6 @@
-"""The program by a process that has imported it and forks for each run: an import takes 0.6 s of the processor.
+"""Fork the program for each run from a process that has imported it: an import takes 0.6 s of CPU time.
 
-The starter knows nothing of the tests. A keeper waits for each run, and tells its number, then its status.
+The starter does not know the tests. A keeper waits for each run, and sends its number, then its status.
 """
 
 from __future__ import annotations

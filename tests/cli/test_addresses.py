@@ -1,4 +1,4 @@
-"""What is wrong with an address is said in plain words with the next action, and a look creates nothing."""
+"""An invalid address is reported in plain words with the next action, and inspecting it creates nothing."""
 
 from __future__ import annotations
 

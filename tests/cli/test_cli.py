@@ -1,4 +1,4 @@
-"""The command line, and the demo as a newcomer runs it."""
+"""The command line, and the demo as a new user runs it."""
 
 from __future__ import annotations
 
@@ -448,7 +448,7 @@ def test_options_that_cannot_apply_are_refused(
     of_a_worker = {"--concurrency": "4", "--calls-per-minute": "1000", "--archive-after": "1000", "--user": "ana"}
     for option, value in of_a_worker.items():
         said = refused("worker", "--drain", "--app", "refusing:worker", option, value)
-        assert f"{option} cannot apply. The application gives a Worker" in said
+        assert f"{option} cannot apply. The application's Worker" in said
     settings = [each for pair in of_a_worker.items() for each in pair]
     assert run("worker", "--drain", "--app", "refusing:memory", *settings)[0] == 0
     environment = dict.fromkeys(("SUPABASE_DB_URL", "SUPABASE_URL", "SUPABASE_KEY", "OPENAI_MODEL"), "x")

@@ -1,4 +1,4 @@
-"""What deletes asks first, counts before, can be limited, and leaves nothing half done."""
+"""Delete commands ask for confirmation, show counts, accept limits, and are atomic."""
 
 from __future__ import annotations
 

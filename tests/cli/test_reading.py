@@ -1,4 +1,4 @@
-"""`show`, `search` and `conversations`: what was said, as a person reads it, whatever was said."""
+"""`show`, `search` and `conversations`: readable output for any message."""
 
 from __future__ import annotations
 

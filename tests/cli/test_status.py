@@ -1,4 +1,4 @@
-"""`status`: a line for each conversation that a person reads at 80 columns, whole in a pipe, errors below."""
+"""`status`: one line per conversation, readable at 80 columns, complete in a pipe, with errors below."""
 
 from __future__ import annotations
 

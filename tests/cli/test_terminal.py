@@ -1,4 +1,4 @@
-"""In a terminal and out of it: the line of a worker, Ctrl-C in the middle, pipes that close, completion."""
+"""Terminal behavior: a worker's status line, Ctrl-C, closed pipes, completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts for models whose chat template wants roles that alternate."""
+"""Prompts for models whose chat template requires alternating roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory is data: nothing that was said breaks out of its fence, poses as another speaker, or gains authority."""
+"""Memory is data: no message text breaks out of its fence, imitates another speaker, or gains authority."""
 
 from __future__ import annotations
 

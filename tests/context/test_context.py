@@ -1,4 +1,4 @@
-"""The context pack: one round trip through every caller, what it holds, how it is rendered, what it reports."""
+"""The context pack: one round trip over every transport, its contents, its rendering, and its report."""
 
 from __future__ import annotations
 

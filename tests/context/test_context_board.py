@@ -1,4 +1,4 @@
-"""The board in a pack: within its share, fenced, last before the question, and never in the way of what was said."""
+"""The board in a pack: within its share, fenced, last before the question, and never displacing messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pack is always valid and always fits: any history, any budget, any counter, against the providers' rules."""
+"""A pack is always valid and always fits: any history, budget and counter, against the providers' rules."""
 
 from __future__ import annotations
 

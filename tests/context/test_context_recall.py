@@ -1,4 +1,4 @@
-"""What a pack recalls: within its share, beside what is shown, in one round trip, tagged, and never in the way."""
+"""Recall in a pack: within its share, without duplicates, in one round trip, tagged, and never blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage: every message is in exactly one state, whatever happened; and what is broken is reported."""
+"""Coverage: every message has exactly one state after any operation, and violations are reported."""
 
 from __future__ import annotations
 

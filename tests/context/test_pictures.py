@@ -1,4 +1,4 @@
-"""What a notebook shows: tables and pictures in which nothing that was said is markup, on white as on black."""
+"""Notebook displays: tables and charts in which no message text is markup, on light and dark backgrounds."""
 
 from __future__ import annotations
 

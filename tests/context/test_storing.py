@@ -1,4 +1,4 @@
-"""Storing and reading in one call, stepped by hand: what is new is stored whatever becomes of the reading."""
+"""Storing and reading in one call, stepped by hand: new messages are stored even if reading fails."""
 
 from __future__ import annotations
 

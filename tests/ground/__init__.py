@@ -1,1 +1,1 @@
-"""What everything stands on."""
+"""The base modules."""

@@ -1,4 +1,4 @@
-"""Calls that hang, cancel themselves, or end by what is no error: whoever waits goes on."""
+"""Calls that hang, cancel themselves, or raise a BaseException: the caller always continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flows are tested by stepping them by hand: no database, no mock."""
+"""Flows, stepped by hand: no database, no mock."""
 
 from __future__ import annotations
 

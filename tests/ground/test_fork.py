@@ -1,4 +1,4 @@
-"""After a fork a child opens its own connections, and nothing of its parent's is used, closed or waited for."""
+"""After a fork a child opens its own connections, and never uses, closes or awaits its parent's resources."""
 
 from __future__ import annotations
 

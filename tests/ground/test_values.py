@@ -1,4 +1,4 @@
-"""What the package hands out can be sent on: as JSON by FastAPI and pydantic, to another process, and as a copy."""
+"""Public values can be passed on: as JSON by FastAPI and pydantic, to another process, and as a copy."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_what_holds_connections_is_shared_by_its_copies_and_refuses_pickle() -> 
                 errors.ConfigurationError, match=f"{type(handle).__name__} .*cannot be pickled"
             ) as refused:
                 pickle.dumps(handle, protocol)
-            assert "make the memory there" in refused.value.hint
+            assert "create the memory there" in refused.value.hint
             assert "secret" not in str(refused.value)
 
 

@@ -1,1 +1,1 @@
-"""The inspector: who is let in, what each page shows, what people do on it; and all of it in a real browser."""
+"""The inspector: access, the contents of each page, user actions, and all of it in a real browser."""

@@ -1,4 +1,4 @@
-"""A real browser at a real server: Chromium, driven by Playwright, and the inspector on a port of its own."""
+"""A real browser for a real server: Chromium, driven by Playwright, and the inspector on its own port."""
 
 from __future__ import annotations
 

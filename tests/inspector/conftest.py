@@ -1,4 +1,4 @@
-"""What the tests of the inspector share: a memory with a server's rights, and what was said there."""
+"""Fixtures of the inspector's tests: a memory with a server's rights, and its conversations."""
 
 from __future__ import annotations
 

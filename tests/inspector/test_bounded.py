@@ -1,4 +1,4 @@
-"""The first view of each screen reads no more where there are many conversations than where there are few, counted."""
+"""The first view of each screen reads the same number of rows with many conversations as with few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inspector in a real Chromium: every page and action, live, hostile, light and dark, narrow, by keyboard alone."""
+"""The inspector in a real Chromium: pages and actions, live updates, hostile text, themes, widths, keyboard only."""
 
 from __future__ import annotations
 
@@ -611,4 +611,4 @@ def test_another_browser_is_not_let_in(inspector: Served, chromium: Browser) -> 
     inspector.open()
     other = chromium.new_context().new_page()
     other.goto(f"{inspector.address}/?token=a-token-of-the-tests")
-    assert "You are not let in" in other.inner_text("h1")
+    assert "You are not signed in" in other.inner_text("h1")

@@ -1,4 +1,4 @@
-"""`supabase-memory inspect` as a person runs it: the address, who it listens to, how it ends, and what it refuses."""
+"""`supabase-memory inspect` as a user runs it: its address, whom it listens to, how it ends, and what it rejects."""
 
 from __future__ import annotations
 

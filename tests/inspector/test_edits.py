@@ -1,4 +1,4 @@
-"""What people do on the page, as it is stored: each action, who did it, and what is refused."""
+"""Actions on a page, as they are stored: each action, its actor, and what is rejected."""
 
 from __future__ import annotations
 

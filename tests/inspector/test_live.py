@@ -1,4 +1,4 @@
-"""What tells a page that something has changed: streams that end and begin again, and a beat that goes on."""
+"""Change notifications for a page: streams that end and restart, and a notifier that keeps running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each page shows, at any size, and what it says where there is nothing to show."""
+"""The contents of each page, at any size, and the text of empty pages."""
 
 from __future__ import annotations
 

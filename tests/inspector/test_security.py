@@ -1,4 +1,4 @@
-"""Who is let in, who may change something, and what a browser may do with a page: each promise by itself."""
+"""Who may read and change data, and what a browser may do with a page: one test for each guarantee."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory,
         form = {"do": "opt_out", "sure": "1", "text": "x", "kind": "fact"}
         answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": mark})
         assert answer.status_code == 403
-        assert "not of your session" in Reader(answer.text).text
+        assert "does not belong to your session" in Reader(answer.text).text
         assert await memory.conversation("t").privacy.aopt_outs() == []
         assert (await memory.conversation("t").board.aread()).is_empty
         answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": own})
@@ -503,6 +503,6 @@ def test_what_is_no_memory_is_refused(conn_string: str) -> None:
     memory = memory_of(conn_string, "maya")
     with pytest.raises(ConfigurationError, match="hosts"):
         application(memory, hosts="localhost")
-    with pytest.raises(InvalidInputError, match="Nobody"):
+    with pytest.raises(InvalidInputError, match="actor must"):
         application(memory, actor=" ")
     memory.close()

@@ -1,4 +1,4 @@
-"""Somebody at the inspector, without a browser: pages as they come, and what is in them."""
+"""A visitor of the inspector without a browser: raw pages and their contents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is understood without a model."""
+"""Text analysis without a language model."""

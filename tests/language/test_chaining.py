@@ -1,4 +1,4 @@
-"""Responses API chaining, with the real `langchain-openai` against a server that records what it is sent."""
+"""Responses API chaining, with the real `langchain-openai` against a server that records its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From texts to units, kinds and episodes: pure."""
+"""From texts to units, kinds and episodes, without a database."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Cues and marks: what a question names and asks for, and what a text may answer, in eight languages at once.
+"""Query hints and marks: what a question names and asks for, and what a text may answer, in eight languages at once.
 
-Every table has its look-alikes: words that are a month, a name or a number in one language or place and not in another.
+Every table includes look-alikes: words that are a month, a name or a number in one language or position only.
 """
 
 from __future__ import annotations

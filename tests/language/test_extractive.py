@@ -1,4 +1,4 @@
-"""The writer that is no language model: it quotes, fits, keeps the order, and fills a board by rules."""
+"""The extractive summarizer: it quotes, fits, preserves the order, and fills a board by rules."""
 
 from __future__ import annotations
 

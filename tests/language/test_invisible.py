@@ -1,4 +1,4 @@
-"""Nothing hides in a fence or on a terminal, and what shapes visible text survives."""
+"""No text hides in a fence or on a terminal, and characters that shape visible text survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data files of the languages: found by their folders, read, checked and joined."""
+"""The data files of the languages: found by their folders, read, checked and merged."""
 
 from __future__ import annotations
 

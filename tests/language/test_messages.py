@@ -1,4 +1,4 @@
-"""Every LangChain message survives the round trip exactly, and the sanitizer takes anything."""
+"""Every LangChain message survives the round trip exactly, and the sanitizer accepts any value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data within a text: named once, and read by no rule; and no rule reads more of a text than its bound."""
+"""Data within a text is named once and read by no rule; and no rule reads beyond its limit."""
 
 from __future__ import annotations
 

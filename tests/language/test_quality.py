@@ -1,4 +1,4 @@
-"""The quality of a summary: what it keeps of the names, numbers, dates and open questions of its source."""
+"""The quality of a summary: how many names, numbers, dates and open questions of its source it retains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: what is not to be stored is in no table, by whatever caller it came; and nothing else is touched."""
+"""Redaction: redacted data is in no table, over any transport, and other data is not changed."""
 
 from __future__ import annotations
 
@@ -434,7 +434,9 @@ def fails(text: str) -> Any:
 
 @each_case("spans", [fails, lambda _: [(0, 10**9)], lambda _: [(3, 1)], lambda _: None, lambda _: ["ab"]])
 def test_a_rule_that_fails_is_named_and_its_text_is_not(spans: Callable[[str], Any]) -> None:
-    with pytest.raises(ConfigurationError, match="'broken' failed .*nothing was stored.*Correct the rule") as raised:
+    with pytest.raises(
+        ConfigurationError, match="'broken' failed .*nothing was stored.*Fix or remove the rule"
+    ) as raised:
         codec.to_row(HumanMessage('{"a": "very-private"}', id="m"), Redactor([Broken(spans)]))
     assert "very-private" not in str(raised.value)
     assert raised.value.__cause__ is None

@@ -1,5 +1,5 @@
-"""The forms in which secrets come: command lines, headers, addresses, languages, other scripts, base64; and what looks
-like one and is none."""
+"""The forms of secrets: command lines, headers, addresses, languages, other scripts, base64; and look-alikes that are
+not secrets."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""References: the turn that words point at, measured on a labeled corpus, and what each rule does.
+"""References: the turn that a text refers to, measured on a labeled corpus, and the effect of each rule.
 
 `references_corpus.jsonl` has utterances in English, Tagalog and Taglish, about half of them look-alikes. `turn` is the
-turn meant: from 1 for the oldest, from -1 for the newest, null if none is. `dev` was written while the rules were, in
-rounds: each round was new when it was first measured, and was then learned from. `held-out` was written last, and no
-rule was changed for it; with it, the corpus says how well sentences are understood that nobody has seen.
+intended turn: from 1 for the oldest, from -1 for the newest, null for none. `dev` was written together with the rules,
+in rounds: each round was new when first measured, and was then used for tuning. `held-out` was written last, and no
+rule was changed for it; it measures how well the rules handle unseen sentences.
 """
 
 from __future__ import annotations

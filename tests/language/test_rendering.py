@@ -1,4 +1,4 @@
-"""Every word of every kind of block is found wherever a message is shown, and what is no words is named there."""
+"""All text of every block kind appears wherever a message is displayed, and other content is named there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where sentences begin and end, in a text as people write it."""
+"""Sentence boundaries in everyday text."""
 
 from __future__ import annotations
 

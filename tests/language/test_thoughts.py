@@ -1,4 +1,4 @@
-"""The thoughts of a model that stand in its text."""
+"""Reasoning within a model's text."""
 
 from __future__ import annotations
 

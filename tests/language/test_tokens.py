@@ -1,4 +1,4 @@
-"""Counting tokens: locally, never raising, near the truth for what approximations usually miss."""
+"""The token estimate: local, never raising, and accurate where approximations usually fail."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What stays for good."""
+"""Long-term memory."""

@@ -1,4 +1,4 @@
-"""Long-term memory: in any store, of one user alone, each memory once; what is important moves to it and goes from it."""
+"""Long-term memory: in any store, for one user, without duplicates; important items are promoted and revoked."""
 
 from __future__ import annotations
 
@@ -1090,7 +1090,7 @@ async def test_one_users_facts_never_reach_anothers_long_term_memory(
         # Named and consistent: row level security has the last word.
         assert await verb(caller, bearer.for_user(user_id), mine) in (Promoted(), Revoked())
         for memory in (bearer, caller.service.for_user(stranger)):
-            with pytest.raises(InvalidInputError, match="another's"):
+            with pytest.raises(InvalidInputError, match="different users"):
                 await verb(caller, memory, mine)
     assert mine.all() == []
     assert len((await moved(caller, bearer, theirs)).moved) == 1

@@ -1,4 +1,4 @@
-"""The store against LangGraph's own: the same assertions hold for `InMemoryStore` and, through every caller, for ours."""
+"""The store against LangGraph's own: the same assertions hold for `InMemoryStore` and, by every transport, for ours."""
 
 from __future__ import annotations
 
@@ -500,7 +500,7 @@ async def test_what_json_and_postgres_cannot_hold(caller: Caller, user_id: str) 
     assert math.isnan(found.pop("n"))
     assert found == {"t": "a\ufffdb\ufffdc\ufffd", "pair": "😀", "d\ufffd": "\ufffd"}
     assert keys(await caller(store.search, ("v",), query="a\0b")) == ["k"]
-    with pytest.raises(InvalidInputError, match="too many digits.*as a text"):
+    with pytest.raises(InvalidInputError, match="too many digits.*as a string"):
         await caller(store.put, ("v",), "k", {"n": 10**5000})
 
 
@@ -535,7 +535,7 @@ REFUSED: dict[str, tuple[Callable[[SupabaseStore], Any], str]] = {
     "no namespace": (lambda s: s.put((), "k", {}), "namespace is empty.*at least one label"),
     "a text as namespace": (lambda s: s.put("ab", "k", {}), r'tuple of labels.*\("memories",\)'),  # type: ignore[arg-type]
     "a number as label": (lambda s: s.search((1,)), "must be a string, not int"),  # type: ignore[arg-type]
-    "a key with nul": (lambda s: s.put(("a",), "k\0", {}), "A key holds NUL"),
+    "a key with nul": (lambda s: s.put(("a",), "k\0", {}), "A key contains NUL"),
     "a long key": (lambda s: s.put(("a",), "ключ" * 300, {}), "more than 1600 bytes.*into the value"),
     "a label that is long when it is escaped": (lambda s: s.put(("\1\2" * 410,), "", {}), "more than 1600 bytes"),
     "a list as value": (lambda s: s.put(("a",), "k", [1]), 'dictionary, not list.*{"content"'),  # type: ignore[arg-type]
@@ -556,7 +556,7 @@ REFUSED: dict[str, tuple[Callable[[SupabaseStore], Any], str]] = {
         "more than 1000 conditions",
     ),
     "a filter that nests too deeply": (lambda s: s.search((), filter=_nested(2000)), "more than 1000 conditions"),
-    "a query that is none": (lambda s: s.search((), query=["x"]), "query must be a text"),  # type: ignore[arg-type]
+    "a query that is none": (lambda s: s.search((), query=["x"]), "query must be a string"),  # type: ignore[arg-type]
     "an operation that is none": (lambda s: s.batch(["get"]), "cannot perform a str"),  # type: ignore[list-item]
     "a match that is none": (
         lambda s: s.batch([ListNamespacesOp((MatchCondition("infix", ("a",)),))]),  # type: ignore[arg-type]
@@ -948,7 +948,7 @@ async def test_an_embedder_that_fails_loses_nothing(
             await caller(store.reindex)
     ours_logged = [record.getMessage() for record in caplog.records if record.name.startswith("langchain_supabase")]
     assert any("reindex()" in each for each in ours_logged)
-    assert any("by words" in each for each in ours_logged)
+    assert any("keyword" in each for each in ours_logged)
     assert "kiln" not in " ".join([*ours_logged, str(caught.value), repr(caught.value)])
     words.broken = False
     assert await caller(store.reindex) == 1
@@ -1037,7 +1037,7 @@ def test_a_wrong_index_says_so(store: SupabaseStore) -> None:
     with pytest.raises(ConfigurationError, match=r"more than 200 bytes.*name="):
         SupabaseStore(memory, index={"embed": Words("m" * 201)})
     narrow = SupabaseStore(memory, index={"embed": Words(), "dims": 3})
-    with pytest.raises(ConfigurationError, match=f"{WIDTH} dimensions, and the index says 3"):
+    with pytest.raises(ConfigurationError, match=f"{WIDTH} dimensions, but the index has 3"):
         narrow.put(("a",), "k", {"x": "kiln"})
     assert store.search(()) == []
     with pytest.raises(ConfigurationError, match="no embedder"):

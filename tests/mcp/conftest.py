@@ -1,4 +1,4 @@
-"""What the tests of the MCP server share: a project with an issuer, a person's memory, and clients of the SDK."""
+"""Fixtures of the MCP server's tests: a project with an issuer, a user's memory, and clients of the SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent of LangChain's uses the server through `langchain.mcp`, in process, over stdio and over HTTP."""
+"""A LangChain agent uses the server through `langchain.mcp`, in process, over stdio and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files to copy: each is JSON or TOML, stands on the page as it is, and starts the server."""
+"""The example configuration files: each is valid JSON or TOML, matches the page, and starts the server."""
 
 from __future__ import annotations
 

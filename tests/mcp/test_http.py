@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: who signs in, whose tokens are good, and that two users never meet."""
+"""The MCP server over HTTP: sign-in, accepted tokens, and isolation of two users."""
 
 from __future__ import annotations
 
@@ -514,8 +514,8 @@ def test_what_it_refuses_to_start_with() -> None:
         assert key not in said
     assert "publishable key is missing" in refused("mcp", "--http", *url)
     assert "url is missing" in refused("mcp", "--http", "--key", PUBLISHABLE)
-    assert "whoever signed in" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--user", "maya")
-    assert "whoever signed in" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--token", "a.b.c")
+    assert "its signed-in user" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--user", "maya")
+    assert "its signed-in user" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--token", "a.b.c")
     assert "needs the Data API" in refused("mcp", "--http", "--database-url", "postgresql://x@127.0.0.1:1/x")
     assert "needs the Data API" in refused("mcp", "--http", "--embedded", "folder")
     refusal = refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--public-url", "memory.example.com")

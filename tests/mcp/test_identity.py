@@ -1,6 +1,6 @@
-"""Nothing that a client writes says whose memory it is: every tool, argument, header and metadata field is tried.
+"""Client input never selects another user's memory: every tool, argument, header and metadata field is tried.
 
-What the victim's own client is shown comes first, at each caller: without it the tries would prove nothing.
+Each test first shows what the victim's own client sees: without it the attempts would prove nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The schemas of the tools, as a model reads them."""
+"""The schemas of the tools, as a model receives them."""
 
 from langchain_supabase_memory.mcp.schemas import compact_schema
 

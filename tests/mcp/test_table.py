@@ -1,4 +1,4 @@
-"""The table of tools: the tests try each, and the page has a row for it."""
+"""The table of tools: every tool is tested, and the page has a row for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools, resources and prompts of the MCP server, in process: what they give, how much, and how they fail."""
+"""The tools, resources and prompts of the MCP server, in process: their results, their limits, and their errors."""
 
 from __future__ import annotations
 

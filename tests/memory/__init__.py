@@ -1,1 +1,1 @@
-"""What the user holds."""
+"""The public classes."""

@@ -1,4 +1,4 @@
-"""One cause is one line in the log until it is mended, and `health()` keeps what began it."""
+"""One cause is logged once until it is resolved, and `health()` records its origin."""
 
 from __future__ import annotations
 

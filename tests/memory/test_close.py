@@ -1,4 +1,4 @@
-"""A memory that is closed: it says so, and opens by `with` alone."""
+"""A closed memory reports that it is closed, and only opens with `with`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newcomer gets who sets nothing: the same at every caller, and none of it undoes a promise."""
+"""The defaults: the same over every transport, and consistent with every guarantee."""
 
 from __future__ import annotations
 

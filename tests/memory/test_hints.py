@@ -1,4 +1,4 @@
-"""An attribute that does not exist is answered with the right one, sync and async."""
+"""An unknown attribute raises an error that names the right one, sync and async."""
 
 from __future__ import annotations
 

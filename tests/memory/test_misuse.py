@@ -1,4 +1,4 @@
-"""Mistakes made on purpose: each is met at the earliest moment, by our own error, which says what to do next."""
+"""Deliberate mistakes: each raises our own error as early as possible, with the next action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's time zone: of a memory, an agent, a run and a call."""
+"""The user's time zone: set for a memory, an agent, a run or a call."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is done with each noun."""
+"""The operations on each noun."""

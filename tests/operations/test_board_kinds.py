@@ -1,4 +1,4 @@
-"""The kinds of board items: whatever lists them has all of them, in Python, in SQL and on the pages."""
+"""The kinds of board items: every list of them is complete, in Python, in SQL and on the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards: no item without its evidence, nothing lost or blanked by a bad answer, and what a person did stays."""
+"""Boards: every item has evidence, a bad answer loses or blanks nothing, and user edits persist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph's branch decides: whatever a graph does to its state, the store, the pack and the coverage agree with it."""
+"""The graph's branch decides: after any change of a graph's state, the store, pack and coverage agree with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board as a card: nothing in it is markup, and everything in it can be read, wherever it is shown."""
+"""A board as a card: no text becomes markup, and all of it is readable in any display."""
 
 from __future__ import annotations
 

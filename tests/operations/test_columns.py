@@ -1,4 +1,4 @@
-"""The columns of conversations and messages: each is in the table that says what an export, lists and Realtime do."""
+"""The columns of conversations and messages: each is in the table of what exports, lists and Realtime include."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complete summaries: every level covers all of the one below, once; what was made is used again, and goes when it must."""
+"""Complete summaries: every level covers all of the one below once; parts are reused, and deleted when invalid."""
 
 from __future__ import annotations
 

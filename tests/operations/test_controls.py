@@ -1,4 +1,4 @@
-"""People in control: what is not to be remembered is nowhere, what they rate and edit stays, and each change has a name."""
+"""User controls: excluded topics are stored nowhere, ratings and edits persist, and every change has an actor."""
 
 from __future__ import annotations
 
@@ -582,7 +582,7 @@ def test_what_is_no_topic_is_refused(memory: SupabaseMemory, topic: Any) -> None
         memory.privacy.opt_out(topic=topic, actor=BY)
     with pytest.raises(InvalidInputError):
         memory.conversation("t").opt_out(topic, actor=BY)
-    with pytest.raises(InvalidInputError, match="Nobody"):
+    with pytest.raises(InvalidInputError, match="actor must"):
         memory.conversation("t").opt_out(actor=" ")
     assert memory.privacy.opt_outs() == []
 

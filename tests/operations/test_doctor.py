@@ -1,4 +1,4 @@
-"""The doctor: each line is made yellow or red by breaking that very thing, and by nothing else."""
+"""The doctor: each line turns yellow or red if its subject breaks, and for no other reason."""
 
 from __future__ import annotations
 
@@ -461,7 +461,7 @@ async def test_a_signed_in_user_sees_less_and_is_told_so(caller: Caller, user_id
     tokens = {"tokens"} if caller.kind == "data_api" else set()
     assert set(findings) == {"address", "transport", "key", "schema", "writer", "embedder", *tokens}
     assert (findings["key"].state, findings["schema"].state) == ("yellow", "green")
-    assert "What only a server sees is left out" in findings["key"].text
+    assert "Checks that need a server's rights are left out" in findings["key"].text
 
 
 @pytest.mark.not_on_citus("the line about the caller tells of Citus there")

@@ -1,4 +1,4 @@
-"""Erasure: what is forgotten is nowhere in the database afterwards, and the receipt says what went; no more than that."""
+"""Erasure: erased data is nowhere in the database, and the receipt lists exactly what was deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact search: what holds some texts letter by letter, page by page, by every caller; and nobody else's words."""
+"""Exact search: messages that contain the given texts, page by page, over every transport, for one user only."""
 
 from __future__ import annotations
 

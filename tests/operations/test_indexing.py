@@ -1,4 +1,4 @@
-"""From messages to chunks in the database: once each, whatever happens meanwhile."""
+"""From messages to chunks in the database: exactly once, even with concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one call may bring and take away: limits that the operator sets, clear errors beyond them, and no turn lost."""
+"""The limits of one call: set by the operator, with clear errors, and no turn is lost."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def test_metadata_that_is_too_large_ends_with_an_error_that_names_it(
 ) -> None:
     made = appends(caller.service, monkeypatch)
     conversation = caller.service.for_user(user_id).conversation("t")
-    with pytest.raises(TooLargeError, match=r"The metadata of a message has .* MB, more than .*Store less in metadata"):
+    with pytest.raises(TooLargeError, match=r"The metadata of a message has .* MB, exceeds .*Store less in metadata"):
         await caller(conversation.append, [HumanMessage("hello")], metadata=metadata)
     assert len(made) <= 2
     assert await caller(conversation.count) == 0

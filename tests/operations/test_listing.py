@@ -1,4 +1,4 @@
-"""Lists as an application shows them: a sidebar's titles and pages, a chat page's messages and turns; by every caller."""
+"""Lists for an application: a sidebar's titles and pages, a chat page's messages and turns, over every transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests: what stood in a prompt is kept with its answer in numbers, is its owner's alone, and goes with its words."""
+"""Manifests: a prompt's parts are stored with its answer as numbers, for its owner only, and deleted with the text."""
 
 from __future__ import annotations
 

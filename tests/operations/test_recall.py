@@ -1,4 +1,4 @@
-"""Recall: what comes back for a question, in which order, how much of it, and from where."""
+"""Recall: the results for a question, their order, their size, and their scope."""
 
 from __future__ import annotations
 

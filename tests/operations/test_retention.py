@@ -1,4 +1,4 @@
-"""Retention: what is beyond it is gone with the write that goes beyond it and shown by no read, and nothing else is."""
+"""Retention: the write that exceeds it deletes exactly what is beyond it, and no read returns that."""
 
 from __future__ import annotations
 

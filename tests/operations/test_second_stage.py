@@ -1,4 +1,4 @@
-"""The second stage: a reranker orders the best of the first, everywhere alike, and whatever it does nothing is lost."""
+"""The second stage: a reranker orders the first stage's best results, and nothing is lost whatever it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several questions in one recall, those that a model makes of one included: one call, and one ranking for all."""
+"""Several questions in one recall, including those from a model: one call, and one ranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries: nothing falls between, whatever the model does. A failed, late or overtaken answer changes nothing."""
+"""Summaries have no gaps, whatever the model does. A failed, late or conflicting answer changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries found by meaning and by words, across a user's conversations, and never across users."""
+"""Summaries are found by meaning and by words, across a user's conversations, and never across users."""
 
 from __future__ import annotations
 
@@ -427,7 +427,7 @@ async def test_an_embedder_that_fails_changes_nothing(
     assert vectors(sql, user_id) == []
     with caplog.at_level(logging.ERROR):
         assert threads(await caller(memory.recall_summaries, "the secret thermocouple")) == ["t"], "by its words"
-    assert "words alone" in caplog.text
+    assert "keywords only" in caplog.text
     assert "thermocouple" not in caplog.text
     topics.broken = False
     (result,) = (await caller(memory.work.index_due)).values()

@@ -1,4 +1,4 @@
-"""The picture of what was recalled: right, readable, and never more than text of what anybody said."""
+"""The chart of recalled chunks: correct, readable, and without message text as markup."""
 
 from __future__ import annotations
 

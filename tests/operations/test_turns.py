@@ -1,4 +1,4 @@
-"""Turns: only complete ones, in order, numbered among those that are kept; through every caller. And turns as text."""
+"""Turns: only complete ones, in order, numbered among those retained, over every transport; and turns as text."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_one_by_its_number(caller: Caller, user_id: str) -> None:
         assert await caller(conversation.turns.get, number) is None
     wrong: list[Any] = [0, 1.5, "1", True, None]
     for number in wrong:
-        with pytest.raises(InvalidInputError, match="number from 1"):
+        with pytest.raises(InvalidInputError, match="whole number other than 0"):
             await caller(conversation.turns.get, number)
 
 

@@ -1,4 +1,4 @@
-"""What of one owner cannot be read or done stops nothing of another's, and no duty holds up the others."""
+"""One owner's unreadable rows and failing work never stop another's, and no kind of work blocks the others."""
 
 from __future__ import annotations
 

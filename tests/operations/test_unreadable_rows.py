@@ -1,7 +1,7 @@
-"""What one user writes into their own rows, by whatever way, stops nothing for anybody else.
+"""A user's writes to their own rows, by any means, never stop another user.
 
-Every column of every table that a user may write is tried with wrong types, nulls, huge and deep values, through SQL and
-through the Data API. What the tables refuse harms nobody; after what they take, everything goes on.
+Every column of every table that a user may write is tried with wrong types, nulls, huge and deep values, over SQL and
+over the Data API. Values that the tables reject do no harm; after values that they accept, everything still works.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is meant: a speaker whose name is misspelt, a day that is told of, an answer that needs its question."""
+"""Fuzzy matches: a misspelled speaker's name, a relative date, an answer that needs its question."""
 
 from __future__ import annotations
 

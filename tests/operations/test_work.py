@@ -1,4 +1,4 @@
-"""Due work, by the verbs of the queue: marked in the same transaction, claimed under a lease, finished by position."""
+"""Due work and the queue's verbs: marked in the same transaction, claimed under a lease, finished by position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing blocks an event loop: BlockBuster watches every async function of the package, each used in a fresh process."""
+"""Nothing blocks an event loop: BlockBuster watches every async function of the package, each in a new process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of cases is one test, which runs them all and names each that fails."""
+"""A table of cases is one test, which runs all of them and names each that fails."""
 
 from __future__ import annotations
 

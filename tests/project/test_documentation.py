@@ -1,4 +1,4 @@
-"""What the README and the pages under `docs/` say is so: Python runs and prints what it says, what is copied is valid."""
+"""The README and the pages in `docs/` are correct: Python runs and prints its stated output, and files are valid."""
 
 from __future__ import annotations
 

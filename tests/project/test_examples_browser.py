@@ -1,6 +1,6 @@
-"""`examples/web_page` in a real Chromium: two people sign in, chat through the service, and follow their own boards.
+"""`examples/web_page` in a real Chromium: two users sign in, chat through the service, and follow their own boards.
 
-Supabase's Realtime does not run here: nothing answers the page's socket, and the page asks for the board by itself.
+Supabase's Realtime does not run here: the page's socket gets no answer, and the page polls for the board.
 """
 
 from __future__ import annotations

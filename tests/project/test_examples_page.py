@@ -1,4 +1,4 @@
-"""`examples/web_page`: its types hold, esbuild builds it, and its `chat.ts` talks with the service and the Data API.
+"""`examples/web_page`: it type checks, esbuild builds it, and its `chat.ts` calls the service and the Data API.
 
 `test_examples_browser.py` opens the page itself.
 """

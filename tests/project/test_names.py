@@ -1,4 +1,4 @@
-"""Names are the field's: no word that says nothing, and no class name for two things."""
+"""Names are standard terms: no meaningless word, and no class name with two meanings."""
 
 import ast
 from collections import defaultdict

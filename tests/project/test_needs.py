@@ -1,4 +1,4 @@
-"""What a test is marked to need is what it starts, so that `-m pure` needs no server, no npm and no other process."""
+"""A test's marks match what it starts, so that `-m pure` needs no server, no npm and no other process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom, and is committed with the output that it gives."""
+"""Every notebook runs from top to bottom, and its committed output is current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as others meet it: names, import cost, docstrings, the wheel in an empty environment, the two commands."""
+"""The package from outside: names, import cost, docstrings, the wheel in an empty environment, the two commands."""
 
 from __future__ import annotations
 

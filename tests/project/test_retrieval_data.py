@@ -1,4 +1,4 @@
-"""The data sets that recall is measured on: small files of each form, and what is of none."""
+"""The data sets for recall: small files of each form, and malformed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that one memory leaves and another takes is as a new one, and only idle ones are left."""
+"""A reused session behaves like a new one, and only idle sessions are reused."""
 
 from __future__ import annotations
 

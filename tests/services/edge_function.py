@@ -1,4 +1,4 @@
-"""A small server that speaks as the Edge Function `memory-embed` does, with vectors of its own; it records requests."""
+"""A fake of the Edge Function `memory-embed`, with its own vectors; it records requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 384
 
 
 def vector(text: str) -> list[float]:
-    """The vector of a text: of its length alone."""
+    """Return the vector of a text, which only depends on its length."""
     return [float(place == len(text) % WIDTH) for place in range(WIDTH)]
 
 
@@ -23,8 +23,8 @@ class EdgeFunction:
     """The server. Use it as a context manager.
 
     Attributes:
-        answers: What is answered next in place of vectors: a status and a body.
-        requests: The inputs that were passed.
+        answers: The next answers instead of vectors: a status and a body.
+        requests: The inputs of the requests.
     """
 
     answers: list[tuple[int, bytes]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class EdgeFunction:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

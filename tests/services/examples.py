@@ -1,4 +1,4 @@
-"""Starts what stands in `examples/` as a person does: a copy of its folder, a process of its own, an address."""
+"""Start an example of `examples/` as a user does: a copy of its folder, its own process, an address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACCOUNTS = ("SUPABASE", "OPENAI", "LANGSMITH", "LANGCHAIN", "LANGGRAPH")
 
 
 def copied(name: str, folder: Path) -> Path:
-    """An example in a folder of its own, where it may write."""
+    """Copy an example to a folder where it may write."""
     return Path(shutil.copytree(EXAMPLES / name, folder / name, ignore=shutil.ignore_patterns(".*", "__pycache__")))
 
 
@@ -25,14 +25,14 @@ def copied(name: str, folder: Path) -> Path:
 def started(
     command: list[str], folder: Path, ready: str, variables: Mapping[str, str], *, port: int
 ) -> Iterator[tuple[str, Path]]:
-    """A server that answers, with its address and the file that it writes what it says to.
+    """Start a server, and yield its address and log file once it is ready.
 
     Args:
-        command: How it is started.
-        folder: Where.
+        command: The command that starts it.
+        folder: Its working directory.
         ready: A path that it answers when it is ready.
-        variables: Of its environment, beside this one's without any account.
-        port: Where it listens.
+        variables: Environment variables, in addition to the current ones without any account.
+        port: Its port.
     """
     url, log = f"http://127.0.0.1:{port}", folder / "said.log"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_ACCOUNTS)}

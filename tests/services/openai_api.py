@@ -1,7 +1,7 @@
-"""A small server that speaks Chat Completions and the Responses API, whole and streamed, as a test's script says.
+"""A fake OpenAI server with Chat Completions and the Responses API, streamed or not, scripted by a test.
 
-It records every request, and refuses one that OpenAI would refuse: the rules are those of OpenAI's API reference and of
-its guide to structured outputs.
+It records every request, and rejects those that OpenAI would reject, by the rules of OpenAI's API reference and its
+guide to structured outputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _PIECE = 29  # characters
 
-# The keywords of JSON Schema that a strict schema may have.
+# The JSON Schema keywords that a strict schema may have.
 _KEYWORDS = {
     "type",
     "properties",
@@ -51,18 +51,18 @@ _KEYWORDS = {
 _KEYWORDS |= {"description", "title", "pattern", "format", "minItems", "maxItems", "multipleOf"}
 _KEYWORDS |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
-# The limits of 2024, which were raised since.
+# The limits of 2024, which have been raised since.
 _MOST_PROPERTIES, _DEEPEST, _MOST_CHARACTERS, _MOST_CHOICES = 100, 5, 15_000, 500
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What the answer of a request has to look like.
+    """The required form of an answer.
 
     Attributes:
-        kind: `format` where it is asked for as the answer's format, `tool` where as the arguments of a call.
+        kind: `format` for a response format, `tool` for the arguments of a call.
         name: Its name.
-        strict: Whether the answer must hold to it.
+        strict: Whether the answer must match it.
         body: The JSON schema.
     """
 
@@ -74,10 +74,10 @@ class Schema:
 
 @dataclass(frozen=True)
 class Request:
-    """What was sent.
+    """A recorded request.
 
     Attributes:
-        path: Where to.
+        path: The path.
         body: The document.
     """
 
@@ -86,14 +86,14 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """The text of all messages."""
+        """Return the text of all messages."""
         messages = self.body.get("messages" if self.path == CHAT else "input", [])
         parts = [each["content"] for each in messages]
         return "\n".join(each if isinstance(each, str) else "".join(part["text"] for part in each) for each in parts)
 
     @property
     def schema(self) -> Schema | None:
-        """What the answer has to look like, if anything."""
+        """Return the required form of the answer, if any."""
         form = self.body.get("response_format") if self.path == CHAT else self.body.get("text", {}).get("format")
         if form is not None and form["type"] == "json_schema":
             given = form["json_schema"] if self.path == CHAT else form
@@ -106,15 +106,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server does.
+    """The server's scripted answer.
 
     Attributes:
-        text: What the model says; the arguments, where the request forces a call.
-        finish: How it ended, in the words of Chat Completions: `stop`, `length`, `content_filter`.
-        refusal: What it says instead, where it refuses.
+        text: The model's text; the arguments, if the request forces a call.
+        finish: The finish reason of Chat Completions: `stop`, `length`, `content_filter`.
+        refusal: The text of a refusal.
         status: The HTTP status; from 400 on, `text` is the error's message.
-        headers: More headers.
-        hangs: Whether nothing comes until the server is stopped.
+        headers: Additional headers.
+        hangs: Whether no answer comes until the server stops.
     """
 
     text: str = field(default="", repr=False)
@@ -129,7 +129,7 @@ Script = Callable[[Request], "Answer | str"]
 
 
 class OpenAiApi:
-    """Answers what `script` says, which may be replaced at any time; `requests` is what was sent."""
+    """Answers by `script`, which may be replaced at any time; `requests` records the requests."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -140,7 +140,7 @@ class OpenAiApi:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                # Azure has a path of its own, and the model's name in it.
+                # Azure has another path, which contains the model's name.
                 request = Request(CHAT if self.path.startswith("/openai/deployments/") else self.path, body)
                 api.requests.append(request)
                 found = violations(request)
@@ -184,7 +184,7 @@ class OpenAiApi:
 
 
 def violations(request: Request) -> list[str]:
-    """Why OpenAI would answer with 400; empty if it would not."""
+    """Return why OpenAI would answer with 400; empty if it would not."""
     if request.path not in _PARAMETERS:
         return [f"Invalid URL (POST {request.path})"]
     found = [
@@ -210,7 +210,7 @@ def violations(request: Request) -> list[str]:
 
 
 def strict_faults(schema: Mapping[str, Any]) -> list[str]:
-    """What a strict schema must not be."""
+    """Return the violations of the rules for strict schemas."""
     found: list[str] = []
     if schema.get("type") != "object" or "anyOf" in schema:
         found.append("the root is no object")
@@ -254,7 +254,7 @@ def _nodes(
 
 
 def _forced(request: Request) -> str | None:
-    """The name of the tool that has to be called."""
+    """Return the name of the tool that must be called."""
     choice = request.body.get("tool_choice")
     if not isinstance(choice, dict):
         return None
@@ -288,7 +288,7 @@ def _call(name: str, arguments: str) -> dict[str, Any]:
 
 
 def _response(request: Request, answer: Answer, *, begun: bool = False) -> dict[str, Any]:
-    """A response; `begun` is how it is announced before it is streamed."""
+    """Return a response; `begun` is its announcement before it is streamed."""
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
     status = "incomplete" if answer.finish in reasons else "completed"
     return {
@@ -317,7 +317,7 @@ def _response(request: Request, answer: Answer, *, begun: bool = False) -> dict[
 
 
 def _item(request: Request, answer: Answer, status: str) -> dict[str, Any]:
-    """The one item of a response's output."""
+    """Return the only item of a response's output."""
     name = _forced(request)
     if name is not None and answer.refusal is None:
         call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": status}
@@ -333,7 +333,7 @@ def _part(answer: Answer) -> dict[str, Any]:
 
 
 def _events(request: Request, answer: Answer) -> Iterator[str]:
-    """An answer as server-sent events."""
+    """Yield an answer as server-sent events."""
     if request.path == RESPONSES:
         for number, event in enumerate(_response_events(request, answer)):
             yield f"event: {event['type']}\ndata: {json.dumps({**event, 'sequence_number': number})}\n\n"
@@ -395,5 +395,5 @@ def _response_events(request: Request, answer: Answer) -> Iterator[dict[str, Any
 
 
 def _pieces(text: str) -> list[str]:
-    """A text in pieces, which begin and end anywhere."""
+    """Split a text into pieces at arbitrary positions."""
     return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)] or [""]

@@ -1,4 +1,4 @@
-"""What PostgREST 12 was seen to answer while its Postgres went away: `tests/adapters/test_outages.py` looks again."""
+"""Answers observed from PostgREST 12 while its Postgres went down; `tests/adapters/test_outages.py` verifies them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Seen:
         status: Its HTTP status.
         code: The code in its document.
         when: What had happened to the database.
-        retry_after: Its header of that name.
+        retry_after: The header `Retry-After`.
         message: The message in its document.
     """
 
@@ -45,4 +45,4 @@ SEEN: Final = (
     Seen(503, "PGRST002", "no log-in", "0", "Could not query the database for the schema cache. Retrying."),
     Seen(503, "53100", "disk full", None, "could not extend file: No space left on device"),
 )
-"""The header is 4 and more where the outage lasts; PostgREST tries the database again at each request all the same."""
+"""The header is 4 or more during a longer outage, although PostgREST retries the database at each request."""

@@ -1,5 +1,5 @@
-// Two people at the page of examples/web_page, at once, without the page: it reads
-// {module, url, key, service, users: [{token, thread, says}]} and writes what each saw: {answers, messages, board}.
+// Act as two concurrent users of examples/web_page, without the page: it reads
+// {module, url, key, service, users: [{token, thread, says}]} and prints what each one saw: {answers, messages, board}.
 
 import { text } from "node:stream/consumers";
 import { createClient } from "@supabase/supabase-js";

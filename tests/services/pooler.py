@@ -1,8 +1,8 @@
 """A pooler in front of Postgres, with the rules of PgBouncer's two modes.
 
-No package of PyPI or npm has a pooler's program. What this one keeps of PgBouncer's behavior was compared with PgBouncer
-1.18: a few server connections for all clients, each lent for a session or for a transaction; `DISCARD ALL` after a
-session, and nothing after a transaction; no startup parameter that it does not know.
+No PyPI or npm package includes a pooler's program. The reproduced behavior was compared with PgBouncer 1.18: a few
+server connections for all clients, each lent for a session or a transaction; `DISCARD ALL` after a session, and nothing
+after a transaction; unknown startup parameters are rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KNOWN = {"user", "database", "application_name", "client_encoding", "DateStyle"
 
 
 class _Server:
-    """One connection to the server, of one user to one database."""
+    """A server connection of one user to one database."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -34,7 +34,7 @@ class _Server:
         server.writer.write(struct.pack("!II", len(words) + 8, _VERSION_3) + words)
         while True:
             kind, whole = await _message(server.reader)
-            # To cancel a query one has to ask the pooler: the number of the process and the secret are its own.
+            # Cancel requests go to the pooler, so it replaces the process number and the secret.
             server.greeting += whole[:5] + randbytes(len(whole) - 5) if kind == b"K" else whole
             if kind == b"Z":
                 return server
@@ -48,13 +48,13 @@ class _Server:
 
 
 class Pooler:
-    """`with Pooler(cluster, database, "session") as pooler` gives `pooler.conn_string`.
+    """`with Pooler(cluster, database, "session") as pooler` provides `pooler.conn_string`.
 
     Args:
         cluster: The server behind it.
-        database: The only database it leads to.
+        database: Its only database.
         mode: How long a client keeps a server connection.
-        size: How many server connections all clients share.
+        size: The number of server connections that all clients share.
     """
 
     def __init__(self, cluster: Cluster, database: str, mode: Literal["session", "transaction"], size: int = 1) -> None:
@@ -63,7 +63,7 @@ class Pooler:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._idle: list[_Server] = []
         self._clients: set[asyncio.Task[None]] = set()
-        self._writers: list[asyncio.StreamWriter] = []  # of both sides, all of which are closed at the end
+        self._writers: list[asyncio.StreamWriter] = []  # of both sides, closed at the end
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -113,7 +113,7 @@ class Pooler:
             if code not in (_SSL, _GSS):
                 break
             writer.write(b"N")
-        if code != _VERSION_3:  # a request to cancel, which leads nowhere here
+        if code != _VERSION_3:  # a cancel request, which is ignored
             return
         words = rest.split(b"\0")
         given = {name.decode(): value for name, value in zip(words[::2], words[1::2], strict=False) if name}
@@ -136,7 +136,7 @@ class Pooler:
         given: dict[str, bytes],
         server: _Server | None,
     ) -> None:
-        """Pass on what the client says, and what the server answers, until the client goes."""
+        """Forward the client's messages and the server's answers until the client disconnects."""
         answers: asyncio.Task[bool] | None = None
         try:
             while True:
@@ -144,7 +144,7 @@ class Pooler:
                 if kind == b"X":
                     break
                 if answers is not None and answers.done() and answers.result() and self._mode == "transaction":
-                    server = None  # given back when its transaction ended
+                    server = None  # returned when its transaction ended
                 if server is None:
                     server = await self._take(given)
                 if answers is None or answers.done():
@@ -158,12 +158,12 @@ class Pooler:
                 if is_idle:
                     await server.discard()
                     self._give_back(server)
-                else:  # in the midst of a transaction
+                else:  # in the middle of a transaction
                     server.writer.close()
                     self._slots.release()
 
     async def _answer(self, server: _Server, writer: asyncio.StreamWriter) -> bool:
-        """Pass on answers until the server is ready; whether no transaction is open then."""
+        """Forward answers until the server is ready, and return whether no transaction is open then."""
         while True:
             kind, whole = await _message(server.reader)
             is_idle = kind == b"Z" and whole[5:6] == b"I"
@@ -191,6 +191,6 @@ class Pooler:
 
 
 async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """The kind of the next message, and the whole of it."""
+    """Return the type and the bytes of the next message."""
     head = await reader.readexactly(5)
     return head[:1], head + await reader.readexactly(int.from_bytes(head[1:], "big") - 4)

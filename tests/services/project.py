@@ -1,4 +1,4 @@
-"""A project of Supabase in small, under one address: an issuer of our own that stands for Auth, and PostgREST behind it."""
+"""A small Supabase project at one address: a fake issuer for Auth, and PostgREST behind it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MAKING: dict[str, Callable[[], Any]] = {
 
 
 class Key:
-    """A pair of keys that signs tokens.
+    """A key pair that signs tokens.
 
     Args:
         key_id: Its id.
-        algorithm: How it signs.
+        algorithm: The signing algorithm.
     """
 
     def __init__(self, key_id: str, algorithm: str = "ES256") -> None:
@@ -51,15 +51,15 @@ class Key:
 
 
 class Project:
-    """`with Project(cluster, database) as project` gives `project.url`.
+    """`with Project(cluster, database) as project` provides `project.url`.
 
     Attributes:
-        keys: The keys that there will ever be; PostgREST knows all of them.
-        published: What the issuer publishes.
-        status: What the issuer answers where it is asked for its keys.
-        fetched: How often that was.
-        answering: Whether it answers then; while it is cleared, the issuer hangs.
-        passwords: Who can sign in: the user's id and the password, by the e-mail address.
+        keys: All keys; PostgREST knows all of them.
+        published: The keys that the issuer publishes.
+        status: The status of the issuer's answer to requests for its keys.
+        fetched: The number of these requests.
+        answering: Whether the issuer answers them; while it is cleared, the issuer hangs.
+        passwords: The users who can sign in: id and password, by email address.
     """
 
     def __init__(self, cluster: Cluster, database: str) -> None:
@@ -71,7 +71,7 @@ class Project:
         self.answering = threading.Event()
         self.answering.set()
         known = [each.public for each in self.keys]
-        # Supabase, too, keeps on accepting its older secret; whoever verifies must not.
+        # Supabase also accepts its legacy secret; the verifying server must not.
         known.append(json.loads(_oct(SECRET)))
         self._data_api = DataApi(cluster, database, secret=json.dumps({"keys": known}))
         handler = type("Handler", (_Handler,), {"project": self})
@@ -91,19 +91,19 @@ class Project:
         return self._data_api.url
 
     def claims(self, user_id: str | None, expires_in: float = 3600.0) -> dict[str, Any]:
-        """What Auth says of a signed-in user."""
+        """Return Auth's claims for a signed-in user."""
         now = int(time.time())
         said = {"iss": self.issuer, "aud": "authenticated", "role": "authenticated", "iat": now}
         return {**said, "exp": int(now + expires_in), **({} if user_id is None else {"sub": user_id})}
 
     def token(self, user_id: str | None, *, key: int = 0, expires_in: float = 3600.0, **more: Any) -> str:
-        """A user's access token."""
+        """Return a user's access token."""
         signer = self.keys[key]
         claims = {**self.claims(user_id, expires_in), **more}
         return jwt.encode(claims, signer.private, signer.algorithm, headers={"kid": signer.key_id})
 
     def session(self, email: str, password: str) -> dict[str, Any] | None:
-        """What Auth gives whoever signs in; `None` where that is wrong."""
+        """Return Auth's answer to a sign-in; `None` for wrong credentials."""
         user_id, known = self.passwords.get(email, ("", None))
         if password != known:
             return None
@@ -119,7 +119,7 @@ class Project:
         }
 
     def rotate(self) -> None:
-        """From now on only the second key is published."""
+        """Publish only the second key from now on."""
         self.published = [self.keys[1].public]
 
     def __enter__(self) -> Self:
@@ -138,7 +138,7 @@ class Project:
 class _Handler(BaseHTTPRequestHandler):
     project: Project
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # the head and the body of an answer are two packets; the second waited 40 ms
+    disable_nagle_algorithm = True  # head and body of an answer are two packets; the second was delayed by 40 ms
 
     def do_GET(self) -> None:
         if self.path != _KEYS:
@@ -149,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self.project.status, json.dumps({"keys": self.project.published}).encode())
 
     def do_OPTIONS(self) -> None:
-        """A page in a browser asks whether it may call."""
+        """Answer a browser's CORS preflight request."""
         self._answer(200, b"")
 
     def do_POST(self) -> None:
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _oct(secret: str) -> str:

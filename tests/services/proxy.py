@@ -1,4 +1,4 @@
-"""A real HTTP proxy in front of PostgREST that tells lies when a test says so."""
+"""A real HTTP proxy in front of PostgREST that falsifies answers on request."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class Lie:
-    """What a client receives instead of the truth.
+    """A falsified answer.
 
     Attributes:
-        name: What it is called.
-        status: Its HTTP status; the true one by default.
-        headers: Its headers beside the length; the content type is JSON unless it says another.
-        body: What is sent, or what is made of the true body; the true body by default.
-        is_forwarded: Whether PostgREST receives the request all the same.
-        drops: Where the connection ends: before the request is forwarded, after that, or in the midst of the body.
-        delay_seconds: How long the client waits for it, in seconds.
+        name: Its name.
+        status: Its HTTP status; the real one by default.
+        headers: Its headers besides the length; the content type is JSON by default.
+        body: The body, or a function of the real body; the real body by default.
+        is_forwarded: Whether PostgREST still receives the request.
+        drops: When the connection is closed: before the request is forwarded, after that, or in the middle of the body.
+        delay_seconds: The delay of the answer, in seconds.
     """
 
     name: str
@@ -43,12 +43,12 @@ TRUTH = Lie("truth")
 
 
 class Proxy:
-    """In front of a server; `with Proxy(url) as proxy` gives `proxy.url`.
+    """A proxy in front of a server; `with Proxy(url) as proxy` provides `proxy.url`.
 
     Attributes:
-        script: What the next requests receive, one after the other; then the truth.
-        liar: What a request for a function receives where the script is at its end.
-        requests: The functions that were asked for, each with the name of what it received.
+        script: The answers to the next requests, in order; then the real ones.
+        liar: The answer to a request for a function once the script is used up.
+        requests: The requested functions, each with the name of its answer.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -66,17 +66,17 @@ class Proxy:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def tells(self, *lies: Lie) -> None:
-        """Tell these in turn, and then the truth."""
+        """Give these answers in turn, and then the real ones."""
         self.truthful()
         self.script.extend(lies)
 
     def always(self, lie: Lie, functions: Iterable[str] | None = None) -> None:
-        """Tell the same to every request, or to those for some functions, until it is truthful again."""
+        """Give the same answer to every request, or to those for some functions, until `truthful` is called."""
         among = None if functions is None else frozenset(functions)
         self.liar = lambda function: lie if among is None or function in among else TRUTH
 
     def truthful(self) -> None:
-        """Tell the truth from now on, and forget what was asked."""
+        """Give real answers from now on, and clear the record of requests."""
         with self._lock:
             self.script.clear()
             self.requests.clear()
@@ -99,7 +99,7 @@ class Proxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or the body waits for the headers' acknowledgement
+    disable_nagle_algorithm = True  # otherwise the body waits for the acknowledgment of the headers
     wbufsize = -1
     proxy: Proxy
     upstream: tuple[str, int]
@@ -144,5 +144,5 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # the client did not wait
+        with suppress(ConnectionError):  # the client disconnected early
             super().handle()

@@ -1,4 +1,4 @@
-"""A real streaming replica of a cluster: `pg_basebackup` and hot standby, which the packaged servers bring along."""
+"""A real streaming replica of a cluster: `pg_basebackup` and hot standby, which the packaged servers include."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SECONDS = 60.0
 
 @dataclass
 class Replica(Cluster):
-    """One running replica, which follows until it is told to lag.
+    """A running replica, which follows its primary until `lag` is called.
 
     Attributes:
-        primary: What it follows.
+        primary: Its primary.
     """
 
     primary: Cluster | None = None
@@ -38,7 +38,7 @@ class Replica(Cluster):
         return self
 
     def follow(self) -> None:
-        """Wait until it has all that the primary has."""
+        """Wait until it has replayed everything from the primary."""
         assert self.primary is not None
         self._ask("select case when pg_is_wal_replay_paused() then pg_wal_replay_resume() end")
         [(position,)] = _rows(self.primary, "select pg_current_wal_insert_lsn()::text")
@@ -48,7 +48,7 @@ class Replica(Cluster):
             time.sleep(0.02)
 
     def lag(self) -> None:
-        """From now on it stays as it is."""
+        """Pause the replay."""
         self._ask("select pg_wal_replay_pause()")
         end = time.monotonic() + _SECONDS
         while self._ask("select pg_get_wal_replay_pause_state()") != [("paused",)]:
@@ -66,7 +66,7 @@ def _rows(cluster: Cluster, query: str) -> list[Any]:
 
 @contextmanager
 def replica_of(cluster: Cluster) -> Iterator[Replica]:
-    """A replica of all databases that are there, and of those that come."""
+    """Start a replica of all present and future databases of a cluster."""
     replica = Replica(bin=cluster.bin, primary=cluster)
     try:
         yield replica.start()

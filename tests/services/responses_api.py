@@ -1,4 +1,4 @@
-"""A small server that speaks OpenAI's Responses API, records what it is sent, and answers."""
+"""A fake of OpenAI's Responses API, which records its requests and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangGraph's savers that several processes share: Postgres and SQLite, sync and async."""
+"""LangGraph savers that several processes can share: Postgres and SQLite, sync and async."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POOL: Any = {"kwargs": {"autocommit": True, "prepare_threshold": 0, "row_factor
 
 @contextmanager
 def saver(kind: str, address: str) -> Iterator[Any]:
-    """A sync saver.
+    """Open a sync saver.
 
     Args:
         kind: `postgres`, `sqlite`, or `none`.
@@ -53,7 +53,7 @@ async def asaver(kind: str, address: str) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def either(kind: str, address: str, color: str) -> AsyncIterator[Any]:
-    """A saver of one color."""
+    """Open a sync or async saver."""
     if color == "sync":
         with saver(kind, address) as made:
             yield made

@@ -1,8 +1,8 @@
-"""Sessions of the tests' server that outlive the memory that opened them.
+"""Pool sessions of the tests' server beyond the life of the memory that opened them.
 
-A new session reads the catalog and parses each function anew: 40 milliseconds of the processor before its first call is
-answered, which thousands of tests would pay. So a process keeps sessions of the database that its tests share. Each is
-reset to what a new one is, but for what it has read of the catalog; what is not idle is closed as always.
+A new session reads the catalog and parses each function: 40 milliseconds of CPU time before the answer to its first
+call, in thousands of tests. So a process keeps sessions of the shared database. Each is reset to the state of a new
+one, except its catalog caches; sessions in use are closed as usual.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from psycopg.conninfo import conninfo_to_dict
 from langchain_supabase_memory.adapters.transports import postgres
 
 _MOST: Final = 8
-"""How many sessions of one address are kept idle."""
+"""The maximum number of idle sessions per address."""
 
 _RESET: Final = (
     b"close all; set session authorization default; reset all; deallocate all; unlisten *;"
     b" select pg_advisory_unlock_all(); discard temp; discard sequences"
 )
-"""What `discard all` does, but for the plans."""
+"""The steps of `discard all`, except for plans."""
 
 
 class _Sessions:
-    """The idle ones of this process.
+    """The idle sessions of this process.
 
     Args:
-        port: Of the server.
-        database: Whose sessions are kept.
+        port: The server's port.
+        database: The database whose sessions are kept.
     """
 
     def __init__(self, port: int, database: str) -> None:
         self._place = (str(port), database)
         self._idle: defaultdict[str, list[pq.abc.PGconn]] = defaultdict(list)
         self._nowhere = pq.PGconn.connect(b"host=/nowhere")
-        """Where a connection leads whose session was taken over: it is closed."""
+        """The closed connection that replaces one whose session was taken over."""
 
     def connected(self, cls: Any, conninfo: str) -> Generator[Any, Any, Any]:
-        """Connect, as psycopg's own generator does; the connection knows its address if its session may be kept."""
+        """Connect like psycopg's own generator; the connection stores its address if its session may be kept."""
         parts = conninfo_to_dict(conninfo)
         is_kept = (str(parts.get("port")), parts.get("dbname")) == self._place
         session = self._idle_one(conninfo) if is_kept else None
@@ -54,7 +54,7 @@ class _Sessions:
         return connection
 
     def keeps(self, connection: Any) -> bool:
-        """Take over the session of a connection; not if it is in use, was cancelled, or is of another database."""
+        """Take over the session of a connection, unless it is in use, was cancelled, or is of another database."""
         session, address = connection.pgconn, getattr(connection, "kept_as", None)
         if address is None or len(self._idle[address]) >= _MOST or not _is_idle(session):
             return False
@@ -73,7 +73,7 @@ class _Sessions:
 
     def _idle_one(self, conninfo: str) -> pq.abc.PGconn | None:
         while self._idle[conninfo]:
-            with suppress(IndexError, psycopg.Error):  # another thread took it, or the server ended it
+            with suppress(IndexError, psycopg.Error):  # another thread took it, or the server closed it
                 session = self._idle[conninfo].pop()
                 if session.exec_(b"").status == pq.ExecStatus.EMPTY_QUERY:
                     return session
@@ -90,8 +90,8 @@ def kept(port: int, database: str) -> Iterator[None]:
     """Keep the sessions that memories of this process open to a database.
 
     Args:
-        port: Of the server.
-        database: The one that all tests share.
+        port: The server's port.
+        database: The database that all tests share.
     """
     sessions = _Sessions(port, database)
 
@@ -113,7 +113,7 @@ def kept(port: int, database: str) -> Iterator[None]:
 
 
 def _noting(cancel: Any) -> Any:
-    """The same, for a connection whose session is not kept: the server may hear of it only later."""
+    """Wrap a cancel function so that the session is not kept, since the cancel may reach the server later."""
 
     @wraps(cancel)
     def noting(connection: Any, *arguments: Any, **named: Any) -> Any:

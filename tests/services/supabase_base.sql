@@ -1,5 +1,5 @@
--- Makes a plain Postgres look like a hosted Supabase database, as far as this package meets it. For tests; idempotent;
--- run as the superuser. The facts are those of Supabase's own init scripts.
+-- Make a plain Postgres look like a hosted Supabase database, as far as this package uses it. For tests; idempotent;
+-- run as the superuser. The details come from Supabase's own init scripts.
 do $$
 declare
   r text;
@@ -29,7 +29,7 @@ grant all on schema public to postgres;
 create schema if not exists auth;
 grant usage on schema auth to anon, authenticated, service_role, postgres;
 
--- The users of Supabase Auth are its own; postgres may put triggers on them.
+-- Supabase Auth owns its users; postgres may create triggers on them.
 grant all on schema auth to supabase_auth_admin;
 create table if not exists auth.users (id uuid primary key, email text, deleted_at timestamptz);
 alter table auth.users owner to supabase_auth_admin;
@@ -50,7 +50,7 @@ create or replace function auth.jwt() returns jsonb language sql stable as $$
 $$;
 grant execute on all functions in schema auth to anon, authenticated, service_role, postgres;
 
--- The linter of the Supabase CLI reads from here which schemas are exposed.
+-- The linter of the Supabase CLI reads the exposed schemas from here.
 do $$
 begin
   execute format('alter database %I set pgrst.db_schemas = %L', current_database(), 'public,graphql_public');

@@ -1,5 +1,5 @@
-// Calls SQL functions with the real supabase-js. It reads {url, key, token, calls: [[name, arguments]]} and writes what
-// each call came to: {data, error, status}.
+// Calls SQL functions with the real supabase-js. It reads {url, key, token, calls: [[name, arguments]]} and prints the
+// result of each call: {data, error, status}.
 
 import { text } from "node:stream/consumers";
 import { createClient } from "@supabase/supabase-js";

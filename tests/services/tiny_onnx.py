@@ -1,6 +1,6 @@
-"""A model that fastembed reads: a vector for each of a few words, as an ONNX file of a kilobyte, written by hand.
+"""A model for fastembed: a vector for each of a few words, as a handwritten ONNX file of one kilobyte.
 
-The form is that of https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
+The format is defined in https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FLOAT, _INT64 = 1, 7
 
 
 def write(folder: Path, model_file: str) -> None:
-    """Write the model and its tokenizer, which only splits at blanks and signs."""
+    """Write the model and its tokenizer, which only splits at blanks and punctuation."""
     path = folder / model_file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_model())

@@ -1,1 +1,1 @@
-"""The database: its catalog, its plans, who sees what."""
+"""The database: its catalog, its plans, its access rules."""

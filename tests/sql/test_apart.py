@@ -1,4 +1,4 @@
-"""What is asked for one owner reads nobody else's rows, however many others there are and whatever the planner knows."""
+"""A query for one owner never reads another's rows, whatever the number of owners and the planner's statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks hold what a count of the rows gives, whatever happens to a conversation; and turns are numbered by them."""
+"""Blocks match a count of the rows after any operation on a conversation, and they number the turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operation touches does not grow with the history, whatever the planner knows: counted in rows, not timed."""
+"""The rows that an operation touches do not grow with the history, whatever the planner's statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What indexing and forgetting touch does not grow with the conversation, and recall not with what others have."""
+"""The rows of indexing and forgetting do not grow with the conversation, and those of recall not with other users."""
 
 from __future__ import annotations
 

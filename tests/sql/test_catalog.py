@@ -1,7 +1,6 @@
-"""The catalog: what every table and function of the schema keeps to, so that it stays safe and can be spread by owner.
+"""The catalog: rules for every table and function of the schema, for security and distribution by owner.
 
-A table begins its key with its owner, or is a reference table. Each question has a control that shows that it would
-notice.
+A table begins its key with its owner, or is a reference table. Each check has a control that shows that it would fail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chunks, their words and their vectors are their owner's alone: by every verb, by SQL, for every role."""
+"""Only their owner can access chunks, their words and their vectors: by every verb, by SQL, for every role."""
 
 from __future__ import annotations
 

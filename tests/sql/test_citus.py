@@ -1,6 +1,6 @@
-"""Citus: the script is made of one source everywhere; on a real cluster, owners are spread and each verb works.
+"""Citus: the script has one source everywhere; on a real cluster, owners are distributed and each verb works.
 
-What has the fixture `citus` runs with `make test-citus` alone.
+Tests with the fixture `citus` only run with `make test-citus`.
 """
 
 from __future__ import annotations

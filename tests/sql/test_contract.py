@@ -1,6 +1,6 @@
-"""The contract of every public function, as its comment says it: arguments, documents and errors are what they are.
+"""The contract of every public function in its comment: arguments, documents and errors match.
 
-`tools/contract.py` has the form of the comments and writes the pages from them; here they meet the real database.
+`tools/contract.py` defines the form of the comments and writes the pages from them; these tests use the real database.
 """
 
 from __future__ import annotations

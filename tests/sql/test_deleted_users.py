@@ -1,4 +1,4 @@
-"""A user who is deleted where they sign in is forgotten here, in the same transaction, by a trigger on `auth.users`."""
+"""Deleting a user in Auth erases their data in the same transaction, by a trigger on `auth.users`."""
 
 from __future__ import annotations
 

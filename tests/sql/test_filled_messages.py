@@ -1,4 +1,4 @@
-"""What a client leaves out of a message is filled in by SQL: it reads as if Python had written it, and bad input is refused."""
+"""SQL fills in omitted message fields as Python would, and rejects bad input."""
 
 from __future__ import annotations
 

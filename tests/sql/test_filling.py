@@ -1,4 +1,4 @@
-"""What the benchmarks fill a database with is what appends and indexing would have left there."""
+"""The benchmarks' generated rows match those of appends and indexing."""
 
 from __future__ import annotations
 

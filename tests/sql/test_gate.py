@@ -1,6 +1,6 @@
-"""What each verb costs in a conversation of 1,100 messages, counted: nothing gets dearer unseen.
+"""The counted cost of each verb in a conversation of 1,100 messages, so that no regression goes unnoticed.
 
-Times are noise, counts are not. Whoever makes a verb cheaper lowers its numbers here.
+Times are noisy, counts are not. A change that makes a verb cheaper lowers its numbers here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Supabase's Realtime publishes: conversations and boards, to their owners; neither work nor errors nor messages."""
+"""Supabase's Realtime publishes conversations and boards to their owners; neither work nor errors nor messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables in partitions by their owner: every verb, every table, who may see what, the worker, erasure, and moving there.
+"""Tables partitioned by owner: every verb, every table, access rules, the worker, erasure, and migration.
 
-The whole suite runs on partitions by `pytest --partitions 4`.
+The whole suite runs on partitions with `pytest --partitions 4`.
 """
 
 from __future__ import annotations

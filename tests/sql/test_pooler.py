@@ -1,4 +1,4 @@
-"""Set up and used through a pooler: what it lends for a session or a transaction is given back as it was."""
+"""Setup and use through a pooler: a session or transaction is returned in its original state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posting lists hold what was noted, in rows that are found by a place, whatever the order in which places come and go."""
+"""Posting lists hold the recorded places, in rows found by place, whatever the order of insertion and deletion."""
 
 from __future__ import annotations
 

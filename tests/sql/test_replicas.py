@@ -1,4 +1,4 @@
-"""Reads write nothing: a read replica can answer them, also where something has expired and nobody has removed it yet."""
+"""Reads never write, so a read replica can answer them, even if expired data has not been deleted yet."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def filled(conn_string: str, user_id: str) -> None:
             asked = [HumanMessage(f"The kiln number {number} stands in Riga.", id=f"m{number}")]
             memory.conversation("t").append(asked, created_at=old if number < 10 else None)
             memory.conversation("t").add_turn(f"Where is kiln {number}?", "In Riga.")
-        memory.conversation("t").summaries.make()
+        memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=1, keep_messages=4))
         memory.conversation("t").board.revise()
         memory.conversation("t").index()
 

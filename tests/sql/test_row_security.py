@@ -1,6 +1,6 @@
-"""Who sees what: owners, strangers, nobody and the server, through every caller and by SQL on the tables themselves.
+"""Row security: owners, other users, anonymous clients and the server, over every transport and by SQL on the tables.
 
-The probes are plain functions over a connection, so that the controls at the end can show that they would notice.
+The probes are plain functions over a connection, so that the controls at the end can show that they detect violations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Migrations: safe to repeat, safe when two run at once, the same from every way in, and clear when they disagree."""
+"""Migrations: safe to repeat, safe to run concurrently, the same by every method, with clear errors on conflicts."""
 
 from __future__ import annotations
 

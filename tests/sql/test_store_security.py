@@ -1,4 +1,4 @@
-"""Whose items they are: owners, strangers, nobody and the server, through every caller and by SQL; and what a call touches."""
+"""Access to store items: owners, other users, anonymous clients and the server, over every transport and by SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's own path, with the real Supabase CLI: write migration files, `db push` them, ask its advisors."""
+"""The setup of a Supabase user, with the real Supabase CLI: write migration files, `db push` them, run its advisors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supabase's own JavaScript client, the real one, against the real PostgREST: it writes and reads with nothing but JSON."""
+"""Supabase's real JavaScript client against the real PostgREST: it writes and reads with only JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index over vectors: made on wish, used where a scope is large, and never in the way of the right rows."""
+"""The optional vector index: used for large scopes, and never at the expense of the right rows."""
 
 from __future__ import annotations
 

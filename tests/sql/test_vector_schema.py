@@ -1,4 +1,4 @@
-"""pgvector is used in whatever schema it lies: found, recorded, followed when it moves, and named on wish in the script."""
+"""pgvector works in any schema: found, recorded, followed when it moves, and optionally named in the script."""
 
 from __future__ import annotations
 

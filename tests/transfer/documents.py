@@ -1,4 +1,4 @@
-"""Exports of chat products in their documented form, and what is beside it in the wild."""
+"""Exports of chat products in their documented form, with undocumented variants."""
 
 from __future__ import annotations
 

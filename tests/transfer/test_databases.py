@@ -1,4 +1,4 @@
-"""From real databases that the real libraries have written."""
+"""Import from real databases that the real libraries have written."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ def test_a_database_without_the_table_is_named(
         with pytest.raises(InvalidInputError) as raised:
             import_conversations(memory, read(address, table="nothing_here"))
         assert raised.value.hint
-    with pytest.raises(InvalidInputError, match="no name of a table"):
+    with pytest.raises(InvalidInputError, match="not a valid table name"):
         import_conversations(memory, read(elsewhere, table="x; drop table y"))
 
 

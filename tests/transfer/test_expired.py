@@ -1,4 +1,4 @@
-"""How many messages retention removes: an import that stores nothing counts as the database does."""
+"""The number of messages that retention removes: a dry-run import counts as the database does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of chat products and of other tools: what is kept, what the receipt says, and what a bad one is told."""
+"""Files of chat products and other tools: what is imported, what the receipt says, and the errors for bad files."""
 
 from __future__ import annotations
 

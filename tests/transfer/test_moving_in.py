@@ -1,4 +1,4 @@
-"""Moving in from langmem, a history and a saver, all in Postgres, and going on: with what the docs say."""
+"""Migrate from langmem, a history and a saver, all in Postgres, as the docs describe, and continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported and imported elsewhere is equal: messages, metadata, times, opt-outs and what people set."""
+"""Exported and imported data is equal: messages, metadata, times, opt-outs and user settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By every caller and color, as a user with their own token, and as Markdown."""
+"""Transfer over every transport, sync and async, as a user with their own token, and as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model answered is not asked twice, however many questions a message takes that a worker is killed at."""
+"""A model's answer is stored and not requested again, however many requests a message takes and workers are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One owner's flood keeps nobody waiting: claims go round by owner, one piece each, at most half of a worker's slots."""
+"""One owner's flood delays nobody: claims rotate by owner, one job each, at most half of a worker's slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thousand conversations at once through the embedded Postgres, and two workers beside them."""
+"""A thousand concurrent conversations on the embedded Postgres, together with two workers."""
 
 from __future__ import annotations
 

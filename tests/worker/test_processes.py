@@ -1,4 +1,4 @@
-"""Workers in processes of their own, killed at any point while people talk: nothing is lost, nothing is done twice."""
+"""Worker processes that are killed at any point during appends: no work is lost, and none is done twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker: what is due is done while people talk, within limits, and given back whatever happens."""
+"""The worker: due work is done during appends, within limits, and always released."""
 
 from __future__ import annotations
 
@@ -653,7 +653,7 @@ async def test_a_worker_that_is_refused_says_so_at_once(
         async with Worker(memory, policy=FAST) as worker:
             await until(lambda: not worker.health()[0] and worker.health()[1]["error"] is not None)
             assert worker.health()[1]["error"] == "PermissionDeniedError"
-            assert [each.levelname for each in caplog.records if "could not go on" in each.message] == ["ERROR"]
+            assert [each.levelname for each in caplog.records if "could not continue" in each.message] == ["ERROR"]
 
 
 async def test_a_model_that_hangs_is_not_waited_for(place: Place, kept: Keep) -> None:

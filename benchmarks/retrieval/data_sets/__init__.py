@@ -1,4 +1,4 @@
-"""The data sets, each read by a module of its own. None of them is part of this repository."""
+"""Read the data sets, each in its module. None of them is part of this repository."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ the large data sets are not part of this repository. Get one, or several, and sa
 
 
 def load(path: Path, limit: int | None = None) -> DataSet:
-    """The data set at a path: a file of LoCoMo, LongMemEval or REALTALK, or a folder of REALTALK's or BEAM's.
+    """Load the data set at a path: a file of LoCoMo, LongMemEval or REALTALK, or a folder of REALTALK or BEAM.
 
     Args:
         path: A file or a folder.
-        limit: Only the first so many conversations.
+        limit: The maximum number of conversations.
 
     Raises:
-        FormError: There is none, or it is of no form that is known.
+        FormError: The path does not exist, or its form is unknown.
     """
     if not path.exists():
         raise FormError(f"{path}: {HOW_TO_GET_THEM}")

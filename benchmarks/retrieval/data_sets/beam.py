@@ -1,10 +1,10 @@
-"""BEAM: conversations of a user with an assistant of 128,000 to a million tokens, and what is asked of them.
+"""BEAM: conversations of a user with an assistant of 128,000 to a million tokens, with questions.
 
 Tavakoli et al. 2025, github.com/mohammadtavakoli78/BEAM: for measuring only, never part of this package. A conversation
 is a folder with `chat.json`, batches of turns, and `probing_questions/probing_questions.json`, questions by ability
-with `source_chat_ids`, the numbers of the messages that they are from. Questions without them (abstention, most of all)
-are left out, and so are those whose number two messages have. The form of the conversations of ten million tokens,
-which are made of several plans, is not read.
+with `source_chat_ids`, the numbers of their source messages. Questions without these numbers (mostly abstention) are
+left out, and so are those whose number is not unique. The ten-million-token conversations, which consist of several
+plans, have another form and are not read.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 CHAT: Final = "chat.json"
 _AT: Final = "%B-%d-%Y"
 _MARK: Final = re.compile(r"\s*->->\s*[\d,]+\s*$")
-"""Behind a message: the plan's place of it, which nobody said."""
+"""The plan's marker after a message, which is not part of it."""
 
 _UNSAID: Final = datetime(2024, 1, 1, tzinfo=UTC)
-"""When a conversation began that does not say so."""
+"""The start of a conversation without a date."""
 
 
 def conversation(path: Path, root: Path) -> Conversation:
-    """The conversation of a folder.
+    """Read the conversation of a folder.
 
     Args:
         path: Its `chat.json`.
-        root: The folder of all, from which it gets its name.
+        root: The root folder; the conversation is named by its path relative to it.
     """
     questions = path.parent / "probing_questions" / "probing_questions.json"
     if not questions.is_file():
@@ -72,7 +72,7 @@ def _turns(batches: list[dict[str, Any]]) -> Iterator[Turn]:
 
 
 def _numbers(value: Any) -> Iterator[int]:
-    """The numbers in a value, however they are grouped."""
+    """Yield the numbers in a value, however they are nested."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

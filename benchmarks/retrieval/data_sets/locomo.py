@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CATEGORIES: Final = {1: "several turns", 2: "time", 3: "with world knowledge", 4: "one turn", 5: ADVERSARIAL}
-"""What the data set's numbers mean."""
+"""The meaning of the data set's category numbers."""
 
 SESSION: Final = re.compile(r"session_(\d+)")
 
 
 def conversation(raw: dict[str, Any], number: int) -> Conversation:
-    """One of the file's objects.
+    """Read one of the file's objects.
 
     Args:
         raw: The object.
-        number: Its place in the file.
+        number: Its position in the file.
     """
     spoken = raw["conversation"]
     turns = list(_turns(spoken))
@@ -49,5 +49,5 @@ def _turns(spoken: dict[str, Any]) -> Iterator[Turn]:
         for number, entry in enumerate(spoken[f"session_{session}"]):
             caption = entry.get("blip_caption")
             text = f"{entry['text']} [{caption}]" if caption else entry["text"]
-            # The data has no time for a single turn; a second apart keeps their order.
+            # The data has no time for single turns; one second apart preserves their order.
             yield Turn(entry["dia_id"], entry["speaker"], text, session, begins + timedelta(seconds=number))

@@ -1,7 +1,7 @@
-"""LongMemEval: a question, and a history of sessions of a user with an assistant that is made for it.
+"""LongMemEval: a question, and a history of sessions of a user with an assistant, created for it.
 
-Wu et al. 2025, github.com/xiaowu0162/LongMemEval, MIT: for measuring only, never part of this package. Turns that hold
-the answer are marked `has_answer`; a question whose id ends with `_abs` has none, and is left out.
+Wu et al. 2025, github.com/xiaowu0162/LongMemEval, MIT: for measuring only, never part of this package. Turns with the
+answer are marked `has_answer`; a question whose id ends with `_abs` has none, and is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SPEAKERS: Final = ("user", "assistant")
 
 
 def conversation(raw: dict[str, Any]) -> Conversation:
-    """One of the file's objects: a question with its own history."""
+    """Read one of the file's objects: a question with its own history."""
     sessions = sorted(
         zip(map(_time, raw["haystack_dates"]), raw["haystack_sessions"], strict=True), key=lambda each: each[0]
     )

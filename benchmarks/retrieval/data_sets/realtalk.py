@@ -1,8 +1,8 @@
-"""REALTALK: three weeks of messages of two real people, in LoCoMo's manner.
+"""REALTALK: three weeks of messages of two real people, in a form similar to LoCoMo's.
 
 Lee et al. 2025, github.com/danny911kr/REALTALK: for measuring only, never part of this package. A file is one object:
 `name` with both speakers, `session_N` with messages, each with `clean_text`, `speaker`, `date_time` and `dia_id`, and
-`qa` as in LoCoMo, whose numbers of categories it shares.
+`qa` as in LoCoMo, with the same category numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ID: Final = re.compile(r"D\d+:\d+")
 
 
 def conversation(raw: dict[str, Any], path: Path) -> Conversation:
-    """One file's object.
+    """Read one file's object.
 
     Args:
         raw: The object.
@@ -38,7 +38,7 @@ def conversation(raw: dict[str, Any], path: Path) -> Conversation:
         Question(
             each["question"],
             str(each.get("answer", "")),
-            # Several ids may stand in one text.
+            # One text may contain several ids.
             frozenset(_ID.findall(" ".join(map(str, each.get("evidence") or ())))),
             CATEGORIES[int(each["category"])],
         )
@@ -55,7 +55,7 @@ def _turns(raw: dict[str, Any]) -> Iterator[Turn]:
         for entry in raw[f"session_{session}"]:
             said_at: str = entry.get("date_time") or begins or ""
             parsed = datetime.strptime(said_at, _AT).replace(tzinfo=UTC)
-            # Never before what was said before it, so that the order stays.
+            # Never earlier than the previous message, so that the order is preserved.
             at = parsed if at is None or parsed > at else at + timedelta(microseconds=1)
             caption = entry.get("blip_caption")
             text = " ".join(filter(None, [entry.get("clean_text"), f"[{caption}]" if caption else None]))

@@ -1,7 +1,7 @@
-"""Three small sets of this repository's own: misspelt names, dates said beside, answers beside their questions.
+"""Three small sets of this repository: misspelled names, dates in neighboring messages, answers after their questions.
 
-Invented talk of six pairs and groups in English, Spanish, German and Tagalog. `messages.jsonl` has what was said, a
-message a line, and `names.jsonl`, `dates.jsonl` and `neighbors.jsonl` what is asked, each with its evidence.
+They are invented conversations of six pairs and groups in English, Spanish, German and Tagalog. `messages.jsonl` has
+one message per line; `names.jsonl`, `dates.jsonl` and `neighbors.jsonl` have the questions, each with its evidence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SETS: Final[dict[str, str]] = {
     "dates": "the date asked for was said beside it",
     "neighbors": "the answer makes sense only beside its question",
 }
-"""The sets, each with what is asked in it."""
+"""The sets, each with the kind of its questions."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Asked:
     """A question of a set.
 
     Attributes:
-        conversation: The id of the conversation that it is about.
+        conversation: The id of its conversation.
         question: The question, with its evidence.
-        rightly: The question with the speaker's name as it is, where it is misspelt.
+        rightly: The question with the correctly spelled name, if it is misspelled.
     """
 
     conversation: str
@@ -42,7 +42,7 @@ class Asked:
 
 
 def conversations() -> list[Conversation]:
-    """What was said, oldest first, without questions."""
+    """Return the conversations, oldest message first, without questions."""
     found = []
     for name, rows in groupby(_rows("messages"), key=lambda row: row["conversation"]):
         turns = [
@@ -61,7 +61,7 @@ def conversations() -> list[Conversation]:
 
 
 def questions(name: str) -> list[Asked]:
-    """What is asked in a set.
+    """Return the questions of a set.
 
     Args:
         name: One of `SETS`.
