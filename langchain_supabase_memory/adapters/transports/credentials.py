@@ -190,11 +190,16 @@ def subject(token: str) -> str | None:
     Args:
         token: The token, a JWT.
     """
-    part = token.split(".")[1]
-    try:
-        return claimed(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
-    except ValueError:
-        return None
+    return _user(_payload(token))
+
+
+def claimed(text: str) -> str | None:
+    """Return the user that JSON claims name; `None` if they name none.
+
+    Args:
+        text: The claims.
+    """
+    return _user(_mapping(text))
 
 
 def token_claims(value: str) -> dict[str, Any]:
@@ -206,36 +211,42 @@ def token_claims(value: str) -> dict[str, Any]:
     Raises:
         AuthenticationError: It cannot be read, has expired, or is not a signed-in user's.
     """
-    part = token(value).split(".")[1]
-    try:
-        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+    found = _payload(token(value))
+    if found is None:
         raise AuthenticationError(
             "Nobody is signed in: the access token cannot be read.", hint="Pass the session's access_token."
         )
     check_types(found)
-    if found.get("role", "authenticated") == "service_role":
+    if found.get("role") == "service_role":
         raise AuthenticationError("The token is a server's.", hint="Pass a user's access_token.")
     if (expires := found.get("exp")) is not None and expires <= time.time():
         raise TokenExpiredError("The access token has expired.")
     return found
 
 
-def claimed(text: str) -> str | None:
-    """Return the user that JSON claims name; `None` if they name none.
+def _payload(token: str) -> dict[str, Any] | None:
+    """Return the claims in a token, unverified; `None` if they cannot be read."""
+    part = token.split(".")[1]
+    try:
+        return _mapping(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
+    except ValueError:
+        return None
 
-    Args:
-        text: The claims.
-    """
+
+def _mapping(text: str) -> dict[str, Any] | None:
+    """Return a JSON object; `None` if the text is not one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("role") == "service_role":  # it sees every user's rows
+    return found if isinstance(found, dict) else None
+
+
+def _user(claims: dict[str, Any] | None) -> str | None:
+    """Return the user that claims name, if any."""
+    if claims is None or claims.get("role") == "service_role":  # it sees every user's rows
         return None
-    user = found.get("sub")
+    user = claims.get("sub")
     return user if isinstance(user, str) and user else None
 
 
