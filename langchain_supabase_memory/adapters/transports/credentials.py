@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from langchain_supabase_memory.checks import type_name
 from langchain_supabase_memory.deadline import in_thread
@@ -43,6 +43,7 @@ class Credential(Unpicklable, Generic[T]):
     ) -> None:
         self._checked = checked
         self._function = value if callable(value) else None
+        self._token = value if isinstance(value, str) else None
         self._value = None if callable(value) else checked(value)
 
     @property
@@ -60,10 +61,11 @@ class Credential(Unpicklable, Generic[T]):
 
         Raises:
             AuthenticationError: The callback failed, or returned no user.
+            TokenExpiredError: The transport reads the token itself, and it has expired since it was passed.
             ConfigurationError: The callback is async.
         """
-        if self._value is not None:
-            return self._value
+        if self._function is None:
+            return self._fixed()
         given = self._call()
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
@@ -76,8 +78,8 @@ class Credential(Unpicklable, Generic[T]):
 
     async def anow(self) -> T:
         """Return the value for an async call now. Raises as `now` does."""
-        if self._value is not None:
-            return self._value
+        if self._function is None:
+            return self._fixed()
         # A sync callback may block, for example while it refreshes the session.
         given = self._call() if inspect.iscoroutinefunction(self._function) else await in_thread(self._call)
         if inspect.isawaitable(given):
@@ -86,6 +88,10 @@ class Credential(Unpicklable, Generic[T]):
             except Exception as error:  # whatever the application's callback raises
                 raise _failed(error) from error
         return self._checked(given)
+
+    def _fixed(self) -> T:
+        # A token may have expired since it was passed; claims may have been changed, so they are not read again.
+        return cast("T", self._value) if self._token is None else self._checked(self._token)
 
     def _call(self) -> object:
         assert self._function is not None
