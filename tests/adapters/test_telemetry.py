@@ -10,8 +10,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import psycopg
@@ -41,7 +43,7 @@ from langchain_supabase_memory.adapters.telemetry.alerts import Alert, alert, of
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
-from langchain_supabase_memory.effects import Call, Flow, call, embed
+from langchain_supabase_memory.effects import Call, Flow, ModelStep, call, embed
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.memory import instrumentation, messages, outbox_delivery
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
@@ -232,10 +234,50 @@ async def test_what_is_done_is_counted_by_every_door(seen: Caller, metrics: Metr
     assert read["working_memory_chunks_created"] == done.chunks > 0
     assert read["working_memory_searches_total"] == 2
     assert read["vector_search_queries_total"] == 3  # the two, and that of summaries
-    assert read["working_memory_search_latency_ms_sum"] > 0 < read["vector_search_latency_ms_sum"]
+    assert (read["working_memory_search_latency_ms_count"], read["vector_search_latency_ms_count"]) == (2, 3)
     assert read["context_tokens_used_sum"] == report.tokens
     assert read["context_tokens_saved_sum"] == report.saved_tokens > 0
     assert read["context_quality_score_sum/pack"] == 1
+
+
+class Clock:
+    """A clock that only tests move."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def move(self, seconds: float, answer: Any) -> Any:
+        self.now += seconds
+        return answer
+
+
+class SlowAnswers(Answers):
+    """Answers whose calls take two seconds, and whose embedder takes five."""
+
+    def __init__(self, clock: Clock, metrics: NoMetrics) -> None:
+        super().__init__(lambda _: clock.move(2, {"by_meaning": True}), metrics)
+        self._clock = clock
+
+    def answering(self, step: ModelStep) -> AbstractContextManager[Any]:
+        return nullcontext(SimpleNamespace(answer=lambda _: self._clock.move(5, [[1.0]])))
+
+
+def test_a_search_takes_the_time_of_its_embedding_and_a_vector_search_only_the_databases(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched() -> Flow[None]:
+        yield from embed(["which kiln"], is_query=True)
+        yield from call("memory_recall", {}, "recall")
+        yield from call("memory_recall", {}, "recall")  # for which nothing is embedded again
+
+    clock = Clock()
+    monkeypatch.setattr(instrumentation, "time", clock)
+    effects.run(searched(), SlowAnswers(clock, metrics))
+    read = numbers(metrics)
+    assert read["working_memory_search_latency_ms_sum"] == (5 + 2 + 2) * 1_000
+    assert read["vector_search_latency_ms_sum"] == (2 + 2) * 1_000
 
 
 async def test_a_summary_inside_of_another_operation_counts_too(seen: Caller, metrics: Metrics) -> None:
