@@ -32,7 +32,7 @@ from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
-from langchain_supabase_memory.language.query_hints.statement import asks
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.branch import ALONE, Lineage
 from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
@@ -410,7 +410,7 @@ class ContextRequest:
         most = int(meter.limit * self.budget.recalled_share)
         if not self.recalling.strict:
             said = [str(each.message.text) for each in (*history.entries, *history.current[:1]) if is_users(each)]
-            asked = [asks(text) for text in said[-_SHARING:]]
+            asked = [is_question_or_request(text) for text in said[-_SHARING:]]
             unit = meter.limit / self.budget.about_characters
             characters = _ASKED // max(1, sum(asked)) if asked and asked[-1] else _UNASKED
             most = min(most // max(1, sum(asked)), int(characters * unit))

@@ -22,7 +22,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
 )
 from langchain_supabase_memory.context.load import _ASKED, _UNASKED
-from langchain_supabase_memory.language.query_hints.statement import asks
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
 from langchain_supabase_memory.types import Conversation
 from tests.chat_models import ScriptedModel, calls
 from tests.each_case import each_case
@@ -161,7 +161,7 @@ def test_who_asks_nothing_is_told_little(memory: SupabaseMemory) -> None:
     ],
 )
 def test_whether_a_message_asks(text: str, does: bool) -> None:
-    assert asks(text) is does
+    assert is_question_or_request(text) is does
 
 
 @tool

@@ -75,7 +75,7 @@ def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
             continue
         for span in sentences(line.text):
             said = line.text[span.start : span.end]
-            if len(said) <= _LONGEST_QUESTION and asks(said) and len(set(stems(said))) > 1:
+            if len(said) <= _LONGEST_QUESTION and _is_question(said) and len(set(stems(said))) > 1:
                 yield DialogueQuestion(place, span, said)
 
 
@@ -115,7 +115,9 @@ class _ReplyLine:
         """The stems of its statements."""
         spans = islice(sentences(self._text), _MOST_SENTENCES)
         said = [self._text[span.start : span.end] for span in spans]
-        return [frozenset(stems(each)) for each in said if not asks(each) and not ParsedText(each).has("defers")]
+        return [
+            frozenset(stems(each)) for each in said if not _is_question(each) and not ParsedText(each).has("defers")
+        ]
 
     def answers(self, terms: frozenset[str]) -> bool:
         """Return whether a statement in it shares at least half of a question's stems, and at least two."""
@@ -127,14 +129,14 @@ def replies(text: str) -> bool:
     """Return whether any sentence of a text is not a question, a greeting or an excuse."""
     for span in sentences(text[: 10 * _LONGEST_QUESTION]):
         said = text[span.start : span.end]
-        if asks(said) or ParsedText(said).has("defers"):
+        if _is_question(said) or ParsedText(said).has("defers"):
             continue
         if not greets(said) or ParsedText(said).has("decides"):
             return True
     return False
 
 
-def asks(text: str) -> bool:
+def _is_question(text: str) -> bool:
     """Return whether a text is a question; `query_hints` decides if quick checks do not."""
     if _ASKING.isdisjoint(text) and (len(text) > _LONGEST_UNMARKED or not _PAUSES.isdisjoint(text)):
         return False

@@ -61,8 +61,8 @@ def marks(text: str) -> Marks:
     )
 
 
-def asks(text: str) -> bool:
-    """Whether a text asks for something: by a question, wherever it stands, or by a request ("remind me of …").
+def is_question_or_request(text: str) -> bool:
+    """Return whether a text asks for something: by a question, wherever it stands, or by a request ("remind me of …").
 
     Args:
         text: A message of the user's; of one longer than 4,000 characters its beginning and its end are read.
