@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.deadline import awithin, in_thread, within
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 REST_SECONDS: Final = 30.0
 """The pause after a timeout, in seconds, so that not every answer waits for the timeout."""
@@ -35,12 +36,8 @@ class ModelTimeout:
             TimeoutError: The call timed out, or did so a moment ago.
             Exception: Whatever the function raises.
         """
-        self._check()
-        try:
+        with self._one_try():
             return within(self._seconds, partial(resolve_awaitable, function))
-        except TimeoutError:
-            self._rests_until = time.monotonic() + REST_SECONDS
-            raise
 
     async def acall(self, function: Callable[[], Any]) -> Any:
         """The async twin of `call`, which cancels the call at its deadline."""
@@ -53,16 +50,18 @@ class ModelTimeout:
             TimeoutError: The call timed out, or did so a moment ago.
             Exception: Whatever the function raises.
         """
-        self._check()
-        try:
+        with self._one_try():
             return await awithin(self._seconds, function())
+
+    @contextmanager
+    def _one_try(self) -> Iterator[None]:
+        if time.monotonic() < self._rests_until:
+            raise TimeoutError("it timed out a moment ago")
+        try:
+            yield
         except TimeoutError:
             self._rests_until = time.monotonic() + REST_SECONDS
             raise
-
-    def _check(self) -> None:
-        if time.monotonic() < self._rests_until:
-            raise TimeoutError("it timed out a moment ago")
 
 
 def resolve_awaitable(function: Callable[[], Any]) -> Any:

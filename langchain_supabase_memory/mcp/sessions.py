@@ -48,12 +48,10 @@ class SessionLimitMiddleware:
 
     Args:
         app: The SDK's sessions.
-        max_sessions: The maximum number of sessions of one user.
     """
 
-    def __init__(self, app: ASGIApp, max_sessions: int = MOST) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.most = max_sessions
         self._open: dict[str, OrderedDict[bytes, Session]] = {}
         self._opening: Counter[str] = Counter()
 
@@ -73,7 +71,7 @@ class SessionLimitMiddleware:
     async def _without(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request without a session, which may open one."""
         # While a client is slow to send its request, the SDK already holds a session for it.
-        if self._opening[name] >= self.most:
+        if self._opening[name] >= MOST:
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": _REFUSED}}
             await JSONResponse(error, 429, {"Retry-After": "1"})(scope, receive, send)
             return
@@ -106,7 +104,7 @@ class SessionLimitMiddleware:
             return
         own = self._open.setdefault(name, OrderedDict())
         own[opened] = Session(scope)
-        while len(own) > self.most:
+        while len(own) > MOST:
             others = [each for each in own if each != opened]
             oldest = next((each for each in others if not own[each].busy), others[0])
             await self._close(oldest, own.pop(oldest))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableErr
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
@@ -165,27 +166,13 @@ class BreakingTransport(Unpicklable):
 
     def perform(self, call: Call) -> Any:
         """Perform a call, or refuse it while the circuit is open."""
-        probe = self.breaker.admit()
-        try:
-            answer = self.inner.perform(call)
-        except BaseException as error:
-            self._note(error, probe)
-            raise
-        self.breaker.succeeded()
-        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
-        return answer
+        with self._recording(call):
+            return self.inner.perform(call)
 
     async def aperform(self, call: Call) -> Any:
         """The async twin of `perform`."""
-        probe = self.breaker.admit()
-        try:
-            answer = await self.inner.aperform(call)
-        except BaseException as error:
-            self._note(error, probe)
-            raise
-        self.breaker.succeeded()
-        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA
-        return answer
+        with self._recording(call):
+            return await self.inner.aperform(call)
 
     def for_token(self, identity: Any) -> BreakingTransport:
         """Return a transport for another user with the same circuit."""
@@ -203,10 +190,18 @@ class BreakingTransport(Unpicklable):
         """Return the inner transport's representation."""
         return repr(self.inner)
 
-    def _note(self, error: BaseException, probe: bool) -> None:
-        if isinstance(error, UnavailableError) and error.is_away:
-            self.breaker.failed(error, probe=probe)
-        elif isinstance(error, SupabaseMemoryError) and error.code is not None:
-            self.breaker.succeeded()  # it answered, even if with an error
-        else:
-            self.breaker.gave_up(probe=probe)
+    @contextmanager
+    def _recording(self, call: Call) -> Iterator[None]:
+        probe = self.breaker.admit()
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, UnavailableError) and error.is_away:
+                self.breaker.failed(error, probe=probe)
+            elif isinstance(error, SupabaseMemoryError) and error.code is not None:
+                self.breaker.succeeded()  # it answered, even if with an error
+            else:
+                self.breaker.gave_up(probe=probe)
+            raise
+        self.breaker.succeeded()
+        self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA

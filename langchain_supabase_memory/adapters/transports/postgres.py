@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import threading
-import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -140,19 +139,11 @@ class PostgresTransport(Unpicklable):
 
     def perform(self, call: Call) -> Any:
         """Perform one call; see `Transport.perform`."""
-        begun = time.monotonic()
-        try:
-            return self._perform_once(call)
-        except UnavailableError as error:
-            return retry(self._retry, self._perform_once, call, error, begun)
+        return retry(self._retry, self._perform_once, call)
 
     async def aperform(self, call: Call) -> Any:
         """Perform one call; see `Transport.aperform`."""
-        begun = time.monotonic()
-        try:
-            return await self._aperform_once(call)
-        except UnavailableError as error:
-            return await aretry(self._retry, self._aperform_once, call, error, begun)
+        return await aretry(self._retry, self._aperform_once, call)
 
     def close(self) -> None:
         """Close the pool for sync calls."""

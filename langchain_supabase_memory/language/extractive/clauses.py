@@ -17,7 +17,7 @@ _CLAUSES: Final = re.compile(r"(?<=[;,:，；、])\s*|\s+")
 _CLAUSE_MARKS: Final = frozenset(";,:，；、")
 
 
-def split_clauses(text: str, max_characters: int = _LONGEST) -> Iterator[Span]:
+def split_clauses(text: str) -> Iterator[Span]:
     """Yield the quotable pieces of a text, in order.
 
     A short paragraph stays whole, since half of it says less than half. A sentence of a few words stays with the next
@@ -25,7 +25,6 @@ def split_clauses(text: str, max_characters: int = _LONGEST) -> Iterator[Span]:
 
     Args:
         text: Any text.
-        max_characters: The maximum number of characters in a piece.
     """
     held: Span | None = None
     for span in sentences(text):
@@ -35,24 +34,22 @@ def split_clauses(text: str, max_characters: int = _LONGEST) -> Iterator[Span]:
             joined = None if between.strip() or LINES.sub("", between) else Span(held.start, span.end)
             whole = joined is not None and joined.end - joined.start <= _WHOLE
             short = held.end - held.start < _SHORT or span.end - span.start < _SHORT
-            if joined is None or not (whole or short) or joined.end - joined.start > max_characters:
-                yield from _cut(text, held, max_characters)
+            if joined is None or not (whole or short) or joined.end - joined.start > _LONGEST:
+                yield from _cut(text, held)
                 joined = None
         held = joined or span
     if held is not None:
-        yield from _cut(text, held, max_characters)
+        yield from _cut(text, held)
 
 
-def _cut(text: str, span: Span, max_characters: int) -> Iterator[Span]:
+def _cut(text: str, span: Span) -> Iterator[Span]:
     """Yield a span in parts that are short enough, cut after a clause or a word."""
     start = span.start
-    while span.end - start > max_characters:
-        least = start + max_characters // 2
-        breaks = [
-            found.end() for found in _CLAUSES.finditer(text, least, start + max_characters) if found.end() > least
-        ]
+    while span.end - start > _LONGEST:
+        least = start + _LONGEST // 2
+        breaks = [found.end() for found in _CLAUSES.finditer(text, least, start + _LONGEST) if found.end() > least]
         marked = [at for at in breaks if text[at - 2 : at].rstrip()[-1:] in _CLAUSE_MARKS]
-        cut = (marked or breaks or [start + max_characters])[-1]
+        cut = (marked or breaks or [start + _LONGEST])[-1]
         yield from (_part(each, span, start) for each in trimmed(text, start, cut))
         start = cut
     yield from (_part(each, span, start) for each in trimmed(text, start, span.end))

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 Order: TypeAlias = Literal["newest", "oldest"]
 """The order of results: from the newest or the oldest message on."""
 
-READ: Final = 2_000
-"""The maximum number of messages that one call scans; each conversation counts as ten."""
-
 TEXTS: Final = 10
 """The maximum number of texts of one search."""
 

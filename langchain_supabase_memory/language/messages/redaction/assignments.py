@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages.redaction import labels
 from langchain_supabase_memory.language.messages.redaction.base64_text import decode
+from langchain_supabase_memory.language.messages.redaction.rules import NamedRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,7 @@ _LONG: Final = 256
 """A longer value that is not a secret is not searched for labels."""
 
 
-class Assignments:
+class Assignments(NamedRule):
     """Find values assigned to a name such as `password`, `api_key` or `token`, in prose, code, JSON and mappings."""
 
     name = "secret"
@@ -114,9 +115,6 @@ class Assignments:
         if key.lower() in ("auth", "_auth"):
             return _is_basic(text)
         return key.lower() == "pass" and " " not in text.strip() and _is_secretive(text.strip())
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
 
 def _assigned(text: str) -> Iterator[Span]:

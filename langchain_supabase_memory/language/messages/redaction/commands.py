@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.language.messages.redaction.rules import NamedRule
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -72,7 +74,7 @@ _LEFT: Final = re.compile(r"[*xX.•…_-]+|\$\{?\w+\}?|\$\([^)]*\)?|\{\{?\s*[\w
 _UNLIKE_A_WORD: Final = re.compile(r"[\d_@#$%^&*+=!]")
 
 
-class Commands:
+class Commands(NamedRule):
     """Find passwords for `curl`, `mysql`, `redis-cli`, `sshpass` and others, and those in `.netrc`."""
 
     name = "password"
@@ -94,9 +96,6 @@ class Commands:
             for command, end in zip(commands, ends, strict=False):  # a line may have no command
                 for form in _FORMS[(command.lastindex or 1) - 1]:
                     yield from _option_values(form, text, command.end(), end)
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
 
 def _option_values(form: re.Pattern[str], text: str, start: int, end: int) -> Iterator[Span]:

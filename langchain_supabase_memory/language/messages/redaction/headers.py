@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.language.messages.redaction.rules import NamedRule
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -41,7 +43,7 @@ _SURE: Final = 8
 _LONG: Final = 16
 
 
-class Authorizations:
+class Authorizations(NamedRule):
     """Find credentials in `Authorization` and `Proxy-Authorization` headers, or after `Bearer` and `Basic` anywhere."""
 
     name = "credentials"
@@ -60,9 +62,6 @@ class Authorizations:
             token = _TOKEN.match(text, header.end())
             if token is not None and _is_token(token):
                 yield token.span("value")
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
 
 def _end(quote: str, parameters: re.Match[str]) -> int:
@@ -86,7 +85,7 @@ def _is_token(token: re.Match[str]) -> bool:
     return telling and len(value) >= _SURE
 
 
-class Cookies:
+class Cookies(NamedRule):
     """Find the values of cookies, not their names, in `Cookie` and `Set-Cookie`."""
 
     name = "cookie"
@@ -106,6 +105,3 @@ class Cookies:
                 if following is None:
                     break
                 place = following.end()
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from langchain_supabase_memory.language.messages.redaction.checksums import IBAN_LENGTHS, is_card, is_iban
-from langchain_supabase_memory.language.messages.redaction.rules import PatternRule
+from langchain_supabase_memory.language.messages.redaction.rules import NamedRule, PatternRule
 from langchain_supabase_memory.language.messages.redaction.urls import url_passwords
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _is_public(text: str) -> bool:
     return meant.is_global and not meant.is_multicast
 
 
-class _Emails:
+class _Emails(NamedRule):
     """Find email addresses, but not the end of a password with the host that follows it."""
 
     name = "email"
@@ -118,11 +118,8 @@ class _Emails:
             if text.index("@", start) not in ends:
                 yield start, end
 
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
-
-class _Cards:
+class _Cards(NamedRule):
     """Find payment cards, grouped or not, even next to other digits."""
 
     name = "card"
@@ -138,9 +135,6 @@ class _Cards:
             if _is_regular(run[0].split(run["sign"]), run["sign"].strip()) and is_card(_NO_DIGIT.sub("", run[0])):
                 yield run.span()
 
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
-
 
 def _is_regular(groups: list[str], sign: str) -> bool:
     """Return whether groups have one length, but for a shorter last one; amounts, times and lists are excluded."""
@@ -152,7 +146,7 @@ def _is_regular(groups: list[str], sign: str) -> bool:
     return length == 4 or sign not in (",", ":")  # a list, a time
 
 
-class _Ibans:
+class _Ibans(NamedRule):
     """Find IBANs, grouped or not, with the length of their country's."""
 
     name = "iban"
@@ -168,11 +162,8 @@ class _Ibans:
             if found is not None and is_iban(_NO_LETTER.sub("", found[0])):
                 yield found.span()
 
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
-
-class _Phones:
+class _Phones(NamedRule):
     """Find phone numbers: international, in the formats of some countries, or after a word that announces one."""
 
     name = "phone"
@@ -188,9 +179,6 @@ class _Phones:
     def covers(self, key: str) -> bool:
         """Return whether a mapping key is the name of a phone number."""
         return _PHONE_KEYS.fullmatch(key) is not None
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
 
 PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (

@@ -49,25 +49,23 @@ class RedactionRule(Protocol):
         """
 
 
-class PatternRule:
+class NamedRule:
+    """A rule that is shown by its name in the mark."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        """Return the name of the rule."""
+        return f"<redaction rule {self.name!r}>"
+
+
+class PatternRule(NamedRule):
     """A rule that uses regular expressions; see `pattern_rule`."""
 
-    def __init__(
-        self,
-        name: str,
-        patterns: Sequence[re.Pattern[str]],
-        check: Check | None = None,
-        keys: re.Pattern[str] | None = None,
-    ) -> None:
-        self._name = checked_name(name)
+    def __init__(self, name: str, patterns: Sequence[re.Pattern[str]], check: Check | None = None) -> None:
+        self.name = checked_name(name)
         self._patterns = [(each, "value" if "value" in each.groupindex else 0) for each in patterns]
         self._check = check
-        self._keys = keys
-
-    @property
-    def name(self) -> str:
-        """The name in the mark."""
-        return self._name
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the spans where an expression matches and the check passes."""
@@ -75,14 +73,6 @@ class PatternRule:
             for match in pattern.finditer(text):
                 if self._check is None or self._check(match):
                     yield match.span(group)
-
-    def covers(self, key: str) -> bool:
-        """Return whether everything under a mapping key is secret."""
-        return self._keys is not None and self._keys.fullmatch(key) is not None
-
-    def __repr__(self) -> str:
-        """Return the name of the rule."""
-        return f"<redaction rule {self._name!r}>"
 
 
 def pattern_rule(name: str, regex: str | re.Pattern[str], check: Check | None = None) -> RedactionRule:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.language.messages.redaction.assignments import Assignments
 from langchain_supabase_memory.language.messages.redaction.commands import Commands
 from langchain_supabase_memory.language.messages.redaction.headers import Authorizations, Cookies
-from langchain_supabase_memory.language.messages.redaction.rules import PatternRule
+from langchain_supabase_memory.language.messages.redaction.rules import NamedRule, PatternRule
 from langchain_supabase_memory.language.messages.redaction.urls import url_passwords
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _LONGEST_PEM: Final = 40_000
 _DIGIT_OR_UPPER: Final = re.compile(r"[0-9A-Z]")
 
 
-class _PrivateKeys:
+class _PrivateKeys(NamedRule):
     """Find PEM blocks; one without an end, because it was cut, extends as far as its lines."""
 
     name = "private key"
@@ -68,20 +68,14 @@ class _PrivateKeys:
             if place > begun.end():
                 yield begun.start(), place
 
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
-
-class _UrlPasswords:
+class _UrlPasswords(NamedRule):
     """Find passwords in addresses such as `postgresql://user:password@host/database`; the rest stays readable."""
 
     name = "password"
 
     def spans(self, text: str) -> Iterator[Span]:
         return url_passwords(text)
-
-    def __repr__(self) -> str:
-        return f"<redaction rule {self.name!r}>"
 
 
 def _has_digit_or_upper(match: re.Match[str]) -> bool:
