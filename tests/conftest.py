@@ -20,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -173,11 +174,8 @@ def _trust() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     citus: Path | None = pytestconfig.getoption("--citus")
-    cluster = Cluster() if citus is None else CitusCluster(citus)
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
+    with Cluster() if citus is None else CitusCluster(citus) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
@@ -190,11 +188,8 @@ def citus(cluster: Cluster) -> CitusCluster:
 @pytest.fixture(scope="session")
 def older_cluster() -> Iterator[Cluster]:
     """A Postgres 16 cluster."""
-    cluster = Cluster(packaged(16))
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
+    with Cluster(packaged(16)) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module", params=["default", "16"])
@@ -215,6 +210,20 @@ def conn_string(cluster: Cluster, database: str) -> Iterator[str]:
     """The connection string for `postgres`, which is not a superuser and bypasses row level security."""
     with sessions.kept(cluster.port, database):
         yield cluster.conn_string(database)
+
+
+@pytest.fixture
+def sql(conn_string: str) -> Iterator[psycopg.Connection]:
+    """A connection beside every memory, for what only the database can say."""
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
+    """A memory of the user over a direct connection."""
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        yield memory
 
 
 @pytest.fixture(scope="session")

@@ -381,9 +381,7 @@ async def test_a_node_that_a_living_server_reports_as_away_stops_no_other_user(
 @each_case("color", ["sync", "async"])
 @pytest.mark.postgres
 async def test_a_server_that_goes_away_and_comes_back(color: str) -> None:
-    cluster = Cluster()
-    cluster.start()
-    try:
+    with Cluster() as cluster:
         name = cluster.create_database()
         migrate(cluster.conn_string(name))
         clock = Clock()
@@ -426,5 +424,3 @@ async def test_a_server_that_goes_away_and_comes_back(color: str) -> None:
         assert memory.health().state == "closed"
         assert await count() == 1
         await memory.aclose()
-    finally:
-        cluster.stop()

@@ -196,8 +196,7 @@ def stopped(cluster: Cluster) -> Iterator[None]:
 @pytest.mark.parametrize("caller", ["direct", "data_api"])
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_a_server_that_stood_still_is_used_at_once_when_it_goes_on(caller: str, color: str) -> None:
-    cluster = Cluster().start()
-    try:
+    with Cluster() as cluster:
         database = cluster.migrated_database()
         with DataApi(cluster, database) as api:
             url = api.url
@@ -211,8 +210,6 @@ def test_a_server_that_stood_still_is_used_at_once_when_it_goes_on(caller: str, 
                     _stood_still(cluster, memory, threads)
             else:
                 asyncio.run(_astood_still(cluster, memory))
-    finally:
-        cluster.stop()
 
 
 def _stood_still(cluster: Cluster, memory: SupabaseMemory, threads: ThreadPoolExecutor) -> None:

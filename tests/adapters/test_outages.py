@@ -43,11 +43,8 @@ COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.fixture(scope="module")
 def own() -> Iterator[Cluster]:
     """A server that may be killed."""
-    cluster = Cluster()
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
+    with Cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -338,8 +335,7 @@ def small_disk() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_disk_that_is_really_full(small_disk: Path, user_id: str) -> None:
-    cluster = Cluster().start()
-    try:
+    with Cluster() as cluster:
         shutil.chown(small_disk, "pgserver")
         cluster.execute(f"create tablespace small location '{small_disk}'", superuser=True)
         database = cluster.migrated_database()
@@ -364,5 +360,3 @@ def test_a_disk_that_is_really_full(small_disk: Path, user_id: str) -> None:
                 memory.conversation("t").append([HumanMessage("room again")])
                 assert memory.conversation("t").count() == 51
                 memory.close()
-    finally:
-        cluster.stop()

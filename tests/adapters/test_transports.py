@@ -380,8 +380,7 @@ async def test_a_clients_user_is_kept(data_api: DataApi, user_id: str) -> None:
 
 @pytest.mark.postgres
 async def test_a_restarted_server_is_found_again(user_id: str) -> None:
-    cluster = Cluster().start()
-    try:
+    with Cluster() as cluster:
         from langchain_supabase_memory.adapters.schema.migrate import migrate
 
         conn_string = cluster.conn_string(cluster.create_database())
@@ -400,8 +399,6 @@ async def test_a_restarted_server_is_found_again(user_id: str) -> None:
                 ).count()
             cluster.resume()
             assert await conversation.acount() == 2
-    finally:
-        cluster.stop()
 
 
 def test_a_killed_writer_leaves_whole_turns(conn_string: str, user_id: str) -> None:

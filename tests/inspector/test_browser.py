@@ -468,9 +468,7 @@ def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: Supa
 
 
 def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Browser) -> None:
-    cluster = Cluster()
-    try:
-        cluster.start()
+    with Cluster() as cluster:
         conn_string = cluster.conn_string(cluster.migrated_database())
         with memory_of(conn_string, "maya") as memory:
             memory.conversation("studio").add_turn("before", "yes")
@@ -487,8 +485,6 @@ def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Brows
                 wrong.get_by_role("heading", name="Queue").wait_for(timeout=60_000)
                 memory.conversation("studio").add_turn("after", "it is back")
                 page.get_by_text("it is back").wait_for(timeout=60_000)
-    finally:
-        cluster.stop()
 
 
 # Hostile, long, from the right

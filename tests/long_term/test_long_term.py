@@ -573,12 +573,6 @@ POLICY = ChunkPolicy(importance=weigh)
 
 
 @pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     with SupabaseMemory.from_conn_string(
         conn_string, user_id=user_id, config=MemoryConfig(chunking=POLICY), retry=NO_RETRY

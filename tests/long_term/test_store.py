@@ -49,6 +49,7 @@ from langchain_supabase_memory.long_term import items
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Caller
+from tests.services.postgres import execute
 
 WIDTH = 96
 
@@ -116,12 +117,6 @@ def service(conn_string: str) -> Iterator[SupabaseMemory]:
     """A memory with a server's rights, for tests that need many users."""
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         yield memory
-
-
-def sql(conn_string: str, statement: str, *arguments: Any) -> list[Any]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode(), arguments)
-        return cursor.fetchall() if cursor.description else []
 
 
 # What LangGraph's store does, ours does
@@ -698,7 +693,7 @@ def test_without_a_query_the_newest_come_first(store: SupabaseStore) -> None:
 def expire(conn_string: str, user_id: str, key: str = "k", *, by: str = "-1 second") -> None:
     """Set when an item expires, by the database's clock."""
     statement = "update memory.store_items set expires_at = now() + %s::interval where user_id = %s and key = %s"
-    sql(conn_string, statement, by, user_id, key)
+    execute(conn_string, statement, by, user_id, key)
 
 
 def left(conn_string: str, user_id: str, key: str = "k") -> float | None:
@@ -707,7 +702,7 @@ def left(conn_string: str, user_id: str, key: str = "k") -> float | None:
         "select extract(epoch from expires_at - clock_timestamp()) / 60 from memory.store_items"
         " where user_id = %s and key = %s"
     )
-    (row,) = sql(conn_string, statement, user_id, key)
+    (row,) = execute(conn_string, statement, user_id, key)
     return None if row[0] is None else float(row[0])
 
 
@@ -727,7 +722,7 @@ async def test_what_has_expired_is_not_there_and_goes(caller: Caller, user_id: s
     assert (left(conn_string, user_id) or 0) < 0  # nothing brings it back
     assert await caller(store.sweep) == 2
     assert await caller(store.sweep) == 0
-    assert sql(conn_string, "select key from memory.store_items where user_id = %s", user_id) == [("stays",)]
+    assert execute(conn_string, "select key from memory.store_items where user_id = %s", user_id) == [("stays",)]
 
 
 def test_what_is_put_again_after_it_expired_is_new(store: SupabaseStore, user_id: str, conn_string: str) -> None:
@@ -749,9 +744,9 @@ def test_who_writes_takes_away_what_has_expired(store: SupabaseStore, user_id: s
     store.put(("t",), "k", {}, ttl=60)
     expire(conn_string, user_id)
     store.search(())
-    assert len(sql(conn_string, "select 1 from memory.store_items where user_id = %s", user_id)) == 1
+    assert len(execute(conn_string, "select 1 from memory.store_items where user_id = %s", user_id)) == 1
     store.put(("t",), "other", {})
-    assert sql(conn_string, "select key from memory.store_items where user_id = %s", user_id) == [("other",)]
+    assert execute(conn_string, "select key from memory.store_items where user_id = %s", user_id) == [("other",)]
 
 
 @pytest.mark.parametrize("read", ["get", "search", "find"])
@@ -815,7 +810,7 @@ def test_the_sweeper_sweeps_until_it_is_stopped(store: SupabaseStore, user_id: s
     assert store.start_ttl_sweeper() is sweeper
 
     def gone() -> bool:
-        return not sql(conn_string, "select 1 from memory.store_items where user_id = %s", user_id)
+        return not execute(conn_string, "select 1 from memory.store_items where user_id = %s", user_id)
 
     for _ in range(100):
         if gone():
@@ -836,14 +831,14 @@ async def test_a_server_sweeps_for_everybody_by_pages(conn_string: str, user_id:
         for user in users:
             SupabaseStore(memory.for_user(user)).batch([PutOp(("t",), str(n), {}, ttl=1) for n in range(900)])
             SupabaseStore(memory.for_user(user)).put(("t",), "stays", {}, ttl=1)
-        sql(
+        execute(
             conn_string,
             "update memory.store_items set expires_at = now() where user_id = any (%s) and key <> 'stays'",
             users,
         )
         assert SupabaseStore(memory.for_user(users[0])).sweep() == 900
         assert SupabaseStore(memory).sweep() >= 1800
-    rows = sql(conn_string, "select key from memory.store_items where user_id = any (%s)", users)
+    rows = execute(conn_string, "select key from memory.store_items where user_id = any (%s)", users)
     assert rows == [("stays",)] * 3
 
 
@@ -875,7 +870,7 @@ async def test_another_model_is_an_error_until_the_items_are_embedded_again(
         assert (await caller(store.search, ("m",), query="zircon", limit=1))[0].key == "title"
         assert sum(item.score is None for item in found) == 2
     await caller(after.put, ("m", "y"), "cat", {"text": "a dog"})
-    models = sql(
+    models = execute(
         conn_string,
         "select distinct model, dimensions from memory.store_vectors where user_id = %s and key = 'cat'",
         user_id,
@@ -1079,7 +1074,7 @@ def test_two_writers_of_one_item_leave_one_of_them_whole(store: SupabaseStore, u
     assert errors == []
     item = indexed.get(("c",), "same")
     assert item
-    (number,) = sql(
+    (number,) = execute(
         conn_string, "select count(*) from memory.store_vectors where user_id = %s and key = 'same'", user_id
     )[0]
     assert number == 1 + len(item.value["more"])

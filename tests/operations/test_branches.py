@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,12 +45,6 @@ from tests.recount import assert_counted
 from tests.services.data_api import token
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async", "load-sync", "load-async"]
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
 
 
 @tool

@@ -62,18 +62,6 @@ def shared(conn_string: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
-
-
-@pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
 def say(memory: SupabaseMemory, number: int, first: int = 0, thread_id: str = "t") -> None:
     memory.conversation(thread_id).append(
         [HumanMessage(f"message {n:03}", id=f"m{n}") for n in range(first, first + number)]

@@ -35,12 +35,6 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-@pytest.fixture
-def connection(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
 def as_it_is(memory: SupabaseMemory, embeddings: Any) -> SupabaseMemory:
     """The same memory with another embedder, or none."""
     other = SupabaseMemory(memory._services.transport, user_id=memory.user_id)
@@ -63,9 +57,9 @@ def placed(chunks: list[Chunk]) -> list[tuple[Any, ...]]:
     ]
 
 
-def orphans(connection: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
+def orphans(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
     """Words and vectors without a chunk, and chunks whose number of words is wrong."""
-    return connection.execute(
+    return sql.execute(
         """
         with words as (
           select l.user_id, l.conversation_id, l.lexeme, l.first + (p >> 45) as place, (p >> 15) & 1073741823 as part
@@ -180,7 +174,7 @@ def test_a_segment_of_many_short_units_has_its_ceiling_however_they_came_in(memo
 
 
 def test_two_indexers_at_once_make_each_chunk_once(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str
 ) -> None:
     conversation = memory.conversation("t")
     conversation.append(numbered([f"message number {n}" for n in range(90)]))
@@ -195,15 +189,13 @@ def test_two_indexers_at_once_make_each_chunk_once(
     assert any(not each.conflict for each in results) or conversation.index().failed is None
     conversation.index()
     assert [each.place for each in conversation.chunks.list()] == list(range(90))
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 # --- What changes
 
 
-def test_an_edited_last_message_and_a_new_one(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
-) -> None:
+def test_an_edited_last_message_and_a_new_one(memory: SupabaseMemory, sql: psycopg.Connection, user_id: str) -> None:
     """Both are indexed in one commit; the new one stands behind the edited one."""
     conversation = memory.conversation("t")
     conversation.append(numbered(["the first kiln", "the second glaze"]))
@@ -218,12 +210,12 @@ def test_an_edited_last_message_and_a_new_one(
         (1, "the zebra instead"),
         (2, "a new one"),
     ]
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
     assert conversation.index().chunks == 0
 
 
 def test_a_forgotten_message_leaves_no_word_behind(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str
 ) -> None:
     calls = [{"name": "find", "args": {"what": "zebra"}, "id": "c"}]
     batch = [
@@ -240,7 +232,7 @@ def test_a_forgotten_message_leaves_no_word_behind(
     assert dry == Receipt(0, 1, 0, dry_run=True, chunks=1)
     assert conversation.forget_message("m2") == Receipt(0, 1, 0, chunks=1)
     assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m3"]]
-    left = connection.execute(
+    left = sql.execute(
         "select lexeme from memory.chunk_postings where user_id = %s and lexeme like any (array['%%canary%%', '%%4711%%'])",
         [user_id],
     ).fetchall()
@@ -252,23 +244,21 @@ def test_a_forgotten_message_leaves_no_word_behind(
     conversation.forget_message("m1")
     assert memory.work.index_due() == {}
     assert [each.message_ids for each in conversation.chunks.list()] == [["m0"], ["m3"]]
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
-def test_words_of_another_reduction_go_as_well(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
-) -> None:
+def test_words_of_another_reduction_go_as_well(memory: SupabaseMemory, sql: psycopg.Connection, user_id: str) -> None:
     """A newer server may reduce a text otherwise than the one that indexed it."""
     memory.conversation("t").append([human("glazes and kilns", "m0"), human("others", "m1")])
     memory.conversation("t").index()
-    connection.execute("update memory.chunk_postings set lexeme = 'older-' || lexeme where user_id = %s", [user_id])
+    sql.execute("update memory.chunk_postings set lexeme = 'older-' || lexeme where user_id = %s", [user_id])
     memory.conversation("t").forget_message("m0")
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 @pytest.mark.parametrize("how", ["forgotten", "edited", "expired", "begun anew"])
 def test_what_changes_while_the_embedder_works_is_not_committed(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, how: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str, how: str
 ) -> None:
     old = [human(f"canary {n}", f"m{n}") for n in range(4)]
     conversation = memory.conversation("t")
@@ -293,7 +283,7 @@ def test_what_changes_while_the_embedder_works_is_not_committed(
     left = {"forgotten": [0, 2, 3], "edited": [0, 2, 3], "expired": [2, 3], "begun anew": []}[how]
     said = [each.content for each in conversation.chunks.list()]
     assert [each for each in said if "canary" in each] == [f"canary {n}" for n in left]
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
@@ -310,7 +300,7 @@ def test_killed_between_embedding_and_commit(memory: SupabaseMemory) -> None:
 
 
 def test_a_commit_whose_answer_was_lost_is_repeated_without_harm(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, monkeypatch: pytest.MonkeyPatch
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation = memory.conversation("t")
     conversation.append(numbered(["one thing", "another thing"]))
@@ -325,7 +315,7 @@ def test_a_commit_whose_answer_was_lost_is_repeated_without_harm(
     conversation.append([human("edited", "m0")])
     assert conversation.index() == IndexResult(1, 1)
     assert [each.content for each in conversation.chunks.list()] == ["edited", "another thing"]
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 # --- Tool calls
@@ -376,7 +366,7 @@ STRANGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
-def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, embeddings: Any) -> None:
+def test_strange_texts(memory: SupabaseMemory, sql: psycopg.Connection, user_id: str, embeddings: Any) -> None:
     memory = as_it_is(memory, embeddings)
     conversation = memory.conversation("t")
     conversation.append([human(text, name) for name, text in STRANGE.items()])
@@ -385,7 +375,7 @@ def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, u
     chunks = conversation.chunks.list()
     assert {name for each in chunks for name in each.message_ids} >= STRANGE.keys() - {"nothing", "space"} | {"end"}
     assert all(each.content.strip() for each in chunks)
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
     for query in STRANGE.values():
         conversation.recall(query)
     words = as_it_is(memory, None)
@@ -393,7 +383,7 @@ def test_strange_texts(memory: SupabaseMemory, connection: psycopg.Connection, u
     assert words.conversation("t").recall("متى الاجتماع").chunks[0].message_ids == ["rtl"]
     for name in STRANGE:
         conversation.forget_message(name)
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 # --- The language
@@ -409,7 +399,7 @@ SAID = {
 
 @pytest.mark.parametrize("language", list(SAID))
 def test_the_language_is_found_out_and_what_was_indexed_is_reduced_anew(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, language: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str, language: str
 ) -> None:
     memory = as_it_is(memory, None)
     conversation = memory.conversation("t")
@@ -417,20 +407,18 @@ def test_the_language_is_found_out_and_what_was_indexed_is_reduced_anew(
     conversation.append([human(" ".join(words[:6]), "m0")])
     conversation.index()
     found = "select language from memory.conversations where user_id = %s"
-    assert connection.execute(found, [user_id]).fetchone() == (None,)
+    assert sql.execute(found, [user_id]).fetchone() == (None,)
     conversation.append([human(SAID[language], f"m{n}") for n in range(1, 4)])
     conversation.index()
-    assert connection.execute(found, [user_id]).fetchone() == (language,)
-    assert orphans(connection, user_id) == []
+    assert sql.execute(found, [user_id]).fetchone() == (language,)
+    assert orphans(sql, user_id) == []
     for number in range(4):
         conversation.forget_message(f"m{number}")
-    assert connection.execute(
-        "select count(*) from memory.chunk_postings where user_id = %s", [user_id]
-    ).fetchone() == (0,)
+    assert sql.execute("select count(*) from memory.chunk_postings where user_id = %s", [user_id]).fetchone() == (0,)
 
 
 def test_a_language_that_is_named_is_used_from_then_on(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str
 ) -> None:
     conversation = memory.conversation("t")
     conversation.append([human("Die Häuser der Städte", "m0")])
@@ -439,7 +427,7 @@ def test_a_language_that_is_named_is_used_from_then_on(
     conversation.append([human("More houses", "m1")])
     conversation.index(chunking=ChunkPolicy(language="english"))
     assert as_it_is(memory, None).conversation("t").recall("house").chunks[0].message_ids == ["m1"]
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
     conversation.append([human("One more", "m2")])
     with pytest.raises(InvalidInputError):
         conversation.index(chunking=ChunkPolicy(language="klingon"))
@@ -448,9 +436,9 @@ def test_a_language_that_is_named_is_used_from_then_on(
 # --- Embedders
 
 
-def unembedded(connection: psycopg.Connection, user_id: str) -> list[str]:
+def unembedded(sql: psycopg.Connection, user_id: str) -> list[str]:
     """What chunks without a vector say."""
-    rows = connection.execute(
+    rows = sql.execute(
         "select k.content from memory.working_memory_chunks k where k.user_id = %(u)s and not exists (select"
         " from memory.chunk_embeddings e where e.user_id = k.user_id and e.conversation_id = k.conversation_id"
         " and e.place = k.place and e.part = k.part) order by k.place, k.part",
@@ -460,7 +448,7 @@ def unembedded(connection: psycopg.Connection, user_id: str) -> list[str]:
 
 
 def test_a_failing_embedder_costs_the_vectors_alone(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str, caplog: pytest.LogCaptureFixture
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(texts: list[str]) -> Any:
         error = RuntimeError(f"quota exceeded for {texts}")
@@ -488,10 +476,10 @@ def test_a_failing_embedder_costs_the_vectors_alone(
         broken._services.key("t"), broken._services.config.chunking, embedder=broken._services.embedder_name
     )
     assert broken._services.run(waiting) == IndexResult(2, 1, backing_off=True), "words are indexed meanwhile"
-    assert unembedded(connection, user_id) == ["a secret canary", "another", "a third word"]
+    assert unembedded(sql, user_id) == ["a secret canary", "another", "a third word"]
     # Whoever comes next with an embedder that works.
     assert conversation.index() == IndexResult(2, 0, embedded=3)
-    assert unembedded(connection, user_id) == []
+    assert unembedded(sql, user_id) == []
     assert memory.work.status()[0].error is None
     assert conversation.index() == IndexResult(2)
 
@@ -514,7 +502,7 @@ def test_an_embedder_that_works_again_is_well(memory: SupabaseMemory) -> None:
 
 
 async def test_whoever_has_an_embedder_fills_in_what_a_process_without_one_indexed(
-    caller: Caller, connection: psycopg.Connection, user_id: str
+    caller: Caller, sql: psycopg.Connection, user_id: str
 ) -> None:
     plain = SupabaseMemory(caller.service._services.transport, user_id=user_id)
     await caller(plain.conversation("t").append, numbered(["the kiln shows E-47", "that is the thermocouple"]))
@@ -523,11 +511,11 @@ async def test_whoever_has_an_embedder_fills_in_what_a_process_without_one_index
     embedding = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=WordEmbedder())
     assert list((await caller(embedding.work.index_due)).values()) == [IndexResult(1, 0, embedded=2)]
     assert await caller(embedding.work.index_due) == {}
-    assert unembedded(connection, user_id) == []
+    assert unembedded(sql, user_id) == []
     assert (await caller(embedding.conversation("t").recall, "kiln")).by_meaning
 
 
-def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str) -> None:
+def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, sql: psycopg.Connection, user_id: str) -> None:
     memory.conversation("t").append(numbered([f"message {n}" for n in range(250)]))
     as_it_is(memory, None).conversation("t").index()
     counting = ScriptedEmbedder(lambda texts: WordEmbedder().embed_documents(texts), "words")
@@ -537,13 +525,13 @@ def test_vectors_are_filled_in_by_pages(memory: SupabaseMemory, connection: psyc
     )
     assert first == IndexResult(249, 0, embedded=100)
     assert other.conversation("t").index() == IndexResult(249, 0, embedded=150)
-    assert unembedded(connection, user_id) == []
+    assert unembedded(sql, user_id) == []
     texts = [text for call in counting.calls for text in call]
     assert len(texts) == len(set(texts)) == 250, "no text is embedded twice"
 
 
 def test_what_is_edited_or_forgotten_meanwhile_gets_no_old_vector(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str
 ) -> None:
     conversation = memory.conversation("t")
     said = [HumanMessage("one", id="m0"), AIMessage("two", id="m1"), AIMessage("three", id="m2")]
@@ -559,13 +547,13 @@ def test_what_is_edited_or_forgotten_meanwhile_gets_no_old_vector(
     other = as_it_is(memory, ScriptedEmbedder(meanwhile, "words"))
     assert other.conversation("t").index().embedded == 1
     conversation.index()
-    assert orphans(connection, user_id) == []
-    assert unembedded(connection, user_id) == []
+    assert orphans(sql, user_id) == []
+    assert unembedded(sql, user_id) == []
     assert [each.content for each in conversation.chunks.list()] == ["one", "changed"]
 
 
 def test_what_an_embedder_always_refuses_holds_nothing_up(
-    memory: SupabaseMemory, connection: psycopg.Connection, user_id: str
+    memory: SupabaseMemory, sql: psycopg.Connection, user_id: str
 ) -> None:
     def refuses(texts: list[str]) -> Any:
         if any("poison" in text for text in texts):
@@ -579,7 +567,7 @@ def test_what_an_embedder_always_refuses_holds_nothing_up(
     assert [each.chunks for each in results] == [19, 0, 0, 0, 0, 0, 0], "words are there at once"
     assert [each.embedded for each in results] == [0, 0, 0, 0, 0, 18, 0]
     assert [each.failed is None for each in results] == [False, False, False, False, False, True, True]
-    assert unembedded(connection, user_id) == ["the poison apple"]
+    assert unembedded(sql, user_id) == ["the poison apple"]
     assert picky.conversation("t").recall("poison").chunks[0].message_ids == ["m9"]
     memory.conversation("t").append([human("the new pear", "new")])
     assert picky.conversation("t").index() == IndexResult(19, 1)
@@ -603,7 +591,7 @@ def test_another_model_or_width_is_a_clear_error_at_the_first_use(memory: Supaba
     assert conversation.chunks.reembed() == 1
 
 
-def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, connection: psycopg.Connection) -> None:
+def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, sql: psycopg.Connection) -> None:
     texts = [f"{word} number {n}" for n, word in enumerate(["kiln", "glaze", "cat", "plane"] * 60)]
     conversation = memory.conversation("t")
     conversation.append(numbered(texts))
@@ -626,7 +614,7 @@ def test_moving_to_another_model_while_both_are_in_use(memory: SupabaseMemory, c
     assert conversation.recall("cat").by_meaning
     assert other.conversation("t").recall("cat").by_meaning
     assert other.conversation("t").chunks.reembed(drop=True) == 241 - sum(moved[:2])
-    models = connection.execute(
+    models = sql.execute(
         "select distinct e.model, e.dimensions, count(*) over () from memory.chunk_embeddings e where e.user_id = %s",
         [memory.user_id],
     ).fetchall()
@@ -676,7 +664,7 @@ def test_old_vectors_that_others_go_on_making_end_a_reembedding(memory: Supabase
 # --- Expiry
 
 
-def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.Connection, user_id: str) -> None:
+def test_expired_chunks_are_deleted(memory: SupabaseMemory, sql: psycopg.Connection, user_id: str) -> None:
     moment = ChunkPolicy(max_age=timedelta(microseconds=1))
     conversation = memory.conversation("t")
     conversation.append(numbered(["old canary", "old as well"]))
@@ -687,7 +675,7 @@ def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.
     assert memory.recall("canary").chunks[0].content == "stays"
     assert memory.forget_expired() == Receipt(chunks=2)
     assert memory.forget_expired() == Receipt()
-    rows = connection.execute(
+    rows = sql.execute(
         "select (select count(*) from memory.working_memory_chunks k where k.user_id = %(u)s),"
         " (select count(*) from memory.chunk_postings k where k.user_id = %(u)s and k.lexeme like 'canar%%'),"
         " (select count(*) from memory.chunk_embeddings k where k.user_id = %(u)s)",
@@ -699,7 +687,7 @@ def test_expired_chunks_are_deleted(memory: SupabaseMemory, connection: psycopg.
     conversation.append([human("anew", "m2")])
     assert conversation.index() == IndexResult(2, 1)
     assert memory.forget_expired(retention=Retention(max_messages=1)) == Receipt(1, 2)
-    assert orphans(connection, user_id) == []
+    assert orphans(sql, user_id) == []
 
 
 def test_an_edited_chunk_that_expires_asks_for_nothing(memory: SupabaseMemory) -> None:

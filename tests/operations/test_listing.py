@@ -35,12 +35,6 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-@pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
 async def titles(caller: Caller, user_id: str, **narrowed: Any) -> list[str | None]:
     return [each.title for each in await caller(caller.service.for_user(user_id).conversations, **narrowed)]
 

@@ -67,12 +67,6 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-@pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
 def test_a_retention_that_keeps_nothing_is_refused() -> None:
     wrong: list[dict[str, Any]] = [
         {"max_turns": 0},

@@ -105,13 +105,6 @@ class Watch:
 
 
 @pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    """A connection beside all doors, for what only the database can say."""
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def direct(conn_string: str) -> Iterator[SupabaseMemory]:
     """One more server, over connections of its own."""
     with SupabaseMemory.from_conn_string(conn_string) as memory:

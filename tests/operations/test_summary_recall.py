@@ -102,12 +102,6 @@ def threads(found: Sequence[RecalledSummary]) -> list[str]:
 
 
 @pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
     with SupabaseMemory.from_conn_string(
         conn_string, user_id=user_id, embeddings=patient(Topics()), retry=NO_RETRY

@@ -25,7 +25,7 @@ from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
 from tests.embedders import WordEmbedder
 from tests.memory_keywords import memory_keywords
-from tests.services.postgres import Cluster
+from tests.services.postgres import Cluster, execute
 
 ANSWER = '{"summary": "What was said."}'
 POISON = ("a\nb", "\x1b[2J", "x" * 600)
@@ -65,12 +65,6 @@ def memory(empty: str) -> Iterator[SupabaseMemory]:
         empty, model=ScriptedModel(script=lambda _: ANSWER), embeddings=WordEmbedder(), **memory_keywords(SETTINGS)
     ) as memory:
         yield memory
-
-
-def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode(), arguments)
-        return cursor.fetchall() if cursor.description else []
 
 
 def say(memory: SupabaseMemory, user_id: str, thread_id: str = "t", messages: int = 6) -> None:

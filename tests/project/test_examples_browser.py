@@ -12,8 +12,7 @@ import pytest
 
 from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
 from tests.project.test_examples_page import page
-from tests.services.data_api import DataApi
-from tests.services.postgres import Cluster, free_port
+from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Project
 
 if TYPE_CHECKING:
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)  # servers start first, on a machine that may be busy
 
 HOSTILE = '<img src="x" onerror="document.title = 1"> My glaze is blue.'
-
-
-@pytest.fixture(scope="module")
-def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
-    del data_api  # so that these tests are known to need PostgREST
-    with Project(cluster, database) as project:
-        yield project
 
 
 @pytest.fixture(scope="module")

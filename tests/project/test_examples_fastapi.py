@@ -15,9 +15,8 @@ import httpx
 import psycopg
 import pytest
 
-from tests.services.data_api import DataApi
 from tests.services.examples import EXAMPLES, copied, started
-from tests.services.postgres import Cluster, free_port
+from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Project
 
 pytestmark = [
@@ -43,13 +42,6 @@ def service(folder: Path, **variables: str) -> Iterator[str]:
         said = log.read_text()
         assert "Traceback" not in said, said
         assert "without memory" not in said, said
-
-
-@pytest.fixture(scope="module")
-def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
-    del data_api  # so that these tests are known to need PostgREST
-    with Project(cluster, database) as project:
-        yield project
 
 
 @pytest.fixture(scope="module")

@@ -20,21 +20,13 @@ from langgraph_sdk.client import LangGraphClient
 from langchain_supabase_memory import SupabaseMemory
 from tests.project.test_documentation import fenced
 from tests.project.test_examples_fastapi import QUESTIONS, USERS
-from tests.services.data_api import DataApi
 from tests.services.examples import EXAMPLES, copied, started
-from tests.services.postgres import Cluster, free_port
+from tests.services.postgres import free_port
 from tests.services.project import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # a server starts first, on a machine that may be busy
 
 Connect = Callable[[str | None], LangGraphClient]
-
-
-@pytest.fixture(scope="module")
-def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
-    del data_api  # the issuer stands beside it
-    with Project(cluster, database) as project:
-        yield project
 
 
 @contextmanager

@@ -17,21 +17,14 @@ import httpx
 import pytest
 
 from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
-from tests.services.data_api import DataApi, binary
+from tests.services.data_api import binary
 from tests.services.examples import EXAMPLES, copied, started
-from tests.services.postgres import Cluster, free_port
+from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # a server starts first, on a machine that may be busy
 
 SERVICES = Path(__file__).parents[1] / "services"
-
-
-@pytest.fixture(scope="module")
-def project(cluster: Cluster, database: str, data_api: DataApi) -> Iterator[Project]:
-    del data_api  # so that these tests are known to need PostgREST
-    with Project(cluster, database) as project:
-        yield project
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ This repository and its packages do not include Citus: `make test-citus PG=...` 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.postgres import Cluster
@@ -33,7 +33,7 @@ class CitusCluster(_Node):
 
     workers: list[_Node] = field(default_factory=list)
 
-    def start(self) -> CitusCluster:
+    def start(self) -> Self:
         super().start()
         for _ in range(WORKERS):
             worker = _Node(bin=self.bin)

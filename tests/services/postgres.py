@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import psycopg
 
@@ -43,9 +43,16 @@ def free_port() -> int:
         return port
 
 
+def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
+    """Run a statement over a connection of its own, and return its rows, if it has any."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode(), arguments or None)
+        return cursor.fetchall() if cursor.description else []
+
+
 @dataclass
 class Cluster:
-    """One running server. `stop` stops it and removes its files.
+    """One server. In a `with` block it runs; `stop` stops it and removes its files.
 
     Attributes:
         bin: The folder of its binaries; by default `default_bin`.
@@ -83,7 +90,13 @@ class Cluster:
         if result.returncode != 0:
             raise RuntimeError(f"{command[0]} failed: {result.stdout}\n{result.stderr}")
 
-    def start(self) -> Cluster:
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> Self:
         if not (self.bin / "initdb").exists():
             raise RuntimeError(
                 f"There is no initdb in {self.bin}. Run the tests by `make test`, or name another folder."

@@ -31,6 +31,7 @@ from tests.each_case import each_case
 from tests.examining import found
 from tests.services.citus import CitusCluster
 from tests.services.postgres import Cluster
+from tests.sql.test_partitions import talk
 
 PAGE = Path(__file__).parents[2] / "docs" / "citus.md"
 OWNERS = [f"owner-{number}" for number in range(12)]
@@ -120,12 +121,7 @@ def fill(address: str) -> None:
     """Store some of everything for each owner."""
     with SupabaseMemory.from_conn_string(address, model=None) as memory:
         for owner in OWNERS:
-            talk = memory.for_user(owner).conversation("talk")
-            for number in range(6):
-                talk.add_turn(f"The kiln number {number} of {owner} stands in Riga.", "In Riga.")
-            talk.index()
-            talk.board.add("fact", f"{owner} has a kiln", actor=owner)
-            talk.opt_out("divorce", actor=owner)
+            talk(memory, owner)
     with psycopg.connect(address, autocommit=True) as connection:
         for owner in OWNERS:
             puts = [{"op": "put", "namespace": ["kilns"], "key": str(key), "value": {"at": owner}} for key in range(3)]

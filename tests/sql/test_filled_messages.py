@@ -40,7 +40,6 @@ CALL = {
 }
 OTHER_CALL = {"name": "clock", "args": {}, "id": "call-2", "type": "tool_call"}
 WRITTEN = json.dumps(CALL["args"])
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.fixture(scope="module")

@@ -34,13 +34,10 @@ CONVERSATIONS, BOARDS = "memory.conversations", "memory.conversation_summary_boa
 @pytest.fixture(scope="module")
 def decoding() -> Iterator[Cluster]:
     """A server whose log can be decoded, as Supabase's."""
-    cluster = Cluster().start()
-    try:
+    with Cluster() as cluster:
         cluster.execute("alter system set wal_level = logical", superuser=True)
         cluster.restart()
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Literal
@@ -25,7 +24,6 @@ from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster
 
 Mode = Literal["session", "transaction"]
-Pooled = Callable[..., Pooler]
 
 LEFT_BEHIND = """
 select 'setting', name || '=' || setting from pg_settings where source = 'session' and name <> 'search_path'

@@ -186,13 +186,8 @@ def test_a_node_that_only_loads_does_so_where_nothing_can_be_written(
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Cluster, Replica]]:
     """A primary of this file's own, and a replica that follows it."""
-    primary = Cluster()
-    try:
-        primary.start()
-        with replica_of(primary) as replica:
-            yield primary, replica
-    finally:
-        primary.stop()
+    with Cluster() as primary, replica_of(primary) as replica:
+        yield primary, replica
 
 
 @pytest.fixture(params=["direct", "data_api"])

@@ -65,9 +65,7 @@ SERVERS: dict[str, Callable[[], Cluster]] = {
 )
 def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
     """Four tenants of very different sizes, with the index."""
-    cluster = SERVERS[request.param]()
-    try:
-        cluster.start()
+    with SERVERS[request.param]() as cluster:
         name = cluster.create_database()
         migrate(cluster.conn_string(name))
         for user, size in TENANTS.items():
@@ -75,8 +73,6 @@ def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
         migrate(cluster.conn_string(name), vector_index=WIDTH)
         cluster.execute("analyze", database=name)
         yield cluster, name
-    finally:
-        cluster.stop()
 
 
 def questions(connection: psycopg.Connection, user: str, size: int) -> list[list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from langchain_supabase_memory import MemoryConfig, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
@@ -27,14 +27,6 @@ from tests.services.project import PUBLISHABLE, Project
 from tests.transfer.documents import CHATGPT, CLAUDE
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
-    ) as made:
-        yield made
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langchain_supabase_memory import MemoryConfig, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer import aimport_conversations, import_conversations
 from langchain_supabase_memory.transfer.batches import UNTIMED
@@ -39,14 +39,6 @@ SAID: Final[list[BaseMessage]] = [
     ToolMessage("25 euros", tool_call_id="c1"),
     AIMessage("A type K for 25 euros.", response_metadata={"model_name": "m"}),
 ]
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
-    ) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -27,14 +27,6 @@ SECRET: Final = "peanuts"
 """What stands in bad files and may stand in no error."""
 
 
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
-    ) as made:
-        yield made
-
-
 def written(folder: Path, document: object, name: str = "conversations.json") -> Path:
     path = folder / name
     path.write_text(json.dumps(document), encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -15,18 +14,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.postgres import PostgresStore
 from langmem import create_manage_memory_tool, create_search_memory_tool
 
-from langchain_supabase_memory import MemoryConfig, SupabaseChatMessageHistory, SupabaseMemory, SupabaseStore
+from langchain_supabase_memory import SupabaseChatMessageHistory, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.agents.nodes import SaveTurnNode
 from langchain_supabase_memory.transfer import import_conversations, sources
 from tests.services.postgres import Cluster
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
-    ) as made:
-        yield made
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import MemoryConfig, SupabaseMemory
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
@@ -70,14 +70,6 @@ async def test_a_user_takes_along_what_is_theirs_by_their_own_token(
         await importing(third.for_user(other), jsonl(tmp_path / "mine.jsonl"))
     nothing = await exporting(third.for_user(other), tmp_path / "theirs.jsonl")
     assert (nothing.conversations, nothing.messages) == (0, 0)
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Any:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(recall=None), model=None
-    ) as made:
-        yield made
 
 
 def test_one_conversation_an_agent_or_a_user_is_exported(memory: SupabaseMemory, tmp_path: Path) -> None:

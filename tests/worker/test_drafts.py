@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -24,7 +23,7 @@ from langchain_supabase_memory.worker.model_answer_cache import with_cached_answ
 from tests import worker_process
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
-from tests.services.postgres import Cluster
+from tests.services.postgres import Cluster, execute
 from tests.worker_process import Plug, Setup, noted
 
 PART: Final = 300
@@ -57,12 +56,6 @@ def empty(address: str) -> str:
 def url(cluster: Cluster, address: str) -> Iterator[str]:
     with DataApi(cluster, address.rpartition("/")[2]) as api:
         yield api.url
-
-
-def execute(address: str, statement: str) -> list[Any]:
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def drafts(address: str) -> int:

@@ -20,7 +20,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
-from tests.services.postgres import Cluster
+from tests.services.postgres import Cluster, execute
 
 SLOTS: Final = 4
 
@@ -51,12 +51,6 @@ def memory(own: str) -> Iterator[SupabaseMemory]:
     execute(own, "truncate memory.conversations, memory_private.owners cascade")
     with SupabaseMemory.from_conn_string(own) as memory:
         yield memory
-
-
-def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode(), arguments)
-        return cursor.fetchall() if cursor.description else []
 
 
 def claimed(memory: SupabaseMemory, limit: int = SLOTS, held: Any = None, slots: int | None = SLOTS) -> list[Lease]:
@@ -352,7 +346,7 @@ def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.
     later = "run_after = clock_timestamp() + interval '1 hour'"
     execute(address, f"update memory_private.work set {later}, priority = (random() * 60000 - 30000)::integer"
                      " where user_id = 'flood' and random() < 0.9")  # fmt: skip
-    execute(address, f"update memory_private.work set {later} where user_id <> 'flood' and user_id like '%%5'")
+    execute(address, f"update memory_private.work set {later} where user_id <> 'flood' and user_id like '%5'")
     if request.param == "analyzed":
         cluster.execute("analyze", database=name)
     with psycopg.connect(address, autocommit=True) as connection:

@@ -53,11 +53,8 @@ EVERYBODY: Final = "select c.thread_id, c.id from memory.conversations c where c
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
     """A server that a test may stop."""
-    cluster = Cluster()
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
+    with Cluster() as cluster:
+        yield cluster
 
 
 # --- The load

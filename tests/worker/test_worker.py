@@ -15,7 +15,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
@@ -44,7 +43,7 @@ from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.examining import found
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
-from tests.services.postgres import Cluster
+from tests.services.postgres import Cluster, execute
 from tests.sql.test_schema import newer_release
 
 SUMMARIES = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None)
@@ -111,9 +110,7 @@ class Place:
         return SupabaseMemory.from_url(self.url, token("service_role"), rest_path="", **memory_keywords(settings))
 
     def execute(self, statement: str) -> list[Any]:
-        with psycopg.connect(self.address, autocommit=True) as connection:
-            cursor = connection.execute(statement.encode())
-            return cursor.fetchall() if cursor.description else []
+        return execute(self.address, statement)
 
     @property
     def queue(self) -> list[tuple[Any, ...]]:
@@ -712,20 +709,26 @@ async def test_who_is_cancelled_gives_back_at_once(place: Place, kept: Keep, kin
     assert (model.cancelled, model.at_once) == (2, 0)
 
 
-@BOTH
-async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
-    place.say("a", "b")
-    memory = kept(place.memory(Model(seconds=600), kind=kind))
+def delayed_claims(memory: SupabaseMemory) -> asyncio.Event:
+    """The answers to claims are on their way for a while: an event that is set once the database has given."""
     inner, entered = memory._services.transport.aperform, asyncio.Event()
 
     async def slow(call: Any) -> Any:
         answer = await inner(call)
         if call.function == "memory_worker_claim":
             entered.set()
-            await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
+            await asyncio.sleep(0.3)
         return answer
 
     memory._services.transport.aperform = slow  # type: ignore[method-assign]
+    return entered
+
+
+@BOTH
+async def test_who_is_cancelled_while_it_takes_gives_back_too(place: Place, kept: Keep, kind: str) -> None:
+    place.say("a", "b")
+    memory = kept(place.memory(Model(seconds=600), kind=kind))
+    entered = delayed_claims(memory)
     task = asyncio.create_task(Worker(memory, policy=FAST).run())
     await asyncio.wait_for(entered.wait(), SOON)
     assert place.leases == 2
@@ -802,16 +805,7 @@ async def test_who_is_stopped_while_it_takes_gives_back_too(place: Place, kept: 
     place.say("a", "b")
     model = Model()
     memory = kept(place.memory(model, kind=kind))
-    inner, entered = memory._services.transport.aperform, asyncio.Event()
-
-    async def slow(call: Any) -> Any:
-        answer = await inner(call)
-        if call.function == "memory_worker_claim":
-            entered.set()
-            await asyncio.sleep(0.3)  # the database has given, and the answer is on its way
-        return answer
-
-    memory._services.transport.aperform = slow  # type: ignore[method-assign]
+    entered = delayed_claims(memory)
     for policy in (WorkerPolicy(debounce_seconds=0), WorkerPolicy(debounce_seconds=0, grace_seconds=0)):
         entered.clear()
         worker = Worker(memory, policy=policy)
