@@ -45,6 +45,19 @@ def loads(text: str | bytes) -> Any:
         return json.loads(text)
 
 
+def mapping(text: str | bytes) -> dict[str, Any] | None:
+    """Parse a JSON object that somebody else wrote; `None` if it is not one.
+
+    Args:
+        text: The object; bytes are UTF-8.
+    """
+    try:
+        found = loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def dumps(value: Any) -> bytes:
     """Encode a value as JSON in UTF-8.
 

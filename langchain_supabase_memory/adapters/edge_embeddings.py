@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 from langchain_core.embeddings import Embeddings
@@ -159,11 +159,8 @@ def _vectors(answer: httpx.Response, count: int) -> list[list[float]]:
             ("The Edge Function failed.", f"Look into its log: supabase functions logs {FUNCTION}; then try again."),
         )
         raise EmbeddingError(said, code=code, hint=hint)
-    try:
-        document: Any = documents.loads(answer.content)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict) or document.get("model") != MODEL:
+    document = documents.mapping(answer.content)
+    if document is None or document.get("model") != MODEL:
         raise EmbeddingError(
             "What answered is not the Edge Function memory-embed.", hint="Check the url and the function's name."
         )

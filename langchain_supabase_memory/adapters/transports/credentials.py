@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from langchain_supabase_memory import documents
 from langchain_supabase_memory.checks import type_name
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, TokenExpiredError
@@ -205,7 +206,7 @@ def claimed(text: str) -> str | None:
     Args:
         text: The claims.
     """
-    return _user(_mapping(text))
+    return _user(documents.mapping(text))
 
 
 def token_claims(value: str) -> dict[str, Any]:
@@ -234,18 +235,9 @@ def _payload(token: str) -> dict[str, Any] | None:
     """Return the claims in a token, unverified; `None` if they cannot be read."""
     part = token.split(".")[1]
     try:
-        return _mapping(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
+        return documents.mapping(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError:
         return None
-
-
-def _mapping(text: str) -> dict[str, Any] | None:
-    """Return a JSON object; `None` if the text is not one."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _user(claims: dict[str, Any] | None) -> str | None:

@@ -69,7 +69,7 @@ def failure(response: httpx.Response) -> SupabaseMemoryError:
 
 
 def _failure(response: httpx.Response) -> SupabaseMemoryError:
-    error = _error(response.content)
+    error = documents.mapping(response.content)  # `None`: something else came, such as a page
     code = None if error is None else error.get("code")
     if not isinstance(code, str) or not _CODE.fullmatch(code):  # a gateway sends another code, or none
         if code == "":
@@ -112,12 +112,3 @@ def retry_after_seconds(header: str | None) -> float | None:
         until = until if until.tzinfo else until.replace(tzinfo=UTC)
         asked = (until - datetime.now(UTC)).total_seconds()
     return min(max(asked, 0.0), LONGEST_RETRY_AFTER_SECONDS)
-
-
-def _error(content: bytes) -> dict[str, Any] | None:
-    """Return a server's error document; `None` if something else came, such as a page."""
-    try:
-        found = documents.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None

@@ -105,14 +105,7 @@ def show(
         conn_string = start_migrated(folder)
     with (
         _Alerts() as alert_filter,
-        SupabaseMemory.from_conn_string(
-            conn_string,
-            user_id=USER,
-            model=summarizer,
-            embeddings=embeddings,
-            budget=BUDGET,
-            config=MemoryConfig(policy=POLICY),
-        ) as memory,
+        _memory(conn_string, summarizer, embeddings) as memory,
     ):
         memory.conversation(THREAD).forget()
         _replay(console, conn_string, lines, path)
@@ -198,15 +191,15 @@ def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings
         if console.is_terminal:
             click.launch(address)
 
-    with SupabaseMemory.from_conn_string(
-        start_migrated(folder),
-        user_id=USER,
-        model=summarizer,
-        embeddings=embeddings,
-        budget=BUDGET,
-        config=MemoryConfig(policy=POLICY),
-    ) as memory:
+    with _memory(start_migrated(folder), summarizer, embeddings) as memory:
         server.serve(memory, port=0, write=True, actor=USER, echo=announce)
+
+
+def _memory(conn_string: str, summarizer: Summarizer, embeddings: Embeddings | None) -> SupabaseMemory:
+    config = MemoryConfig(policy=POLICY)
+    return SupabaseMemory.from_conn_string(
+        conn_string, user_id=USER, model=summarizer, embeddings=embeddings, budget=BUDGET, config=config
+    )
 
 
 class _Alerts(logging.Filter):
