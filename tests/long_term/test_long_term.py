@@ -632,6 +632,10 @@ class Recording(StoreLongTerm):
         return sorted(texts(self.recall("", 1000)))
 
 
+def crash() -> None:
+    raise ConnectionError("away")
+
+
 async def moved(caller: Caller, *arguments: Any, **named: Any) -> Promoted:
     return promote(*arguments, **named) if caller.color == "sync" else await apromote(*arguments, **named)
 
@@ -801,9 +805,6 @@ async def test_a_move_that_breaks_off_is_made_up_for(
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         say(other, *SAID)
 
-    def crash() -> None:
-        raise ConnectionError("away")
-
     long_term = Recording(user_id)
     setattr(long_term, moment, crash)
     with pytest.raises(ConnectionError):
@@ -821,10 +822,6 @@ async def test_a_move_that_breaks_off_is_made_up_for(
 def test_what_is_forgotten_after_a_crash_is_found_all_the_same(direct: SupabaseMemory, user_id: str) -> None:
     say(direct, *SAID)
     long_term = Recording(user_id)
-
-    def crash() -> None:
-        raise ConnectionError
-
     long_term.after = crash
     with pytest.raises(ConnectionError):
         promote(direct, long_term)
@@ -1045,10 +1042,6 @@ def test_a_move_from_a_chunk_that_broke_off_comes_to_its_end_beside_a_board(
 ) -> None:
     say(direct, "Ana lives in Cebu!", "I like tea")
     long_term = Recording(user_id)
-
-    def crash() -> None:
-        raise ConnectionError
-
     long_term.after = crash
     with pytest.raises(ConnectionError):
         promote(direct, long_term)

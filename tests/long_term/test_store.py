@@ -9,6 +9,7 @@ import re
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypedDict
@@ -43,7 +44,6 @@ from langchain_supabase_memory.errors import (
     EmbeddingError,
     InvalidInputError,
     MigrationConflictError,
-    UnavailableError,
 )
 from langchain_supabase_memory.long_term import items
 from langchain_supabase_memory.settings import NO_RETRY
@@ -1056,22 +1056,14 @@ def test_a_value_is_read_as_it_was_meant(store: SupabaseStore) -> None:
 
 def test_two_writers_of_one_item_leave_one_of_them_whole(store: SupabaseStore, user_id: str, conn_string: str) -> None:
     indexed = SupabaseStore(store._memory, index={"embed": Words(), "fields": ["text", "more[*]"]})
-    errors: list[Exception] = []
 
     def write(name: str) -> None:
-        try:
-            for number in range(15):
-                value = {"text": f"{name} {number}", "more": [name] * (2 if name == "ann" else 5)}
-                indexed.batch([PutOp(("c",), "same", value), PutOp(("c",), name, value)])
-        except Exception as error:
-            errors.append(error)
+        for number in range(15):
+            value = {"text": f"{name} {number}", "more": [name] * (2 if name == "ann" else 5)}
+            indexed.batch([PutOp(("c",), "same", value), PutOp(("c",), name, value)])
 
-    threads = [threading.Thread(target=write, args=(name,)) for name in ("ann", "bob", "cy")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, ("ann", "bob", "cy")))  # raises what one of them raised
     item = indexed.get(("c",), "same")
     assert item
     (number,) = execute(
@@ -1082,25 +1074,17 @@ def test_two_writers_of_one_item_leave_one_of_them_whole(store: SupabaseStore, u
 
 
 def test_writers_in_opposite_orders_do_not_stand_in_each_others_way(store: SupabaseStore) -> None:
-    errors: list[Exception] = []
     puts: list[Op] = [
         PutOp(("c", str(n)), "k", {"n": n} if n % 3 else None, ttl=1 if n % 3 else None) for n in range(30)
     ]
 
     def write(ops: list[Op]) -> None:
-        try:
-            for _ in range(20):
-                store.batch(ops)
-                store.search(("c",), limit=30)
-        except UnavailableError as error:  # a deadlock; retries are off
-            errors.append(error)
+        for _ in range(20):
+            store.batch(ops)
+            store.search(("c",), limit=30)
 
-    threads = [threading.Thread(target=write, args=(ops,)) for ops in (puts, puts[::-1], puts[10:] + puts[:10])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, (puts, puts[::-1], puts[10:] + puts[:10])))  # raises after a deadlock; retries are off
     assert len(store.search(("c",), limit=100)) == 20
 
 

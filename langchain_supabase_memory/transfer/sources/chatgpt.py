@@ -44,11 +44,7 @@ def _conversation(document: Any, place: str) -> Iterator[Event]:
     if not isinstance(mapping, dict):
         yield SourceProblem("The conversation has no mapping of messages.", _HINT, place)
         return
-    try:
-        began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
-    except (ValueError, OverflowError, OSError):
-        yield SourceProblem("The conversation's time cannot be read.", _HINT, place)
-        return
+    began, changed = (time_of(document.get(name)) for name in ("create_time", "update_time"))
     title = document.get("title")
     given = document.get("conversation_id") or document.get("id")
     thread = str(given) if given else ids.thread_id("chatgpt", *sorted(mapping))
@@ -110,11 +106,7 @@ class _Branch:
         if not isinstance(body, dict):
             yield SourceProblem("A message has no content.", _HINT, place)
             return
-        try:
-            said_at = time_of(message.get("create_time"))
-        except (ValueError, OverflowError, OSError):
-            yield SourceProblem("A message's time cannot be read.", _HINT, place)
-            return
+        said_at = time_of(message.get("create_time"))
         kind = body.get("content_type")
         if kind == "reasoning_recap":
             yield LossCount(RECAPS, place)

@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 
 from langchain_supabase_memory.transfer import ids
+from langchain_supabase_memory.transfer.sources.safe_iter import UnreadableTimeError
 from langchain_supabase_memory.transfer.sources.thoughts import answer, reasoning_field
 from langchain_supabase_memory.transfer.values import SourceMessage, SourceProblem
 
@@ -112,11 +113,14 @@ def time_of(value: Any) -> datetime | None:
     """Parse a time: ISO 8601 (UTC if it has no zone), or seconds since 1970.
 
     Raises:
-        ValueError: The value is not a time.
+        UnreadableTimeError: The value is not a time.
     """
     if value is None:
         return None
-    if isinstance(value, int | float):
-        return datetime.fromtimestamp(value, UTC)
-    time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    try:
+        if isinstance(value, int | float):
+            return datetime.fromtimestamp(value, UTC)
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        raise UnreadableTimeError from None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -45,11 +45,7 @@ def _conversation(document: Any, number: int, place: str) -> Iterator[Event]:
     if not isinstance(listed, list):
         yield SourceProblem("The conversation has no list of messages.", _HINT, place)
         return
-    try:
-        began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
-    except (ValueError, OverflowError, OSError):
-        yield SourceProblem("The conversation's time cannot be read.", _HINT, place)
-        return
+    began, changed = (time_of(document.get(name)) for name in ("created_at", "updated_at"))
     title = document.get("name")
     first = next((each.get("uuid") for each in listed if isinstance(each, dict)), None)
     thread = str(document.get("uuid") or ids.thread_id("claude", number if first is None else first))
@@ -94,11 +90,7 @@ class _Message:
         self._made = 0
 
     def events(self) -> Iterator[Event]:
-        try:
-            said_at = time_of(self._message.get("created_at"))
-        except (ValueError, OverflowError, OSError):
-            yield SourceProblem("A message's time cannot be read.", _HINT, self._place)
-            return
+        said_at = time_of(self._message.get("created_at"))
         sender = self._message.get("sender")
         if sender not in ("human", "assistant"):
             yield SourceProblem("A message is neither of a human nor of an assistant.", _HINT, self._place)

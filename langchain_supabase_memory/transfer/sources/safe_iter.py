@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import Event
 
 
+class UnreadableTimeError(ValueError):
+    """A document names a time that is none."""
+
+
 def safe_iter(events: Iterable[Event], why: str, hint: str, place: str) -> Iterator[Event]:
     """Yield events as they are read; if reading fails, yield a problem and stop.
 
@@ -26,5 +30,7 @@ def safe_iter(events: Iterable[Event], why: str, hint: str, place: str) -> Itera
         yield from events
     except SupabaseMemoryError:
         raise
+    except UnreadableTimeError:
+        yield SourceProblem("A time cannot be read.", hint, place)
     except Exception:  # whatever a document contains
         yield SourceProblem(why, hint, place)
