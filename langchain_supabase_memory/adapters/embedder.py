@@ -113,10 +113,7 @@ class EmbeddingModel:
                     answer = within(self._at_most(until), call)
                     break
                 except Exception as error:  # whatever an embedder, a provider or a network raises
-                    wait = self._wait_seconds * 2**attempt
-                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
-                        raise self._raise_timeout(error, embed) from None
-                    time.sleep(wait)
+                    time.sleep(self._pause(attempt, until, error, embed))
             vectors += _normalized(answer, wanted)
         return self._store(embed, _of_one_width(vectors))
 
@@ -133,10 +130,7 @@ class EmbeddingModel:
                     answer = await awithin(self._at_most(until), call())
                     break
                 except Exception as error:
-                    wait = self._wait_seconds * 2**attempt
-                    if attempt + 1 == self._attempts or time.monotonic() + wait >= until:
-                        raise self._raise_timeout(error, embed) from None
-                    await asyncio.sleep(wait)
+                    await asyncio.sleep(self._pause(attempt, until, error, embed))
             vectors += _normalized(answer, wanted)
         return self._store(embed, _of_one_width(vectors))
 
@@ -160,11 +154,19 @@ class EmbeddingModel:
     def _at_most(self, until: float) -> float:
         return max(min(self._timeout_seconds, until - time.monotonic()), _LEAST_SECONDS)
 
-    def _raise_timeout(self, error: Exception, embed: Embed) -> EmbeddingError:
+    def _pause(self, attempt: int, until: float, error: Exception, embed: Embed) -> float:
+        """Return how long to wait before the next attempt, in seconds.
+
+        Raises:
+            EmbeddingError: There is no other attempt, or no time for one.
+        """
+        wait: float = self._wait_seconds * 2**attempt
+        if attempt + 1 < self._attempts and time.monotonic() + wait < until:
+            return wait
         failure = _failed(error)
         if embed.is_query and isinstance(error, TimeoutError):
             self._resting = (time.monotonic() + _REST_SECONDS, failure)
-        return failure
+        raise failure from None
 
     def _cached(self, embed: Embed) -> list[list[float]] | None:
         found = [self._questions.get(_digest(text)) for text in embed.texts] if embed.is_query else [None]

@@ -29,6 +29,7 @@ from langchain_supabase_memory.mcp.http_app import AuthSite, app, own_address
 from langchain_supabase_memory.mcp.request_memory import ServerOptions
 from langchain_supabase_memory.mcp.sessions import MOST
 from langchain_supabase_memory.mcp.tokens import ALGORITHMS, SigningKeys
+from tests.adapters.test_breaker import Clock
 from tests.cli.running import PROGRAM, refused, surroundings
 from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, told
 from tests.services.data_api import SECRET, token
@@ -36,16 +37,6 @@ from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Key, Project
 
 Ask = dict[str, str]
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @asynccontextmanager
