@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -61,12 +60,6 @@ def parrot(prompt: Sequence[BaseMessage]) -> str:
     return json.dumps({"summary": summary, "context_notes": summary[:300], "facts": facts})
 
 
-@pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
-    """A database of this file's own, to be dumped whole."""
-    return cluster.migrated_database()
-
-
 @pytest.fixture
 def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]:
     with SupabaseMemory.from_conn_string(
@@ -80,17 +73,9 @@ def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]
         yield memory
 
 
-@pytest.fixture
-def canary() -> str:
-    return f"canary{uuid4().hex}"
-
-
 def dump(cluster: Cluster, name: str, *, without: str = "conversation_messages") -> str:
     """All that is stored, but for the messages themselves, and what an opt-out took away less than a minute ago."""
-    command = [str(cluster.bin / "pg_dump"), f"--exclude-table-data=memory.{without}"]
-    command.append("--exclude-table-data=memory.opt_out_undos")
-    command.append(cluster.conn_string(name, "supabase_admin"))
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return cluster.dump(name, *(f"--exclude-table-data=memory.{each}" for each in (without, "opt_out_undos")))
 
 
 def talk(*words: str, about: int = 12) -> list[BaseMessage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +24,6 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseStore,
 )
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.episodes import PlacedUnit
 from langchain_supabase_memory.language.chunks.units import StoredText, units
@@ -42,23 +40,10 @@ POLICY = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=400
 OTHERS = ("a neighbor's thread", "of another agent", "of another user")
 
 
-def dump(cluster: Cluster, name: str) -> str:
-    command = [str(cluster.bin / "pg_dump"), cluster.conn_string(name, "supabase_admin")]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def parrot(prompt: Sequence[BaseMessage]) -> str:
     """A summary that tells the secret wherever it sees it, as the worst of models would."""
     found = re.findall(r"canary\w{32}", " ".join(str(message.content) for message in prompt))
     return " ".join(["What was said.", *sorted(set(found))])
-
-
-@pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
-    """A database of this file's own, to be dumped whole."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
-    return name
 
 
 @pytest.fixture
@@ -72,11 +57,6 @@ def memory(cluster: Cluster, own: str, user_id: str) -> Iterator[SupabaseMemory]
     )
     with memory:
         yield memory
-
-
-@pytest.fixture
-def canary() -> str:
-    return f"canary{uuid4().hex}"
 
 
 def conversation(canary: str) -> list[BaseMessage]:
@@ -129,15 +109,15 @@ def left(memory: SupabaseMemory, *which: int) -> None:
 
 def test_a_conversation_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: str, canary: str) -> None:
     fill(memory, canary)
-    before = dump(cluster, own)
+    before = cluster.dump(own)
     assert before.count(canary) >= 8
     talk = memory.conversation("t")
     segments = len(talk.summaries.list())
     dry = talk.forget(dry_run=True)
     assert dry == Receipt(1, 18, segments, dry_run=True)
-    assert dump(cluster, own).count(canary) == before.count(canary)
+    assert cluster.dump(own).count(canary) == before.count(canary)
     assert talk.forget() == Receipt(1, 18, segments)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
     left(memory, 0, 1, 2)
     assert talk.forget() == Receipt()
     assert talk.forget(dry_run=True) == Receipt(dry_run=True)
@@ -150,11 +130,11 @@ def test_a_user_leaves_nothing(memory: SupabaseMemory, cluster: Cluster, own: st
         len(memory.conversation(each.thread_id, agent_id=each.agent_id).summaries.list())
         for each in memory.conversations()
     )
-    before = dump(cluster, own)
+    before = cluster.dump(own)
     assert memory.forget_user(dry_run=True) == Receipt(4, 18 + 18 + 16, segments, dry_run=True)
-    assert dump(cluster, own).count(canary) == before.count(canary)
+    assert cluster.dump(own).count(canary) == before.count(canary)
     assert memory.forget_user() == Receipt(4, 18 + 18 + 16, segments)
-    after = dump(cluster, own)
+    after = cluster.dump(own)
     assert canary not in after
     assert f"{memory.user_id}\t" not in after, "not even a row with their name"
     left(memory, 2)
@@ -181,22 +161,22 @@ def test_messages_leave_nothing_and_the_others_stay(
         assert each.to_sequence < WITH_IT[0]
     remaining = [each.message_id for each in talk.read(columns=["message_id"])]
     assert remaining == ["m0", "m1", *[f"m{number}" for number in range(7, 18)]]
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
     # What is left is summarized anew, and it does not come back.
     assert talk.summaries.make().failed is None
     assert talk.coverage().gaps == []
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
 
 
 def test_a_dry_run_of_one_message_changes_nothing(
     memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
 ) -> None:
     fill(memory, canary)
-    before = dump(cluster, own)
+    before = cluster.dump(own)
     receipt = memory.conversation("t").forget_message("m3", dry_run=True)
     assert receipt.messages == 1
     assert receipt.segments >= 1
-    after = dump(cluster, own)
+    after = cluster.dump(own)
     assert sorted(line for line in after.splitlines() if "restrict" not in line) == sorted(
         line for line in before.splitlines() if "restrict" not in line
     )
@@ -209,14 +189,14 @@ def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
     talk = memory.conversation("t")
     memory.forget_expired(retention=Retention(max_messages=8))
     assert talk.read(columns=["message_id"])[0].message_id == "m10"
-    assert canary in dump(cluster, own), "its summary has an age of its own"
+    assert canary in cluster.dump(own), "its summary has an age of its own"
     reach = sum(each.to_sequence >= 2 for each in talk.summaries.list())
     dry = talk.forget_message("m2", dry_run=True)
     assert dry == Receipt(0, 0, dry.segments, dry_run=True)
     assert dry.segments >= reach
     receipt = talk.forget_message("m2")
     assert receipt == Receipt(0, 0, dry.segments)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
     coverage = talk.coverage()
     assert (coverage.gaps, coverage.overlaps) == ([], [])
     assert talk.summaries.make().failed is None
@@ -230,7 +210,7 @@ def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
     moment = timedelta(microseconds=1)
     receipt = memory.forget_expired(retention=Retention(max_age=moment, max_summary_age=moment))
     assert (receipt.conversations, receipt.messages) == (3, 18 + 16)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
     left(memory, 2)
     assert memory.conversation("t").coverage().complete
 
@@ -259,12 +239,12 @@ def test_what_is_on_no_branch_leaves_nothing_either(
     removed: list[BaseMessage] = [RemoveMessage(id=f"m{number}") for number in WITH_IT]
     graph.update_state(settings, {"messages": removed})
     graph.invoke({"messages": [HumanMessage("Go on.")]}, settings)
-    held = dump(cluster, own)
+    held = cluster.dump(own)
     assert held.count(canary) >= 5, "it is kept"
     assert canary not in str(talk.summaries.list())
     assert [each.state for each in talk.coverage().ranges].count("superseded") == 1
     erase(memory)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
 
 
 def speakers(cluster: Cluster, own: str, user_id: str) -> list[str]:
@@ -317,7 +297,7 @@ def test_a_speaker_of_whom_nothing_is_left_is_known_no_more(
     memory.conversation("t").index()
     assert sorted(speakers(cluster, own, str(memory.user_id))) == sorted([*left, "Zorba"])
     if takes is not drop_its_topic:
-        assert canary not in dump(cluster, own)
+        assert canary not in cluster.dump(own)
 
 
 def test_a_speaker_of_whom_something_is_left_stays_known(memory: SupabaseMemory, cluster: Cluster, own: str) -> None:
@@ -340,7 +320,7 @@ def test_nor_is_one_whose_words_expired(
     memory.forget_expired(retention=Retention(max_age=moment) if age == "messages" else Retention())
     assert speakers(cluster, own, str(memory.user_id)) == []
     memory.conversation("t").forget_message("z")
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
 
 
 def test_a_summary_under_way_does_not_bring_it_back(
@@ -355,7 +335,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
         return parrot(prompt)
 
     talk.summaries.make(model=forgetting)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
 
     def erasing(prompt: Sequence[BaseMessage]) -> str:
         talk.forget()
@@ -364,7 +344,7 @@ def test_a_summary_under_way_does_not_bring_it_back(
 
     talk.append(conversation(canary))
     talk.summaries.make(model=erasing)
-    assert canary not in dump(cluster, own)
+    assert canary not in cluster.dump(own)
     assert talk.count() == 18
 
 
@@ -487,9 +467,9 @@ def test_a_topic_that_may_be_remembered_again_is_named_no_longer(
     for place in (memory.privacy, talk):
         talk.append([HumanMessage("Hello")])
         place.opt_out(f"the {canary}", actor="ana")
-        assert canary in dump(cluster, own)
+        assert canary in cluster.dump(own)
         place.opt_in(f"The {canary}!", actor="ana")
-        assert canary not in dump(cluster, own)
+        assert canary not in cluster.dump(own)
     assert [each.action for each in memory.privacy.changes()][:2] == ["opt_in", "opt_out"], "who did it stays"
 
 

@@ -45,12 +45,6 @@ def picture(size: int, **more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
-    """A database of this file's own, whose limits it may change."""
-    return cluster.migrated_database()
-
-
 @pytest.fixture
 def limited(cluster: Cluster, own: str) -> Iterator[Callable[..., SupabaseMemory]]:
     """A memory under the limits that are given; they are put back."""

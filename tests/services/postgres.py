@@ -160,6 +160,12 @@ class Cluster:
         with psycopg.connect(self.conn_string(database, user), autocommit=True) as connection:
             connection.execute(statement.encode())
 
+    def dump(self, database: str, *options: str) -> str:
+        """Return a database as SQL, without the lines that are random in every dump. The options are `pg_dump`'s."""
+        command = [str(self.bin / "pg_dump"), *options, self.conn_string(database, "supabase_admin")]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return "\n".join(line for line in text.splitlines() if not line.startswith(("\\restrict", "\\unrestrict")))
+
     def leave_unvacuumed(self, database: str, table: str) -> None:
         """Exclude a table, or each of its partitions, from autovacuum."""
         query = (

@@ -27,7 +27,7 @@ from tests.converse import Caller, converse
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
 from tests.sql.test_catalog import faults
-from tests.sql.test_schema import dump, newer_release, structure
+from tests.sql.test_schema import newer_release
 from tests.verbs import Subject
 
 if TYPE_CHECKING:
@@ -246,10 +246,10 @@ def test_what_is_forgotten_is_in_no_partition(cluster: Cluster, name: str, addre
         neighbors = {
             table: rows(connection, table, "user_id <> 'to-be-forgotten'") for table, _ in owners_tables(connection)
         }
-        assert "to-be-forgotten" in dump(cluster, name)
+        assert "to-be-forgotten" in cluster.dump(name, "--no-comments")
     with SupabaseMemory.from_conn_string(address, user_id="to-be-forgotten") as memory:
         assert memory.forget_user().conversations > 0
-    assert "to-be-forgotten" not in dump(cluster, name)
+    assert "to-be-forgotten" not in cluster.dump(name, "--no-comments")
     with psycopg.connect(address) as connection:
         assert {table: rows(connection, table) for table in neighbors} == neighbors
 
@@ -261,10 +261,10 @@ def test_a_later_migration_keeps_them(cluster: Cluster, tmp_path: Path) -> None:
     name = cluster.create_database()
     address = cluster.conn_string(name)
     migrate(address, partitions=3)
-    before = structure(cluster, name)
+    before = cluster.dump(name, "--schema-only")
     migrate(address)
     migrate(address, partitions=3)
-    assert structure(cluster, name) == before
+    assert cluster.dump(name, "--schema-only") == before
     with newer_release(tmp_path / "sql"):
         migrate(address)
         with psycopg.connect(address) as connection:
@@ -295,7 +295,11 @@ def test_a_script_and_files_make_them_too(cluster: Cluster, tmp_path: Path) -> N
             cluster.execute(path.read_text(), database=pushed)
         migrate(cluster.conn_string(migrated))
         cluster.execute(script.text(partitions=2), database=pasted)
-    assert structure(cluster, migrated) == structure(cluster, pasted) == structure(cluster, pushed)
+    assert (
+        cluster.dump(migrated, "--schema-only")
+        == cluster.dump(pasted, "--schema-only")
+        == cluster.dump(pushed, "--schema-only")
+    )
 
 
 def test_files_of_another_number_are_refused(tmp_path: Path) -> None:
@@ -311,7 +315,7 @@ def test_tables_that_are_there_stay_as_they_are(cluster: Cluster) -> None:
     migrate(cluster.conn_string(plain))
     code, output = run("migrate", "--partitions", "2", "--database-url", cluster.conn_string(parted))
     assert code == 0, output
-    before = structure(cluster, plain), structure(cluster, parted)
+    before = cluster.dump(plain, "--schema-only"), cluster.dump(parted, "--schema-only")
     with pytest.raises(MigrationConflictError, match="are plain ones.* supabase-memory export and import"):
         migrate(cluster.conn_string(plain), partitions=4)
     with pytest.raises(MigrationConflictError, match="are in 2 partitions.* Leave --partitions out"):
@@ -321,7 +325,7 @@ def test_tables_that_are_there_stay_as_they_are(cluster: Cluster) -> None:
     assert refused.value.diag.message_hint == "write the script with --partitions 2"
     with pytest.raises(MigrationConflictError, match="Realtime does not follow"):
         migrate(cluster.conn_string(parted), realtime=True)
-    assert before == (structure(cluster, plain), structure(cluster, parted))
+    assert before == (cluster.dump(plain, "--schema-only"), cluster.dump(parted, "--schema-only"))
 
 
 @each_case("count", [-1, 0, 1, 65])

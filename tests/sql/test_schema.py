@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -39,28 +38,14 @@ from tests.services.postgres import Cluster, free_port
 PACKAGE = "langchain-supabase-memory"
 
 
-def dump(cluster: Cluster, name: str) -> str:
-    """Everything in a database, as text; without the lines that are random in every dump."""
-    command = [str(cluster.bin / "pg_dump"), "--no-comments", cluster.conn_string(name, "supabase_admin")]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return "\n".join(line for line in text.splitlines() if "restrict" not in line)
-
-
-def structure(cluster: Cluster, name: str) -> str:
-    """The schema of a database with its comments, as text."""
-    command = [str(cluster.bin / "pg_dump"), "--schema-only", cluster.conn_string(name, "supabase_admin")]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return "\n".join(line for line in text.splitlines() if "restrict" not in line)
-
-
 def test_running_it_twice_changes_nothing(cluster: Cluster) -> None:
     name = cluster.create_database()
     migrate(cluster.conn_string(name))
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("kept")])
-    before = dump(cluster, name)
+    before = cluster.dump(name, "--no-comments")
     migrate(cluster.conn_string(name))
-    assert dump(cluster, name) == before
+    assert cluster.dump(name, "--no-comments") == before
     assert "kept" in before
 
 
@@ -80,9 +65,13 @@ def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) ->
     for path in files.write(tmp_path):
         cluster.execute(path.read_text(), database=pushed)
 
-    assert structure(cluster, migrated) == structure(cluster, pasted) == structure(cluster, pushed)
+    assert (
+        cluster.dump(migrated, "--schema-only")
+        == cluster.dump(pasted, "--schema-only")
+        == cluster.dump(pushed, "--schema-only")
+    )
     cluster.execute(script.text(), database=pasted)  # pasting it again is fine
-    assert structure(cluster, pasted) == structure(cluster, migrated)
+    assert cluster.dump(pasted, "--schema-only") == cluster.dump(migrated, "--schema-only")
 
 
 def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cluster) -> None:
@@ -113,7 +102,7 @@ def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cl
             assert connection.execute("select to_regprocedure(%s)", [name]).fetchone() == (None,), name
 
     def schema(name: str) -> str:
-        lines = (line for line in dump(cluster, name).splitlines() if not re.match(r"\d{4}_", line))
+        lines = (line for line in cluster.dump(name, "--no-comments").splitlines() if not re.match(r"\d{4}_", line))
         return re.sub(r"(?m)^t\t[0-9a-f-]{36}\t", "t\t", "\n".join(lines))  # each database has an id of its own
 
     assert schema(upgraded) == schema(fresh)
@@ -176,7 +165,7 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
     with newer_release(tmp_path / "sql"):
         for name in (fresh, upgraded):
             migrate(cluster.conn_string(name, role))
-        assert structure(cluster, upgraded) == structure(cluster, fresh)
+        assert cluster.dump(upgraded, "--schema-only") == cluster.dump(fresh, "--schema-only")
         with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
             assert installed(memory).tables[-1] == "0099_pinned"
             assert memory.conversation("long").add_turn("q", "a").sequences == [6, 7]
@@ -186,10 +175,10 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
             ).fetchall()
             assert connection.execute("select user_id from memory.pins order by 1").fetchall() == [("u",), ("v",)]
         assert rows == [("u", "long", [5]), ("u", "short", [1]), ("v", "long", [3])]
-    before = dump(cluster, upgraded)
+    before = cluster.dump(upgraded, "--no-comments")
     with pytest.raises(MigrationConflictError, match=rf"release 9\.0\.0, and 0099_pinned is .* {version(PACKAGE)}\."):
         migrate(address)
-    assert dump(cluster, upgraded) == before
+    assert cluster.dump(upgraded, "--no-comments") == before
     with SupabaseMemory.from_conn_string(address) as memory:
         schema = found(memory)["schema"]
         assert schema.state == "red"
@@ -226,10 +215,10 @@ def test_an_edited_migration_is_refused(cluster: Cluster) -> None:
 def test_a_failed_migration_leaves_nothing(cluster: Cluster) -> None:
     name = cluster.create_database()
     cluster.execute("create schema memory; create table memory.conversation_messages ()", database=name)
-    before = dump(cluster, name)
+    before = cluster.dump(name, "--no-comments")
     with pytest.raises(Exception, match="migration failed.*already exists"):
         migrate(cluster.conn_string(name))
-    assert dump(cluster, name) == before
+    assert cluster.dump(name, "--no-comments") == before
 
 
 def test_a_plain_postgres_gets_the_least_it_needs_and_supabase_is_not_touched(cluster: Cluster) -> None:

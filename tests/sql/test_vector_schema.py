@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -54,12 +53,7 @@ def move(cluster: Cluster, database: str, vector_schema: str) -> None:
 
 
 def dump(cluster: Cluster, name: str) -> str:
-    command = [
-        str(cluster.bin / "pg_dump"), "--schema-only", "-n", "memory*", "-n", "public",
-        cluster.conn_string(name, "supabase_admin"),
-    ]  # fmt: skip
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return "\n".join(line for line in text.splitlines() if "restrict" not in line)
+    return cluster.dump(name, "--schema-only", "-n", "memory*", "-n", "public")
 
 
 @pytest.fixture(scope="module", params=PLACES)
