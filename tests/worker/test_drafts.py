@@ -12,7 +12,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.effects import Ask, Call, Flow, ask, call
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
@@ -41,9 +40,7 @@ WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, debounce_seconds=0.
 @pytest.fixture(scope="module")
 def address(cluster: Cluster) -> str:
     """A database where nobody else's work is."""
-    conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string)
-    return conn_string
+    return cluster.conn_string(cluster.migrated_database())
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from psycopg.rows import dict_row
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.operations.work import Queue
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
@@ -455,9 +454,7 @@ async def test_so_do_workers_with_nothing_but_url_and_key(cluster: Cluster, tmp_
 
 def migrated(cluster: Cluster) -> str:
     """A database where all work is the test's own."""
-    conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string)
-    return conn_string
+    return cluster.conn_string(cluster.migrated_database())
 
 
 # --- One at a time
