@@ -189,15 +189,15 @@ class Ask(ModelStep):
         timeout_seconds: How long to wait for the answer, in seconds.
         material: The same input for a summarizer that is not a language model.
         schema: A JSON schema of the answer, if it should be a document and not text.
-        writer: The model to ask; `None` means the memory's summarizer.
+        model: The model to call; `None` means the memory's summarizer.
     """
 
     prompt: Sequence[BaseMessage] = field(repr=False)  # repr=False: prompts hold content
     timeout_seconds: float
     material: Material | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
-    writer: Any = field(default=None, repr=False)
-    part: ClassVar[Part] = "writer"
+    model: Any = field(default=None, repr=False)
+    part: ClassVar[Part] = "summarizer"
 
 
 @dataclass(frozen=True)

@@ -731,7 +731,7 @@ class Receipt:
     items: int = 0
 
 
-Part: TypeAlias = Literal["database", "embedder", "writer", "reranker", "expander", "long term"]
+Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]
 """The parts of a memory, each of which may fail independently."""
 
 
@@ -740,7 +740,7 @@ class Cause:
     """Why a part of the memory is failing.
 
     Attributes:
-        part: `database`, `embedder`, `writer` (the summarizer), `reranker`, `expander` (the query expander), or `long
+        part: `database`, `embedder`, `summarizer`, `reranker`, `expander` (the query expander), or `long
             term` (the memory that facts are promoted to).
         error: The class of its newest error.
         reason: What went wrong, without content.

@@ -211,7 +211,7 @@ def asking(flow: Flow[T], model: SummaryModel | None) -> Flow[T]:
     """Return a flow that asks another summarizer; `None` uses the memory's."""
 
     def change(step: Step[Any]) -> Step[Any]:
-        return replace(step, writer=model) if isinstance(step, Ask) and step.writer is None else step
+        return replace(step, model=model) if isinstance(step, Ask) and step.model is None else step
 
     return flow if model is None else map_steps(flow, change)
 

@@ -132,7 +132,7 @@ def load_context(
         retention=retention or settings.retention,
         recalling=recalling,
     )
-    memory.causes.warn_if_unattended(pack, has_writer=summarizer is not None and policy.mode == "inline")
+    memory.causes.warn_if_unattended(pack, has_summarizer=summarizer is not None and policy.mode == "inline")
     return pack
 
 

@@ -37,37 +37,37 @@ if TYPE_CHECKING:
 
 _Key: TypeAlias = tuple[str, ...]
 
-_OF_THE_DATABASE: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)
-_OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
+_DATABASE_ERRORS: Final = (AccessError, ConfigurationError, DatabaseError, SchemaError, UnavailableError)
+_ERRORS_OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
 """Errors that concern a call or a user, not the state of the database."""
 
 _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
-    "database": (*_OF_THE_DATABASE, OutboxError),
+    "database": (*_DATABASE_ERRORS, OutboxError),
     "embedder": (EmbeddingError,),
     "reranker": (RerankingError,),
     "expander": (ExpansionError,),
 }
 """The part that an error comes from; errors of the summarizer and the long-term memory may be of any class."""
 
-_COSTS: Final[dict[Part, str]] = {
-    "database": "memories wait or are missing until it answers",
-    "embedder": "what was said is found by its words until it answers",
-    "writer": "nothing is summarized until it answers",
-    "reranker": "what is recalled comes in the first stage's order until it answers",
-    "expander": "questions are looked for as they are until it answers",
-    "long term": "nothing moves to it, and what was forgotten stays there, until it answers",
+_CONSEQUENCES: Final[dict[Part, str]] = {
+    "database": "messages wait in the outbox, and context is missing, until it answers",
+    "embedder": "recall uses keyword search until it answers",
+    "summarizer": "no summaries are written until it answers",
+    "reranker": "recall keeps the first stage's order until it answers",
+    "expander": "recall searches for the question as it is until it answers",
+    "long term": "nothing is promoted to it or revoked from it until it answers",
 }
-_UNATTENDED: Final = """Packs leave out messages that no summary covers: this memory has no writer, and for an hour no \
-worker has taken the conversation up. Give the memory a writer, or run a worker beside it:
-    memory = SupabaseMemory(..., model=ChatOpenAI(model="gpt-5.5"))  # without model= quotes are selected
+_UNATTENDED: Final = """Context packs omit messages that no summary covers: this memory has no summarizer, and no \
+worker has processed the conversation for an hour. Pass a model to the memory, or run a worker:
+    memory = SupabaseMemory(..., model=ChatOpenAI(model="gpt-5.5"))  # without model=, summaries are quotes
     supabase-memory worker"""
 _logger = logging.getLogger(__name__)
 
 
-_MOST_KNOWN: Final = 1_000
-_MOST_LINES: Final = 5
+_MAX_KEYS: Final = 1_000
+_MAX_LINES: Final = 5
 _WINDOW_SECONDS: Final = 600.0
-"""An intermittent cause is logged at most `_MOST_LINES` times within this many seconds."""
+"""An intermittent cause is logged at most `_MAX_LINES` times within this many seconds."""
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ class HealthTracker:
         twin._of_a_user = True
         return twin
 
-    def warn_if_unattended(self, pack: ContextPack, *, has_writer: bool) -> None:
-        """Warn once that packs leave out messages that nothing summarizes, with the two lines that fix it.
+    def warn_if_unattended(self, pack: ContextPack, *, has_summarizer: bool) -> None:
+        """Warn once that packs omit messages that nothing summarizes, and show two ways to fix it.
 
         Args:
             pack: A pack.
-            has_writer: Whether due work is summarized before an answer.
+            has_summarizer: Whether due work is summarized before an answer.
         """
-        if has_writer or not pack.unattended or "unattended" in self._once:
+        if has_summarizer or not pack.unattended or "unattended" in self._once:
             return
         self._once.add("unattended")
         _logger.warning(_UNATTENDED, extra=log_fields(pack.key))
@@ -183,13 +183,13 @@ class HealthTracker:
         with self._lock:
             if now - self._at.get(key, -_WINDOW_SECONDS) < _WINDOW_SECONDS:
                 return False
-            if len(self._at) >= _MOST_KNOWN:
+            if len(self._at) >= _MAX_KEYS:
                 self._at.clear()
             self._at[key] = now
             return True
 
     def _is_of_the_database(self, error: BaseException) -> bool:
-        if isinstance(error, _OF_ONE_CALL) or (self._of_a_user and isinstance(error, AccessError)):
+        if isinstance(error, _ERRORS_OF_ONE_CALL) or (self._of_a_user and isinstance(error, AccessError)):
             return False
         return isinstance(error, _PARTS["database"])
 
@@ -228,7 +228,7 @@ class HealthTracker:
             return
         fields = {"memory_part": part, "memory_error": type(error).__name__, "memory_code": code}
         shown = f" [{code}]" if code else ""
-        words = _name(part), reason.rstrip("."), shown, _COSTS[part]
+        words = _name(part), reason.rstrip("."), shown, _CONSEQUENCES[part]
         _logger.warning("The %s failed: %s%s; %s.", *words, extra=fields)
 
     def _is_worth_logging(self, part: Part, key: _Key) -> bool:
@@ -237,9 +237,9 @@ class HealthTracker:
         if key in logged:
             return False
         logged.add(key)
-        recent = self._recent.setdefault((part, key), deque(maxlen=_MOST_LINES))
+        recent = self._recent.setdefault((part, key), deque(maxlen=_MAX_LINES))
         now = self._clock()
-        if len(recent) == _MOST_LINES and now - recent[0] < _WINDOW_SECONDS:
+        if len(recent) == _MAX_LINES and now - recent[0] < _WINDOW_SECONDS:
             return False
         recent.append(now)
         return True

@@ -764,14 +764,14 @@ class SupabaseMemory(Constructors):
         return await self._services.arun(flush(self._services))
 
     def doctor(self) -> list[Finding]:
-        """Check this memory line by line, each with the next action: the report of `supabase-memory doctor`.
+        """Check the whole setup and return findings with next actions: the report of `supabase-memory doctor`.
 
-        The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
-        tokens. The cost does not depend on the number of conversations. With a user's own token the database reports
-        less, and a line says so.
+        It calls the database once and the embedder once. Over the Data API it also fetches the project's public
+        signing keys. The cost does not depend on the number of conversations. With a user's own token the database
+        reports less, and a finding says so.
 
         Returns:
-            The findings. A failed check is a finding; it raises nothing.
+            The findings. A failed check is a finding, not an exception.
 
         Example:
             ```python

@@ -11,7 +11,7 @@ from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import query_expander as expanders
 from langchain_supabase_memory.adapters import reranker as rerankers
-from langchain_supabase_memory.adapters import summarizer as writers
+from langchain_supabase_memory.adapters import summarizer as summarizers
 from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
@@ -110,7 +110,7 @@ class Services(Unpicklable):
         self.config = settings.config
         self._begin()
         self.causes = HealthTracker(transport.breaker, of_a_user=self.transport.acts_as_user)
-        self.model: SummaryModel | None = writers.summarizer(settings.model)
+        self.model: SummaryModel | None = summarizers.summarizer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
         self.reranker: RerankModel | None = rerankers.reranker(settings.config.reranker)
         self.expander: ExpandModel | None = expanders.expander(settings.config.expander)
@@ -317,7 +317,7 @@ class Services(Unpicklable):
 
     def _model_of(self, step: ModelStep) -> Any:
         if isinstance(step, Ask):
-            return writers.require_summarizer(step.writer or self.model)
+            return summarizers.require_summarizer(step.model or self.model)
         if isinstance(step, Embed):
             return embedders.require_embedder(step.embedder or self.embeddings)
         return self.reranker if isinstance(step, Rerank) else self.expander

@@ -1,4 +1,4 @@
-"""The flows that report the state of the database, for an operator and for a signed-in user."""
+"""The reports on the database's state, for an operator and for a signed-in user."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def worker_report(model: str | None) -> Flow[Mapping[str, Any]]:
     """Return what the database reports to a caller with a server's rights: the document of `memory_worker_doctor`.
 
     Args:
-        model: The embedder's name, to find what lacks its vectors.
+        model: The embedder's name, to find chunks without its vectors.
     """
     document: Mapping[str, Any] = yield from call("memory_worker_doctor", {"p_model": model})
     return document
 
 
 def schema_report() -> Flow[Mapping[str, Any]]:
-    """Return what the database reports to every signed-in user: how it is set up."""
+    """Return what the database reports to any signed-in user: the installed schema."""
     document: Mapping[str, Any] = yield from call(SCHEMA, {})
     return document

@@ -1,8 +1,8 @@
--- How the database stands, for operators: from catalogs and statistics, and of each table a hundred rows at most, so that
--- it costs the same on a hundred conversations and on a million.
+-- The state of the database, for operators: from catalogs, statistics and at most a hundred rows per table, so it costs
+-- the same for a hundred conversations as for a million.
 
--- Describes who may do what: one sentence for each grant, policy and kind of row level security in the catalog. A
--- migration stores the result in memory_private.installation; a difference later on is a change that somebody made.
+-- Describes the access rights: one sentence per grant, policy and setting of row level security in the catalog. A
+-- migration stores the result in memory_private.installation; a later difference means that somebody changed them.
 create or replace function memory_private.describe_access() returns text[]
 language sql stable security invoker set search_path = ''
 as $function$
@@ -12,7 +12,7 @@ as $function$
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where n.nspname in ('memory', 'memory_private') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')),
   code as (
-    -- The doctor reports the schema of pgvector on another line.
+    -- The doctor reports the schema of pgvector in another finding.
     select p.proowner, p.proacl, p.prosecdef,
            regexp_replace(p.oid::regprocedure::text, '([(,])[^(),]+\.(vector|halfvec|sparsevec)\M', '\1\2', 'g') as name
     from pg_catalog.pg_proc p
@@ -60,7 +60,7 @@ as $function$
   from (select) t left join pg_catalog.pg_inherits i on i.inhparent = p_table
 $function$;
 
--- Samples chunks: how many have a vector of a model or only of others, and how wide these are.
+-- Samples chunks: how many have no vector of a model, or only vectors of others, and the dimensions of its vectors.
 create or replace function memory_private.sample_vectors(p_model text) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
@@ -99,8 +99,7 @@ as $function$
     order by r.relname)
 $function$;
 
--- Returns how long work has waited, in seconds: of the hundred owners who are next, the oldest piece that a worker
--- would claim.
+-- Returns how long the oldest claimable work of the next hundred owners has waited, in seconds.
 create or replace function memory_private.longest_wait() returns float8
 language sql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -198,51 +197,51 @@ begin
 end
 $function$;
 comment on function public.memory_worker_doctor is
-  'langchain-supabase-memory: Say how the database stands, from catalogs and statistics and a hundred rows of a table at
-  most.
+  'langchain-supabase-memory: Report the state of the database from catalogs, statistics and at most a hundred rows per
+  table.
 
-p_model: the embedder''s name, for what lacks its vectors; null: vectors are not looked at.
+p_model: the embedder''s name, to find chunks without its vectors; null: vectors are not checked.
 Returns: object.
 - now: timestamp. The server''s clock.
-- role: text. As whom the caller speaks.
-- sees_all: boolean. Whether row level security shows everybody''s rows to that role.
+- role: text. The role of the call.
+- sees_all: boolean. Whether row level security shows all users'' rows to that role.
 - distributed: boolean. Whether Citus spreads the tables of owners over several nodes.
 - server: integer. The version of Postgres, such as 180001.
-- replay_lag_seconds: number or null. By how many seconds a replica is behind its primary at most; null: the server is
-  no replica.
+- replay_lag_seconds: number or null. The maximum number of seconds that a replica is behind its primary; null: the
+  server is no replica.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.
 - installed.code: text. A checksum of the functions and the access rules.
 - installed.vector_schema: text. The schema in which the functions look for pgvector.
-- installed.vector_moved_to: text or null. The schema in which pgvector lies, if that is another by now.
-- vector: object or null. pgvector; null: it is not there.
+- installed.vector_moved_to: text or null. The schema of pgvector, if it has moved since the last migration.
+- vector: object or null. pgvector; null: it is not installed.
 - vector.version: text. Its version.
-- vector.schema: text. The schema in which it lies.
-- indexes: text[]. The indexes over vectors that are used, by their names, which end with their widths.
-- broken_indexes: text[]. Those that were not built to their end.
-- added: text[]. Grants, policies and rights that were not there after the last migration, one sentence each.
-- missing: text[]. Those that were there and are no more.
-- vectors: object or null. Of at most a hundred chunks; null: no p_model was given.
-- vectors.chunks: integer. How many were looked at.
+- vector.schema: text. Its schema.
+- indexes: text[]. The names of the usable vector indexes; each ends with its width.
+- broken_indexes: text[]. The names of the vector indexes whose build did not finish.
+- added: text[]. Grants, policies and rights that were added since the last migration, one sentence each.
+- missing: text[]. Those that were removed since.
+- vectors: object or null. A sample of at most a hundred chunks; null: p_model is null.
+- vectors.chunks: integer. The number of chunks in the sample.
 - vectors.lacking: integer. How many have no vector of the model.
-- vectors.of_others: integer. How many of these have one of another model.
+- vectors.of_others: integer. How many of these have a vector of another model.
 - vectors.widths: integer[]. The dimensions of the model''s vectors.
 - heartbeat_at: timestamp or null. When a worker was last seen.
-- expired_at: timestamp or null. When a worker last removed what has expired.
-- wait_seconds: number. How long the oldest work has waited, in seconds, of the hundred owners who are next.
-- dead: integer. How many conversations were given up, in whole or in part, at most a hundred.
-- tables: object[]. What the tables hold.
+- expired_at: timestamp or null. When a worker last deleted expired data.
+- wait_seconds: number. How long the oldest work of the next hundred owners has waited, in seconds.
+- dead: integer. The number of conversations with work that was given up, at most a hundred.
+- tables: object[]. The tables and their sizes.
 - tables[].name: text. Schema and name.
-- tables[].bytes: integer. With its indexes.
-- tables[].rows: integer. About how many rows it has.
-- tables[].dead_rows: integer. About how many rows are to be vacuumed.
-- tables[].is_vacuumed: boolean. Whether autovacuum looks at it.
+- tables[].bytes: integer. Its size, with its indexes.
+- tables[].rows: integer. The estimated number of rows.
+- tables[].dead_rows: integer. The estimated number of dead rows.
+- tables[].is_vacuumed: boolean. Whether autovacuum is on for it.
 - tables[].vacuumed_at: timestamp or null. When it was last vacuumed.
-- published: text[] or null. Our tables that Supabase''s Realtime publishes; null: there is no such publication.
-- columns_added: text[]. Columns of these that it publishes beside those that a page shows, with schema and table.
-- columns_missing: text[]. Columns of the published tables that a page shows and that it does not publish.
-- unidentified: text[]. Of conversations and boards, the table whose rows nothing identifies in a publication.
-- wal_level: text. What the server writes into its log; logical is needed to publish.
-- autovacuum: boolean. Whether the server vacuums by itself.
+- published: text[] or null. The tables of this package that Supabase Realtime publishes; null: there is no publication.
+- columns_added: text[]. Published columns of these tables that clients should not get, with schema and table.
+- columns_missing: text[]. Columns of these tables that clients need and that are not published.
+- unidentified: text[]. Which of conversations and boards have no replica identity.
+- wal_level: text. The setting wal_level; Realtime needs logical.
+- autovacuum: boolean. Whether autovacuum is on.
 Errors: none.';

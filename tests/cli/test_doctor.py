@@ -25,7 +25,7 @@ def break_it(conn_string: str) -> None:
         connection.execute('grant select on memory.opt_outs to "ro\u202ele"')
 
 
-def test_the_status_is_that_of_the_worst_line(cluster: Cluster, fresh: str) -> None:
+def test_the_exit_code_is_1_if_a_finding_is_red(cluster: Cluster, fresh: str) -> None:
     code, output = run("doctor", "--database-url", fresh)
     assert (code, {line.split("\t")[0] for line in output.splitlines()}) == (0, {"green"})
     break_it(fresh)
@@ -44,7 +44,7 @@ def test_a_program_reads_json(fresh: str) -> None:
     code, output = run("doctor", "--database-url", fresh, "--json")
     assert code == 0
     findings = json.loads(output)
-    assert {"name": "dead work", "state": "green", "text": "Nothing was given up.", "next_action": None} in findings
+    assert {"name": "dead work", "state": "green", "text": "No work was given up.", "next_action": None} in findings
     assert all(set(each) == {"name", "state", "text", "next_action"} for each in findings)
     assert piped("doctor", "--database-url", fresh + "_none", "--json").returncode == 1
 
@@ -74,5 +74,5 @@ def test_an_application_brings_its_own_memory(fresh: str, tmp_path: Path) -> Non
         ended = piped("doctor", "--app", f"mine:{name}", cwd=tmp_path, env=surroundings())
         states = {line.split("\t")[1]: line.split("\t")[0] for line in ended.stdout.splitlines()}
         assert ended.returncode == 0, ended.stderr
-        assert (ended.returncode, states["writer"], states["retention"]) == (0, "yellow", "yellow"), ended.stderr
+        assert (ended.returncode, states["summarizer"], states["retention"]) == (0, "yellow", "yellow"), ended.stderr
     assert "cannot apply" in refused("doctor", "--app", "mine:memory", "--database-url", fresh)

@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import MemoryConfig, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
 from langchain_supabase_memory.adapters.schema.migrate import migrate
-from langchain_supabase_memory.memory.doctor import connection as of_door
+from langchain_supabase_memory.memory.doctor import connection as of_connection
 from langchain_supabase_memory.memory.doctor import database as of_database
 from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.settings import NO_RETRY
@@ -30,8 +30,8 @@ from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster, free_port
 
 LINES = (
-    "address", "transport", "key", "clock", "schema", "pgvector", "access", "writer", "embedder", "worker", "lag", "dead work",
-    "retention", "live", "sizes", "autovacuum",
+    "address", "transport", "key", "clock", "schema", "pgvector", "access", "summarizer", "embedder", "worker", "lag", "dead work",
+    "retention", "realtime", "sizes", "autovacuum",
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
 
@@ -59,18 +59,18 @@ def changed(memory: SupabaseMemory) -> dict[str, str]:
 @pytest.mark.not_on_citus(
     "a superuser calls there, and the lines about caller and sizes differ: test_citus.py has them"
 )
-async def test_a_sound_memory_is_green_by_every_door(caller: Caller) -> None:
+async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> None:
     findings = {each.name: each for each in await caller(caller.service.doctor)}
     at = 7 if caller.kind == "data_api" else len(LINES)
     assert tuple(findings) == (*LINES[:at], *(("tokens",) if caller.kind == "data_api" else ()), *LINES[at:])
-    # The others share the database, and leave work due; this memory has no writer; a bare PostgREST has no Auth.
-    odd = {"writer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
+    # The others share the database, and leave work due; this memory has no summarizer; a bare PostgREST has no Auth.
+    odd = {"summarizer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
     assert {each.state for name, each in findings.items() if name not in odd} == {"green"}
     assert findings["key"].text.startswith(
-        "Calls speak as " + ("service_role" if caller.kind == "data_api" else "postgres")
+        "Calls run as " + ("service_role" if caller.kind == "data_api" else "postgres")
     )
     assert findings["transport"].text.startswith(
-        "The Data API" if caller.kind == "data_api" else "A connection of its own"
+        "Calls go through Supabase" if caller.kind == "data_api" else "Calls use a direct connection"
     )
     assert f"127.0.0.1:{caller.service._services.transport.endpoint.address}".count("127.0.0.1") == 2
     with pytest.raises(FrozenInstanceError):
@@ -94,11 +94,11 @@ BREAKS = {
     ),
     "a policy is gone": (
         "drop policy conversations_select on memory.conversations",
-        "no more: the policy conversations_select of memory.conversations",
+        "missing: the policy conversations_select of memory.conversations",
     ),
     "a policy lets everybody in": (
         "create policy open on memory.conversations for select to public using (true)",
-        "new: the policy open of memory.conversations: permissive for select to public using true",
+        "added: the policy open of memory.conversations: permissive for select to public using true",
     ),
     "a policy has changed": (
         "alter policy conversations_select on memory.conversations using (true)",
@@ -116,23 +116,23 @@ BREAKS = {
     ),
     "a grant is gone": (
         "revoke insert on memory.conversation_messages from authenticated",
-        "no more: authenticated may insert memory.conversation_messages",
+        "missing: authenticated may insert memory.conversation_messages",
     ),
     "a function runs with its owner's rights": (
         "alter function memory_private.resolve_owner(text) security definer",
-        "new: memory_private.resolve_owner(text) runs with the rights of its owner",
+        "added: memory_private.resolve_owner(text) runs with the rights of its owner",
     ),
     "anybody may call a function": (
         "grant execute on function public.memory_worker_revive to authenticated",
-        "new: authenticated may execute public.memory_worker_revive(",
+        "added: authenticated may execute public.memory_worker_revive(",
     ),
     "a function is gone": (
         "drop function public.memory_limits",
-        "no more: authenticated may execute public.memory_limits()",
+        "missing: authenticated may execute public.memory_limits()",
     ),
     "a table of theirs is open": (
         "create table memory.theirs (id int primary key)",
-        "new: row level security is off for memory.theirs",
+        "added: row level security is off for memory.theirs",
     ),
 }
 
@@ -150,7 +150,7 @@ def test_rights_that_are_not_as_shipped_are_red_until_it_is_migrated(fresh: str,
 
 
 @ROLES
-def test_a_role_that_row_level_security_binds_is_red_and_told_what_it_lacks(cluster: Cluster, fresh: str) -> None:
+def test_a_role_under_row_level_security_is_red_and_the_action_fixes_it(cluster: Cluster, fresh: str) -> None:
     """A grant of `service_role` brings its grants and not its `bypassrls`: reads would be empty without an error."""
     cluster.execute('create role "Kiln" login; grant service_role to "Kiln"', superuser=True)
     try:
@@ -183,7 +183,7 @@ def test_the_role_that_migrates_sees_all_also_where_row_level_security_binds_it(
 
 
 @ROLES
-def test_a_right_that_somebody_gave_a_role_of_theirs_is_only_said(cluster: Cluster, fresh: str) -> None:
+def test_a_right_granted_to_a_custom_role_is_yellow(cluster: Cluster, fresh: str) -> None:
     cluster.execute("create role analyst", superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, "grant select on memory.conversations to analyst")
@@ -192,7 +192,7 @@ def test_a_right_that_somebody_gave_a_role_of_theirs_is_only_said(cluster: Clust
         assert changed(memory) == {"access": "red"}
 
 
-def test_many_changes_are_counted_and_not_all_told(fresh: str) -> None:
+def test_of_many_changes_only_the_first_are_named(fresh: str) -> None:
     execute(fresh, "revoke all on all tables in schema memory from authenticated")
     with SupabaseMemory.from_conn_string(fresh) as memory:
         words = found(memory)["access"].text
@@ -203,7 +203,7 @@ def test_many_changes_are_counted_and_not_all_told(fresh: str) -> None:
 def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Cluster, fresh: str) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database())) as memory:
         assert {name: each.state for name, each in found(memory).items()} == {
-            "address": "green", "transport": "green", "schema": "red", "writer": "green", "embedder": "green",
+            "address": "green", "transport": "green", "schema": "red", "summarizer": "green", "embedder": "green",
         }  # fmt: skip
         assert "supabase-memory migrate" in str(found(memory)["schema"].next_action)
     execute(fresh, "drop function public.memory_worker_doctor")
@@ -233,14 +233,14 @@ def test_pgvector_that_has_moved_is_red_until_it_is_migrated(cluster: Cluster, f
     cluster.execute("alter extension vector set schema elsewhere", database=database, superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"pgvector": "red"}
-        assert "lies in the schema elsewhere: it has moved" in found(memory)["pgvector"].text
+        assert "is in the schema elsewhere. It has moved" in found(memory)["pgvector"].text
         cluster.execute("grant usage on schema elsewhere to public", database=database, superuser=True)
         migrate(fresh)
         assert changed(memory) == {}
-        assert "lies in the schema elsewhere." in found(memory)["pgvector"].text
+        assert "is in the schema elsewhere." in found(memory)["pgvector"].text
 
 
-def test_an_index_that_was_not_built_to_its_end_is_red(cluster: Cluster) -> None:
+def test_an_index_whose_build_did_not_finish_is_red(cluster: Cluster) -> None:
     name = cluster.create_database()
     migrate(cluster.conn_string(name), vector_index=24)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder(32)) as memory:
@@ -359,7 +359,7 @@ def test_an_embedder_that_fails_or_gives_another_width_is_red(fresh: str) -> Non
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(32)) as memory:
         assert changed(memory) == {"embedder": "red"}
         assert "32 dimensions" in found(memory)["embedder"].text
-        assert "has 24" in found(memory)["embedder"].text
+        assert "have 24" in found(memory)["embedder"].text
 
 
 def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(fresh: str) -> None:
@@ -375,7 +375,7 @@ def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_mode
         assert changed(memory) == {"vectors": "red"}
 
 
-def test_a_writer_that_failed_is_red_until_it_answers_and_none_is_yellow(fresh: str) -> None:
+def test_a_failed_summarizer_is_red_until_it_answers_and_none_is_yellow(fresh: str) -> None:
     fails = True
 
     def write(_: object) -> str:
@@ -387,14 +387,14 @@ def test_a_writer_that_failed_is_red_until_it_answers_and_none_is_yellow(fresh: 
         memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(30)])
         assert changed(memory) == {}
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
-        assert changed(memory) == {"writer": "red"}
+        assert changed(memory) == {"summarizer": "red"}
         assert "canary" not in str(found(memory))
         fails = False
         execute(fresh, "update memory.conversations set summary_retry_at = null")
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {}
     with SupabaseMemory.from_conn_string(fresh, model=None) as memory:
-        assert changed(memory) == {"writer": "yellow"}
+        assert changed(memory) == {"summarizer": "yellow"}
 
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -407,9 +407,9 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 )  # fmt: skip
 def test_a_clock_that_is_wrong_is_red(apart: float, state: str, words: str) -> None:
     server = NOW + timedelta(seconds=apart)
-    made = of_door.clock(server, NOW - timedelta(seconds=1), NOW)
+    made = of_connection.clock(server, NOW - timedelta(seconds=1), NOW)
     assert (made.state, words in made.text) == (state, True)
-    slow = of_door.clock(server, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    slow = of_connection.clock(server, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert slow.state == "green", "nobody can tell within the time that the answer took"
 
 
@@ -438,7 +438,7 @@ def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None
     address = f"postgresql://postgres:secret-password@127.0.0.1:{free_port()}/postgres"
     with SupabaseMemory.from_conn_string(address, retry=NO_RETRY, embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {"address": "red"}
-        assert tuple(found(memory)) == ("address", "writer", "embedder")
+        assert tuple(found(memory)) == ("address", "summarizer", "embedder")
         assert "secret" not in str(found(memory))
         assert "127.0.0.1:" in found(memory)["address"].text
 
@@ -456,12 +456,12 @@ def test_a_role_without_rights_is_red(cluster: Cluster, fresh: str) -> None:
         assert changed(memory) == {"key": "red"}
 
 
-async def test_a_signed_in_user_sees_less_and_is_told_so(caller: Caller, user_id: str) -> None:
+async def test_a_signed_in_user_gets_fewer_findings_and_one_says_so(caller: Caller, user_id: str) -> None:
     findings = {each.name: each for each in await caller(caller.as_token(token(user_id=user_id)).doctor)}
     tokens = {"tokens"} if caller.kind == "data_api" else set()
-    assert set(findings) == {"address", "transport", "key", "schema", "writer", "embedder", *tokens}
+    assert set(findings) == {"address", "transport", "key", "schema", "summarizer", "embedder", *tokens}
     assert (findings["key"].state, findings["schema"].state) == ("yellow", "green")
-    assert "Checks that need a server's rights are left out" in findings["key"].text
+    assert "Checks that need a server's rights are skipped" in findings["key"].text
 
 
 @pytest.mark.not_on_citus("the line about the caller tells of Citus there")
@@ -503,9 +503,9 @@ def project() -> Iterator[Callable[[bytes, int], str]]:
 
 @pytest.mark.parametrize(
     ("body", "status", "state", "words"),
-    [(json.dumps({"keys": [{"kty": "EC", "alg": "ES256"}]}).encode(), 200, "green", "JWKS, 1 shown"),
-     (b'{"keys": []}', 200, "yellow", "HS256"), (b"<html>", 200, "yellow", "No Auth"), (b"[1]", 200, "yellow", "No Auth"),
-     (b'{"keys": 1}', 200, "yellow", "No Auth"), (b'{"keys": [1]}', 404, "yellow", "No Auth")],
+    [(json.dumps({"keys": [{"kty": "EC", "alg": "ES256"}]}).encode(), 200, "green", "JWKS, 1 published"),
+     (b'{"keys": []}', 200, "yellow", "HS256"), (b"<html>", 200, "yellow", "No Supabase Auth"), (b"[1]", 200, "yellow", "No Supabase Auth"),
+     (b'{"keys": 1}', 200, "yellow", "No Supabase Auth"), (b'{"keys": [1]}', 404, "yellow", "No Supabase Auth")],
 )  # fmt: skip
 async def test_keys_that_mcp_over_http_needs_are_looked_for(
     project: Callable[[bytes, int], str], body: bytes, status: int, state: str, words: str
@@ -515,7 +515,7 @@ async def test_keys_that_mcp_over_http_needs_are_looked_for(
     url = project(body, status)
     caller = of_data_api(f"{url}/", url)
     assert caller.keys_url is not None
-    made = of_door.tokens(signing_keys(caller.keys_url))
+    made = of_connection.tokens(signing_keys(caller.keys_url))
     assert (made.state, words in made.text) == (state, True)
 
 
@@ -551,7 +551,7 @@ def test_it_reads_no_more_of_many_conversations_than_of_a_hundred(planner: Clust
             assert found(memory)["lag"].state == "yellow"
             assert "3 dimensions" in found(memory)["embedder"].text
             transport.taken()
-            assert found(memory)["vectors"].text.startswith("100" if first == 1 else "")
+            assert found(memory)["vectors"].text.startswith("All 100 " if first == 1 else "All ")
             cost.append(transport.taken())
     few, many = cost
     assert few.round_trips == many.round_trips == 1

@@ -393,4 +393,4 @@ def test_the_doctor_says_what_is_true_there(address: str) -> None:
     assert all(lines[name].state == "green" for name in ("transport", "key", "schema", "access", "sizes", "autovacuum"))
     assert "no NOTIFY" in lines["transport"].text
     assert "not measured" in lines["sizes"].text
-    assert "not asked" in lines["autovacuum"].text
+    assert "not checked" in lines["autovacuum"].text

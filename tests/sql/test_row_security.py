@@ -252,7 +252,7 @@ async def test_the_anonymous_role_is_refused_everything(caller: Caller, user_id:
         with pytest.raises(PermissionDeniedError):
             await use(caller, anonymous, verb)  # with nobody named
     findings = {each.name: each for each in await caller(anonymous.doctor)}
-    assert (findings["key"].state, set(findings)) == ("red", {"address", "transport", "key", "writer", "embedder"})
+    assert (findings["key"].state, set(findings)) == ("red", {"address", "transport", "key", "summarizer", "embedder"})
     with pytest.raises(PermissionDeniedError):
         await due(caller, anonymous, user_id)
     assert await everything(caller, user_id) == before

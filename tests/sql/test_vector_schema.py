@@ -134,7 +134,7 @@ def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callab
         with pytest.raises(SchemaOutdatedError, match=r"supabase-memory migrate"):
             memory.recall("kept")
     code, output = run("doctor", "--database-url", address)
-    assert (code, "schema public: it has moved" in output) == (1, True)
+    assert (code, "schema public. It has moved" in output) == (1, True)
     again(address)
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
         assert installed(memory) == script.current("public")

@@ -149,7 +149,7 @@ class Loader:
 
     def _report(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
         """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
-        self.guard.memory._services.causes.warn_if_unattended(pack, has_writer=self._is_done_here)
+        self.guard.memory._services.causes.warn_if_unattended(pack, has_summarizer=self._is_done_here)
         if pack.due and self._is_done_here:
             return
         if pack.work == "running" or (pack.work == "due" and pack.due and self.policy.mode == "background"):

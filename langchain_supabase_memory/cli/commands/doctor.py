@@ -30,8 +30,8 @@ _STYLES: Final[Mapping[State, str]] = {"green": "green", "yellow": "yellow", "re
 def doctor(address: Address, models: Models, as_json: bool) -> None:
     """Check the setup and say how to fix what is wrong.
 
-    Each line is green, yellow (it works, with a remark) or red (it is broken). The exit code is 1 if a line is red. In
-    a pipe, a line has tabs between the state, the name, the finding and the next action.
+    Each finding is green (OK), yellow (it works, but needs attention) or red (it is broken). The exit code is 1 if one
+    is red. In a pipe, each finding is a line with tabs between state, name, text and next action.
     """
     with ExitStack() as stack:
         memory = _memory(stack, address, models)
@@ -59,7 +59,7 @@ def _memory(stack: ExitStack, address: Address, models: Models) -> SupabaseMemor
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
-    """Print a line per finding, its next action below, and how many findings have each state."""
+    """Print each finding with its next action below, then the number of findings per state."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,1 +1,1 @@
-"""The doctor: a health report on a memory, each line with the next action. Each module checks one area."""
+"""The doctor: a health report on a memory, with a next action per finding. Each module checks one area."""

@@ -1,4 +1,4 @@
-"""The doctor's checks: ask each party once, and let the modules judge the answers."""
+"""The doctor's checks: call the database, the embedder and the project once each, and report findings."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def doctor(services: Services) -> Flow[list[Finding]]:
-    """Check this memory line by line, each with the next action: the report of `supabase-memory doctor`.
+    """Check the whole setup and return findings with next actions: the report of `supabase-memory doctor`.
 
-    The database is asked once, the embedder once, and over the Data API the project for the keys that sign its
-    tokens. The cost does not depend on the number of conversations. With a user's own token the database reports
-    less, and a line says so.
+    It calls the database once and the embedder once. Over the Data API it also fetches the project's public
+    signing keys. The cost does not depend on the number of conversations. With a user's own token the database
+    reports less, and a finding says so.
 
     Args:
         services: The memory.
 
     Returns:
-        The findings. A failed check is a finding; it raises nothing.
+        The findings. A failed check is a finding, not an exception.
 
     Example:
         ```python
@@ -43,14 +43,14 @@ def doctor(services: Services) -> Flow[list[Finding]]:
     try:
         found = yield from (schema_report() if of_user else worker_report(services.embedder_name))
     except SupabaseMemoryError as error:
-        return [*connection.connection_failed(transport.endpoint, error), *(yield from _own(services, {}))]
+        return [*connection.connection_failed(transport.endpoint, error), *(yield from _check_models(services, {}))]
     received = datetime.now(UTC)
     here = transport.endpoint
     is_distributed = bool(found.get("distributed"))
     findings = [connection.address(here), connection.kind(here, is_distributed=is_distributed)]
     if of_user:
         findings += [connection.check_user(), (yield from database.schema(found))]
-        return [*findings, *(yield from _signed(services)), *(yield from _own(services, {}))]
+        return [*findings, *(yield from _check_tokens(services)), *(yield from _check_models(services, {}))]
     findings += [
         connection.role(found["role"], sees_all=found["sees_all"]),
         connection.clock(_time(found["now"]), sent, received),
@@ -60,32 +60,32 @@ def doctor(services: Services) -> Flow[list[Finding]]:
             found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
         ),
         database.access(found["added"], found["missing"]),
-        *(yield from _signed(services)),
-        *(yield from _own(services, found)),
+        *(yield from _check_tokens(services)),
+        *(yield from _check_models(services, found)),
     ]
     if services.embedder_name is not None:
         findings.append(models.vectors(services.embedder_name, found["vectors"]))
-    return [*findings, *_of_work(services, found),
+    return [*findings, *_check_work(services, found),
         database.realtime(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
             database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
 
 
-def _own(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
-    """Check the memory's own models, whatever the database reports."""
+def _check_models(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
+    """Check the memory's own models, even if the database did not answer."""
     widths = (document.get("vectors") or {}).get("widths", [])
     embedder = yield from models.embedder(memory, widths, document.get("indexes", []))
     return [models.summarizer(memory), embedder]
 
 
-def _signed(memory: Services) -> Flow[list[Finding]]:
-    """Check how tokens are signed, if there is a project to ask."""
+def _check_tokens(memory: Services) -> Flow[list[Finding]]:
+    """Check how tokens are signed, if the transport is the Data API."""
     url = memory.transport.endpoint.keys_url
     if url is None:
         return []
     return [connection.tokens((yield from offload(partial(signing_keys, url), INLINE_LIMIT)))]
 
 
-def _of_work(memory: Services, document: Mapping[str, Any]) -> list[Finding]:
+def _check_work(memory: Services, document: Mapping[str, Any]) -> list[Finding]:
     now, wait = _time(document["now"]), document["wait_seconds"]
     seen, expired = (_time(at) if (at := document[name]) else None for name in ("heartbeat_at", "expired_at"))
     return [

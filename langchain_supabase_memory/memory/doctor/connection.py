@@ -14,18 +14,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
 
 _KINDS: Final = {
-    "data_api": "The Data API of Supabase.",
-    "postgres": "A connection of its own to Postgres; NOTIFY wakes workers at once.",
-    "pooler": "A connection to Postgres through a pooler; where that pools transactions, workers hear no NOTIFY and "
-    "look every two seconds.",
+    "data_api": "Calls go through Supabase's Data API.",
+    "postgres": "Calls use a direct connection to Postgres. NOTIFY wakes workers at once.",
+    "pooler": "Calls go to Postgres through a pooler. If it pools transactions, workers receive no NOTIFY and poll "
+    "every two seconds.",
 }
-_SPREAD: Final = (
-    "A connection to Postgres, where Citus spreads the tables over nodes: no NOTIFY of a node reaches workers, which "
-    "look every two seconds."
+_DISTRIBUTED: Final = (
+    "Calls go to Postgres with Citus. Workers receive no NOTIFY from the nodes and poll every two seconds."
 )
 _PLAIN: Final = re.compile("[a-z_][a-z0-9_]*")
-_LITTLE_SECONDS: Final = 5.0
-_MUCH_SECONDS: Final = 60.0
+_CLOCK_YELLOW_SECONDS: Final = 5.0
+_CLOCK_RED_SECONDS: Final = 60.0
 
 
 def address(endpoint: EndpointInfo) -> Finding:
@@ -41,12 +40,12 @@ def kind(endpoint: EndpointInfo, *, is_distributed: bool = False) -> Finding:
         is_distributed: Whether Citus spreads the tables over several nodes.
     """
     if is_distributed and endpoint.kind != "data_api":
-        return green("transport", _SPREAD)
+        return green("transport", _DISTRIBUTED)
     return green("transport", _KINDS[endpoint.kind])
 
 
 def connection_failed(endpoint: EndpointInfo, error: SupabaseMemoryError) -> list[Finding]:
-    """Report why the database could not be checked, under the line that the error concerns.
+    """Report why the database could not be checked, in the finding that the error concerns.
 
     Args:
         endpoint: The endpoint of calls.
@@ -55,8 +54,8 @@ def connection_failed(endpoint: EndpointInfo, error: SupabaseMemoryError) -> lis
     if isinstance(error, SchemaError):
         return [address(endpoint), kind(endpoint), red("schema", error.reason, error.hint)]
     if isinstance(error, PermissionDeniedError):
-        hint = "Pass the secret key of the project, or connect as the role that migrates."
-        words = "This key, or this role, has no server's rights, and nobody is signed in."
+        hint = "Pass the project's secret key, or connect as the role that runs the migrations."
+        words = "This key or role has no server's rights, and no user is signed in."
         return [address(endpoint), kind(endpoint), red("key", words, hint)]
     where = f"{endpoint.address}: " if endpoint.address else ""
     return [red("address", f"{where}{error.reason}", error.hint)]
@@ -70,13 +69,13 @@ def role(name: str, *, sees_all: bool) -> Finding:
         sees_all: Whether row level security shows it all users' rows.
     """
     if sees_all:
-        return green("key", f"Calls speak as {name}, with a server's rights.")
+        return green("key", f"Calls run as {name}, with a server's rights.")
     return red(
         "key",
-        f"Calls speak as {name}, to which row level security applies without a user's claims: every read is empty, "
+        f"Calls run as {name}. Row level security applies to this role, and no user is signed in: every read is empty, "
         "and every write is refused.",
-        f"Run as a superuser: alter role {_identifier(name)} bypassrls; and restart what is connected as it. Or "
-        "connect as the role that migrates.",
+        f"Run as a superuser: alter role {_identifier(name)} bypassrls; then restart the clients of this role. Or "
+        "connect as the role that runs the migrations.",
     )
 
 
@@ -86,12 +85,12 @@ def _identifier(name: str) -> str:
 
 
 def check_user() -> Finding:
-    """Report that calls use a user's own token, which hides the other checks."""
+    """Report that calls use a user's own token, so some checks are skipped."""
     return yellow(
         "key",
-        "Calls speak as a signed-in user, under row level security. Checks that need a server's rights are left out: "
-        "clock, pgvector, grants, vectors, workers, sizes and vacuum.",
-        "To see it, run the doctor with the project's secret key or over a connection to Postgres.",
+        "Calls run as a signed-in user, under row level security. Checks that need a server's rights are skipped: "
+        "clock, pgvector, access, vectors, workers, retention, Realtime, sizes and autovacuum.",
+        "To run all checks, use the project's secret key or a direct connection to Postgres.",
     )
 
 
@@ -104,12 +103,12 @@ def clock(server: datetime, sent_at: datetime, received: datetime) -> Finding:
         received: The local time after the call.
     """
     apart = max((sent_at - server).total_seconds(), (server - received).total_seconds(), 0.0)
-    if apart <= _LITTLE_SECONDS:
-        return green("clock", "This machine's clock and the server's agree.")
+    if apart <= _CLOCK_YELLOW_SECONDS:
+        return green("clock", "The clocks of this machine and the server agree.")
     which = "behind" if server > received else "ahead of"
     words = f"This machine's clock is {duration_text(apart)} {which} the server's."
-    action = "Set the clock of this machine by NTP: times of messages, and the ends of tokens, go by it."
-    return (red if apart > _MUCH_SECONDS else yellow)("clock", words, action)
+    action = "Synchronize this machine's clock by NTP. Message times and the expiry of tokens depend on it."
+    return (red if apart > _CLOCK_RED_SECONDS else yellow)("clock", words, action)
 
 
 def tokens(keys: int | None) -> Finding:
@@ -120,15 +119,15 @@ def tokens(keys: int | None) -> Finding:
     """
     name = "tokens"
     if keys:
-        return green(name, f"Users' tokens are signed by a key that anybody can check (JWKS, {keys} shown).")
+        return green(name, f"The project signs users' tokens with an asymmetric key (JWKS, {keys} published).")
     if keys is None:
         return yellow(
             name,
-            "No Auth of a Supabase project answers beside this Data API, so that nobody knows how tokens are signed.",
-            "Check the project's url; a bare PostgREST has none, and MCP over HTTP cannot be served with it.",
+            "No Supabase Auth answers at this project's URL, so it is unknown how tokens are signed.",
+            "Check the project's URL. A bare PostgREST has no Auth, and MCP over HTTP needs it.",
         )
     return yellow(
         name,
-        "Users' tokens are signed by a shared secret (HS256): MCP over HTTP cannot be served with it.",
-        "For MCP over HTTP move the project to asymmetric signing keys, in its settings of JWT keys.",
+        "The project signs users' tokens with a shared secret (HS256). MCP over HTTP does not work with it.",
+        "For MCP over HTTP, switch to asymmetric signing keys in the project's settings, under JWT keys.",
     )

@@ -16,7 +16,7 @@ class Finding:
     Attributes:
         name: What was checked, such as `pgvector`.
         state: Its state.
-        text: The finding, in a sentence or two, without any content.
+        text: The finding, in a sentence or two, without any text from conversations.
         next_action: What to do next; `None` if there is nothing to do.
     """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.services import Services
 
 _SECONDS: Final = 10.0
-_PROBE: Final = "How does this memory stand?"
+_PROBE: Final = "Does the embedder answer?"
 _INDEX: Final = re.compile(r"_hnsw_(\d+)$")
 
 
@@ -23,13 +23,13 @@ def summarizer(memory: Services) -> Finding:
     """Check whether there is a summarizer for summaries and boards, and whether its last call failed."""
     name = memory.summarizer_name
     if name is None:
-        words = "This memory has no writer: nothing is summarized here, and packs leave out what has no room."
-        return yellow("writer", words, "Pass model= to the memory, or run a worker that has one beside it.")
-    cause = next((each for each in memory.causes.failures if each.part == "writer"), None)
+        words = "This memory has no summarizer: it writes no summaries, and packs omit messages that do not fit."
+        return yellow("summarizer", words, "Pass model= to the memory, or run a worker that has a model.")
+    cause = next((each for each in memory.causes.failures if each.part == "summarizer"), None)
     if cause is None:
-        return green("writer", f"{name} writes summaries and boards.")
-    words = f"{name} writes, and failed when it was last asked: {cause.reason}"
-    return red("writer", words, "Check the model's name, its key and its limits, and ask again.")
+        return green("summarizer", f"{name} writes summaries and boards.")
+    words = f"The last call of {name} failed: {cause.reason}"
+    return red("summarizer", words, "Check the model's name, its API key and its rate limits, then try again.")
 
 
 def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) -> Flow[Finding]:
@@ -42,20 +42,21 @@ def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) ->
     """
     name = memory.embedder_name
     if name is None:
-        return green("embedder", "This memory has no embedder: what was said is found by its words.")
+        return green("embedder", "This memory has no embedder: recall is by keyword search.")
     try:
         vectors = yield from embed([_PROBE], seconds=_SECONDS)
     except SupabaseMemoryError as error:
         return red("embedder", f"{name}: {error.reason}", error.hint)
     width = len(vectors[0])
     if any(each != width for each in widths):
-        words = f"{name} gives {width} dimensions, and what is stored under its name has {widths[0]}."
-        return red("embedder", words, "Give the embedder back its dimensions, or wrap it in EmbeddingModel(name=…).")
-    indexed = [int(found[1]) for each in indexes if (found := _INDEX.search(each))]
+        words = f"The vectors of {name} have {width} dimensions, but those stored under its name have {widths[0]}."
+        action = "Set the embedder's former dimensions, or give it another name with EmbeddingModel(name=…)."
+        return red("embedder", words, action)
+    indexed = [int(match[1]) for each in indexes if (match := _INDEX.search(each))]
     if indexed and width not in indexed:
-        words = f"{name} answers with {width} dimensions, and the vector index is for {indexed[0]}: it serves others."
+        words = f"The vectors of {name} have {width} dimensions, but the vector index is for {indexed[0]}."
         return yellow("embedder", words, f"Run `supabase-memory migrate --vector-index {width}`, and drop the other.")
-    return green("embedder", f"{name} answers with {width} dimensions.")
+    return green("embedder", f"{name} answers with vectors of {width} dimensions.")
 
 
 def vectors(name: str, sample: Mapping[str, Any]) -> Finding:
@@ -65,14 +66,13 @@ def vectors(name: str, sample: Mapping[str, Any]) -> Finding:
         name: The embedder's name.
         sample: The counts of at most a hundred chunks.
     """
-    looked, lacking, others = sample["chunks"], sample["lacking"], sample["of_others"]
+    sampled, lacking, others = sample["chunks"], sample["lacking"], sample["of_others"]
     if not lacking:
-        what = f"{looked} chunks that were looked at have" if looked else "Nothing is indexed yet; chunks will have"
-        return green("vectors", f"{what} a vector of {name}.")
+        words = f"All {sampled} sampled chunks have vectors of {name}." if sampled else "No chunks are indexed yet."
+        return green("vectors", words)
     if others:
-        words = f"Of {looked} chunks {others} have a vector of another model, and none of {name}."
-        return red(
-            "vectors", words, "Embed them anew: `conversation.chunks.reembed()` for each, or go back to that model."
-        )
-    words = f"Of {looked} chunks {lacking} have no vector of {name} yet, and are found by their words."
+        words = f"{others} of {sampled} sampled chunks have vectors of another model, but not of {name}."
+        action = "Call `conversation.chunks.reembed()` for each conversation, or switch back to the other model."
+        return red("vectors", words, action)
+    words = f"{lacking} of {sampled} sampled chunks have no vectors yet; only keyword search finds them."
     return yellow("vectors", words, "Run a worker that has this embedder, or call `memory.work.index_due()`.")
