@@ -283,7 +283,7 @@ Returns: object or null. Null if there is no such conversation.
 - messages[].payload: object. The whole message.
 - messages[].created_at: timestamp. When it was said.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
-- hidden: object[] or null. Words that a person deleted from the board: leave them out of what a writer is shown.
+- hidden: object[] or null. Words that a person deleted from the board: leave them out of the summarizer''s input.
   Null if there are none.
 - hidden[].sequence: integer. The message that has them.
 - hidden[].words: text. The words.
@@ -295,7 +295,7 @@ Returns: object or null. Null if there is no such conversation.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
--- Adds what a writer found to a board. An exact repeat counts as seen again, a new item is added, and an item that
+-- Adds what a summarizer found to a board. An exact repeat counts as seen again, a new item is added, and an item that
 -- it contradicts is superseded. The caller holds the row locks of the conversation and the board.
 create or replace function memory_private.add_board_items(
   p_conversation memory.conversations, p_version bigint, -- the board's version after this commit
@@ -494,9 +494,9 @@ begin
   if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1);
   end if;
-  -- The writer may not have left out opted-out topics: remove them here.
+  -- The summarizer may not have left out opted-out topics: remove them here.
   v_topics := memory_private.opted_out_topics(v_user, v_c.id);
-  -- The same for what a person deleted, perhaps while the writer was at work.
+  -- The same for what a person deleted, perhaps while the summarizer was at work.
   v_said := memory_private.sentence_patterns(array(
     select d.words from memory_private.deleted_item_words(v_user, v_c.id) d));
   p_summary := memory_private.remove_phrases(memory_private.remove_mentions(p_summary, v_topics, v_c.language), v_said);
@@ -652,7 +652,7 @@ Returns: object or null. Null if there is no such conversation.
 - conversation_id: uuid. The conversation.
 - revision: integer. Counts edits and deletions of messages.
 - next_sequence: integer. The sequence that the next message gets.
-- title: text or null. What its writer calls the conversation.
+- title: text or null. What its summarizer calls the conversation.
 - summary: text. The summary; empty if none was written.
 - context_notes: text. What is to be borne in mind.
 - edited_summary: text or null. What a person wrote in the place of the summary.
@@ -793,7 +793,7 @@ begin
 end
 $function$;
 
--- Deletes an item. Its row stays without words, so that no writer adds it again. The caller holds the row locks of
+-- Deletes an item. Its row stays without words, so that no summarizer adds it again. The caller holds the row locks of
 -- the board and the item.
 create or replace function memory_private.delete_board_item(
   p_old memory.conversation_board_items, p_by text, p_author_kind text, p_now timestamptz
@@ -1009,7 +1009,7 @@ end
 $function$;
 comment on function public.memory_edit_board is
   'langchain-supabase-memory: What a person does with a board. It is noted with who and when; what a person wrote,
-  pinned or deleted no writer changes. What a model notes is a model''s: a writer may change it.
+  pinned or deleted, no summarizer changes. What a model noted, a summarizer may change.
 
 p_thread_id: the thread of the conversation.
 p_action: add, edit, pin, unpin, delete, summary (write one instead) or regenerate (write anew what no person

@@ -153,7 +153,7 @@ begin
 end
 $function$;
 
--- Returns the same topics as they were written, for a writer; null if there is none.
+-- Returns the same topics as they were written, for a summarizer; null if there is none.
 create or replace function memory_private.topics_for_writer(p_user_id text, p_conversation_id uuid) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$

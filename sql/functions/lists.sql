@@ -28,7 +28,7 @@ begin
 end
 $function$;
 
--- Returns a conversation as a list shows it. The title is the person's, else the writer's, else the first words of
+-- Returns a conversation as a list shows it. The title is the person's, else the summarizer's, else the first words of
 -- the first question. What has expired, and words that mention an opted-out topic, are left out.
 create or replace function memory_private.conversation_json(
   p_conversation memory.conversations, p_retention json, p_has_topics boolean
@@ -195,7 +195,7 @@ Errors:
 
 create function public.memory_update(
   p_thread_id text,
-  p_title     text default null, -- null: as it is; blank: the writer's again, or the first words
+  p_title     text default null, -- null: keep it; blank: the summarizer's title again, or the first words
   p_metadata  json default null, -- null: as it is
   p_user_id   text default null,
   p_agent_id  text default 'default',

@@ -299,7 +299,7 @@ begin
   if not found or v_c.opted_out_at is not null then
     return jsonb_build_object('committed', false, 'through_sequence', -1);
   end if;
-  -- The writer may not have left out opted-out topics: remove their sentences here.
+  -- The summarizer may not have left out opted-out topics: remove their sentences here.
   v_kept := coalesce(nullif(memory_private.remove_mentions(
     p_content, memory_private.opted_out_topics(v_user, v_c.id), v_c.language), ''), '…');
   if v_kept <> p_content then
@@ -517,7 +517,7 @@ Returns: object[].
 - [].id: uuid. Changes with its words.
 - [].from_sequence: integer. The first message that it covers.
 - [].to_sequence: integer. The last message that it covers.
-- [].message_ids: text[]. The messages that its writer was shown.
+- [].message_ids: text[]. The messages that its summarizer was shown.
 - [].built_on: integer or null. The number of the summary that it goes on from.
 - [].content: text. Its words.
 - [].characters: integer. How many characters it has.
@@ -621,7 +621,7 @@ Returns: object or null. Null if there is no such conversation.
   null.
 - levels: json[]. Of each part of a complete summary: level, number, first, last, and the numbers of its parts or
   null.
-- unshown: integer[]. Sequences within a summary''s range that its writer was not shown; there should be none.
+- unshown: integer[]. Sequences within a summary''s range that its summarizer was not shown; there should be none.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 

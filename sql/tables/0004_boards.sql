@@ -31,7 +31,7 @@ create table memory.conversation_summary_boards (
 comment on table memory.conversation_summary_boards is
   'One per conversation: what is known of it so far, up to through_sequence. Moved by compare-and-swap alone.';
 comment on column memory.conversation_summary_boards.title is
-  'What its writer calls the conversation. The first title stays, until what it may have come from is forgotten.';
+  'The summarizer''s title of the conversation. The first title stays until its messages are forgotten.';
 comment on column memory.conversation_summary_boards.edited_summary is
   'What a person wrote instead, or to it; no model changes that.';
 
@@ -90,9 +90,9 @@ comment on column memory.conversation_board_items.deleted_at is
 comment on column memory.conversation_board_items.author_kind is
   'What author is: a person, the application, a model, a rule that selects quotes, or an import that does not say.';
 comment on column memory.conversation_board_items.edited_at is
-  'When a person or the application last changed it; no writer changes it since. What a model notes leaves it null.';
+  'When a person or the application last changed it; no summarizer changes it since. What a model notes leaves it null.';
 comment on column memory.conversation_board_items.quote_at is
-  'Where in its source, from 1, and how long the quote of a deleted item was: no writer of boards is shown that any more.';
+  'Where in its source, from 1, and how long the quote of a deleted item was: the summarizer of boards no longer gets it.';
 
 -- Every change of a board: who, when, what. The words before a change are deleted with the item.
 create table memory.conversation_board_changes (
