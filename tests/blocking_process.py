@@ -826,9 +826,9 @@ async def inspector(place: Place) -> None:
             await http.get(f"/conversation/message{asked}&number=1", headers={"hx-request": "true"})
             await http.get(f"/conversation/messages{asked}&first=0&last=1", headers={"hx-request": "true"})
             await http.get(f"/recall{asked}&q=kiln")
-            gate = app.state.inspected.sessions
+            gate = app.state.inspector.sessions
             form = {
-                "mark": gate.form_token(str(http.cookies.get(gate.cookie))),
+                "csrf_token": gate.form_token(str(http.cookies.get(gate.cookie))),
                 "pin": item,
                 "item": item,
                 "text": "By hand.",
@@ -862,7 +862,7 @@ async def _followed(app: Any, query: str, cookie: str) -> None:
     async with asyncio.TaskGroup() as group:
         following = group.create_task(app({**scope, **more}, receive, send))
         await heard.wait()
-        await app.state.inspected.notifier.wait()
+        await app.state.inspector.notifier.wait()
         following.cancel()
 
 

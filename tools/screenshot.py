@@ -52,9 +52,9 @@ def main(path: Path) -> None:
         )
         with served(memory, browser) as inspector:
             page = inspector.open(f"/conversation/prompt?thread={THREAD}", viewport={"width": 1180, "height": 1240})
-            page.get_by_label("What if somebody asked now").fill(question)
+            page.get_by_label("Try a question").fill(question)
             page.get_by_role("button", name="Show").click()
-            page.get_by_text("would be sent in place of").wait_for()
+            page.get_by_text("would be sent instead of").wait_for()
             page.screenshot(path=path)
     size = path.stat().st_size
     sys.stdout.write(f"{path}: {size:,} bytes\n")

@@ -66,20 +66,18 @@ def application(
         InvalidInputError: `actor` is not a valid name.
     """
     if not isinstance(memory, SupabaseMemory) and not callable(memory):
-        raise wrong_type(
-            "memory", "a SupabaseMemory, or a function of a request that gives one", memory, "Open one first."
-        )
+        raise wrong_type("memory", "a SupabaseMemory, or a function from a request to one", memory, "Open one first.")
     if isinstance(hosts, str) or not all(isinstance(each, str) and each for each in hosts):
         raise wrong_type("hosts", "a list of names", hosts, 'Pass hosts=["inspector.example.com"].')
-    gate = SessionStore(token)
-    beat = live_updates.ChangeNotifier(memory._services.transport if isinstance(memory, SupabaseMemory) else None)
+    sessions = SessionStore(token)
+    notifier = live_updates.ChangeNotifier(memory._services.transport if isinstance(memory, SupabaseMemory) else None)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        beat.stop()
+        notifier.stop()
 
-    made = Starlette(
+    app = Starlette(
         routes=[
             Route("/", conversations.screen, name="conversations"),
             Route("/conversation", timeline.screen),
@@ -100,12 +98,14 @@ def application(
             *edit_routes.ROUTES,
             Route("/static/{name}", static_files.static_file),
         ],
-        middleware=[Middleware(AuthMiddleware, gate=gate, hosts=hosts)],
+        middleware=[Middleware(AuthMiddleware, sessions=sessions, hosts=hosts)],
         exception_handlers={
             SupabaseMemoryError: error_pages.on_memory_error,
             HTTPException: error_pages.on_http_error,
         },
         lifespan=lifespan,
     )
-    made.state.inspected = InspectorState(memory, write=write, actor=check_actor(actor), sessions=gate, notifier=beat)
-    return made
+    app.state.inspector = InspectorState(
+        memory, write=write, actor=check_actor(actor), sessions=sessions, notifier=notifier
+    )
+    return app

@@ -35,7 +35,7 @@ _HEADERS: Final = {
     "cache-control": "no-store",
 }
 _SAFE: Final = ("GET", "HEAD")
-SHORTEST: Final = 16
+MIN_TOKEN_LENGTH: Final = 16
 """The minimum length of a token in characters: a shorter one can be guessed."""
 
 
@@ -50,9 +50,9 @@ class SessionStore:
     """
 
     def __init__(self, token: str | None) -> None:
-        if token is not None and len(token) < SHORTEST:
+        if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise ConfigurationError(
-                f"A token has at least {SHORTEST} characters.",
+                f"A token has at least {MIN_TOKEN_LENGTH} characters.",
                 hint="Pass token=secrets.token_urlsafe(32), for example.",
             )
         self._token = token
@@ -62,7 +62,7 @@ class SessionStore:
         # Cookies ignore the port, so two inspectors on one machine need different cookie names.
         self.cookie: Final = f"memory_inspector_{secrets.token_hex(4)}"
 
-    def exchange_key(self, token: str) -> str | None:
+    def exchange_token(self, token: str) -> str | None:
         """Exchange the token for a new session; `None` if the token is wrong or was used."""
         if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
             return None
@@ -84,9 +84,9 @@ class SessionStore:
         """Return the CSRF token for a session's forms."""
         return hmac.new(self._secret, session.encode(), "sha256").hexdigest()
 
-    def is_valid_form(self, session: str, mark: str) -> bool:
+    def is_valid_form(self, session: str, token: str) -> bool:
         """Return whether a form's CSRF token belongs to this session."""
-        return hmac.compare_digest(self.form_token(session).encode(), mark.encode())
+        return hmac.compare_digest(self.form_token(session).encode(), token.encode())
 
 
 class AuthMiddleware:
@@ -94,13 +94,13 @@ class AuthMiddleware:
 
     Args:
         app: The application.
-        gate: Stores who is admitted.
+        sessions: Stores who is admitted.
         hosts: The accepted host names.
     """
 
-    def __init__(self, app: ASGIApp, gate: SessionStore, hosts: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, sessions: SessionStore, hosts: Sequence[str]) -> None:
         self._app = app
-        self._gate = gate
+        self._sessions = sessions
         self._hosts = frozenset(each.lower() for each in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,8 +110,8 @@ class AuthMiddleware:
                 await self._app(scope, receive, send)
             return  # there are no WebSockets
         request = Request(scope, receive)
-        session = request.cookies.get(self._gate.cookie)
-        issued = self._gate.issue_session(session)
+        session = request.cookies.get(self._sessions.cookie)
+        issued = self._sessions.issue_session(session)
         scope["state"] = {**scope.get("state", {}), "session": session or issued or ""}
 
         has_begun = False
@@ -138,24 +138,24 @@ class AuthMiddleware:
     def _refusal(self, request: Request, session: str | None) -> Response | None:
         """Return the refusal to send instead of calling the application; `None` if the request is allowed."""
         host = request.headers.get("host", "")
-        if _name(host) not in self._hosts:
-            hint = "Open the address that was printed; or name this host with --allow-host, or hosts=."
-            return render_error(request, 421, "This is not an address of the inspector.", hint)
-        if not _is_own(request, host):
-            return render_error(request, 403, "Another site asked for this.", "Open the inspector's own address.")
+        if _host_name(host) not in self._hosts:
+            hint = "Open the printed address, or allow this host with --allow-host or hosts=."
+            return render_error(request, 421, "The inspector does not accept this host.", hint)
+        if not _is_same_origin(request, host):
+            return render_error(request, 403, "Another site sent this request.", "Open the inspector's own address.")
         token = request.query_params.get("token")
         if token is not None and request.method == "GET":
-            made = self._gate.exchange_key(token)
+            made = self._sessions.exchange_token(token)
             if made is not None:
-                return self._entered(request, made)
-        if not self._gate.is_valid_session(session) and not _is_read(request):
+                return self._sign_in(request, made)
+        if not self._sessions.is_valid_session(session) and not _is_static(request):
             hint = (
-                "The printed address works once, in one browser: start `supabase-memory inspect` again for a new one."
+                "The printed address works once, in one browser. Start `supabase-memory inspect` again for a new one."
             )
             return render_error(request, 401, "You are not signed in.", hint)
         return None
 
-    def _entered(self, request: Request, session: str) -> Response:
+    def _sign_in(self, request: Request, session: str) -> Response:
         """Redirect to the same address without the token."""
         kept = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
         query = f"?{urlencode(kept)}" if kept else ""
@@ -166,10 +166,10 @@ class AuthMiddleware:
     def _set(self, request: Request, session: str) -> str:
         path = request.scope.get("root_path") or "/"
         secure = "; Secure" if request.url.scheme == "https" else ""
-        return f"{self._gate.cookie}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}"
+        return f"{self._sessions.cookie}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}"
 
 
-def _is_own(request: Request, host: str) -> bool:
+def _is_same_origin(request: Request, host: str) -> bool:
     """Return whether a request comes from our own pages. A change must send its origin."""
     origin = request.headers.get("origin")
     if origin is None:
@@ -177,13 +177,13 @@ def _is_own(request: Request, host: str) -> bool:
     return urlsplit(origin).netloc.lower() == host.lower() and origin.partition("://")[0] in ("http", "https")
 
 
-def _is_read(request: Request) -> bool:
+def _is_static(request: Request) -> bool:
     """Return whether it is a style or a script, which contain no user content and which the refusal page needs."""
     root = request.scope.get("root_path", "")
     return request.method in _SAFE and request.url.path.startswith(f"{root}/static/")
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return a host without its port."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-LARGEST: Final = 200_000
-"""The maximum size of a form in bytes: a summary has up to 10,000 characters."""
+MAX_FORM_BYTES: Final = 200_000
+"""The maximum size of a form: a summary has up to 10,000 characters."""
 
 READ_ONLY: Final = "This inspector is read-only.\nStart it with --write, or write=True."
-FOREIGN: Final = "This form does not belong to your session.\nLoad the page anew, and do it again."
+FOREIGN_FORM: Final = "This form does not belong to your session.\nReload the page and try again."
 
 
 def _route(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitable[str]]) -> Route:
     """Return the route of a change, behind its checks; it redirects to the page that shows the change."""
 
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         context = RequestContext(request)
         if not context.write:
             raise HTTPException(403, READ_ONLY)
         form = await _form(request)
-        if not context.inspected.sessions.is_valid_form(request.scope["state"]["session"], form.get("mark", "")):
-            raise HTTPException(403, FOREIGN)
+        if not context.state.sessions.is_valid_form(request.scope["state"]["session"], form.get("csrf_token", "")):
+            raise HTTPException(403, FOREIGN_FORM)
         return RedirectResponse(await do(context, form), 303)
 
-    return Route(path, answer, methods=["POST"])
+    return Route(path, respond, methods=["POST"])
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -47,30 +47,30 @@ async def _form(request: Request) -> dict[str, str]:
     body = b""
     async for piece in request.stream():
         body += piece
-        if len(body) > LARGEST:
-            raise HTTPException(413, "This is more than a form may hold.\nWrite less.")
+        if len(body) > MAX_FORM_BYTES:
+            raise HTTPException(413, "This form is too large.\nShorten the text.")
     try:
         return {name: values[-1] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
     except ValueError:
-        raise HTTPException(400, "This is not a form.\nUse those of the page.") from None
+        raise HTTPException(400, "This is not a valid form.\nUse the forms of the page.") from None
 
 
-async def _board(context: RequestContext, form: Mapping[str, str]) -> str:
+async def _pin(context: RequestContext, form: Mapping[str, str]) -> str:
     """Pin or unpin an item."""
-    by = await _actor(context)
+    actor = await _actor(context)
     conversation = context.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
-    item = _item_of(form, name)
-    await conversation.board.apin(item, actor=by, pinned=name == "pin")
+    item = _item_id(form, name)
+    await conversation.board.apin(item, actor=actor, pinned=name == "pin")
     return _anchor(context.page_link("/board"), item)
 
 
-async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
+async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
     """Edit or delete an item."""
-    by = await _actor(context)
-    conversation, item = context.conversation(reading=False), _item_of(form, "item")
+    actor = await _actor(context)
+    conversation, item = context.conversation(reading=False), _item_id(form, "item")
     if "delete" in form:
-        await conversation.board.adelete(item, actor=by)
+        await conversation.board.adelete(item, actor=actor)
         return context.page_link("/board")
     changed: dict[str, Any] = {}
     if form.get("text", "").strip() and form["text"] != form.get("was", ""):
@@ -78,61 +78,61 @@ async def _item(context: RequestContext, form: Mapping[str, str]) -> str:
     if form.get("state") and form["state"] != form.get("was_state"):
         changed["state"] = form["state"]
     if changed:
-        await conversation.board.aedit(item, actor=by, **changed)
+        await conversation.board.aedit(item, actor=actor, **changed)
     return _anchor(context.page_link("/board"), item)
 
 
 async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
     """Create an item."""
-    by = await _actor(context)
+    actor = await _actor(context)
     kind = next((each for each in BOARD_KINDS if each == form.get("kind")), None)
     if kind is None:
-        raise InvalidInputError("There is no such kind of item.", hint="Choose one of the list.")
+        raise InvalidInputError("There is no such kind of item.", hint="Choose a kind from the list.")
     type_ = (form.get("type") or None) if BOARD_KINDS[kind].types else None
     conversation = context.conversation(reading=False)
-    item = await conversation.board.aadd(kind, form.get("text", ""), actor=by, entity_type=type_)
+    item = await conversation.board.aadd(kind, form.get("text", ""), actor=actor, entity_type=type_)
     return _anchor(context.page_link("/board"), item)
 
 
 async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
     """Write the board's summary, or revert it."""
-    by = await _actor(context)
-    await context.conversation(reading=False).board.aedit_summary(form.get("text", ""), actor=by)
+    actor = await _actor(context)
+    await context.conversation(reading=False).board.aedit_summary(form.get("text", ""), actor=actor)
     return context.page_link("/board")
 
 
 async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:
     """Regenerate the board or the summaries from the messages."""
-    by = await _actor(context)
+    actor = await _actor(context)
     conversation = context.conversation(reading=False)
     if form.get("what") == "summaries":
-        await conversation.summaries.aregenerate(actor=by)
+        await conversation.summaries.aregenerate(actor=actor)
         return context.page_link("")
-    await conversation.board.aregenerate(actor=by)
+    await conversation.board.aregenerate(actor=actor)
     return context.page_link("/board")
 
 
 async def _segment(context: RequestContext, form: Mapping[str, str]) -> str:
     """Edit a segment of the rolling summary, or revert it."""
-    by = await _actor(context)
+    actor = await _actor(context)
     conversation, number = context.conversation(reading=False), form.get("number", "")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise InvalidInputError("There is no such segment.", hint="Use the forms of the page.")
     if "delete" in form:
-        await conversation.summaries.adelete(int(number), actor=by)
+        await conversation.summaries.adelete(int(number), actor=actor)
     else:
-        await conversation.summaries.aedit(int(number), form.get("text", ""), actor=by)
+        await conversation.summaries.aedit(int(number), form.get("text", ""), actor=actor)
     return context.page_link("/summaries")
 
 
 async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
     """Opt a conversation out of memory, or back in."""
-    by = await _actor(context)
+    actor = await _actor(context)
     conversation = context.conversation(reading=False)
     if form.get("do") == "opt_in":
-        await conversation.aopt_in(actor=by)
+        await conversation.aopt_in(actor=actor)
     elif form.get("sure"):
-        await conversation.aopt_out(actor=by)
+        await conversation.aopt_out(actor=actor)
     else:
         raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
     return context.page_link("")
@@ -147,7 +147,7 @@ async def _summarize(context: RequestContext, form: Mapping[str, str]) -> str:
 
 async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
     """Retry work that was given up: for one conversation, or for all, including those not shown."""
-    if context.asked.get("thread"):
+    if context.query.get("thread"):
         await context.listed_conversation()
         await context.conversation(reading=False).work.aretry()
     else:
@@ -155,7 +155,7 @@ async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
     return context.link("/queue", user=context.user_id if context.sees_all_users else None)
 
 
-def _item_of(form: Mapping[str, str], name: str) -> str:
+def _item_id(form: Mapping[str, str], name: str) -> str:
     """Return the id of the item that a form names.
 
     Raises:
@@ -174,7 +174,7 @@ async def _actor(context: RequestContext) -> str:
         NotFoundError: There is no such conversation, or it belongs to another user.
     """
     info = await context.listed_conversation()
-    return info.user_id if context.acts_as_user else context.inspected.actor
+    return info.user_id if context.acts_as_user else context.state.actor
 
 
 def _anchor(address: str, item: str) -> str:
@@ -182,8 +182,8 @@ def _anchor(address: str, item: str) -> str:
 
 
 ROUTES: Final = [
-    _route("/conversation/board/pin", _board),
-    _route("/conversation/board/edit", _item),
+    _route("/conversation/board/pin", _pin),
+    _route("/conversation/board/edit", _edit),
     _route("/conversation/board/add", _add),
     _route("/conversation/board/summary", _summary),
     _route("/conversation/regenerate", _regenerate),

@@ -35,7 +35,7 @@ def on_http_error(request: Request, error: Exception) -> Response:
     """Respond to a page that does not exist, or is not permitted."""
     status: int = error.status_code  # type: ignore[attr-defined]
     if status == 404:
-        return render_error(request, 404, "There is no such page.", "Begin at the list of conversations.")
+        return render_error(request, 404, "This page does not exist.", "Start at the list of conversations.")
     detail: str = error.detail  # type: ignore[attr-defined]
     what, _, hint = detail.partition("\n")
     return render_error(request, status, what, hint)
@@ -45,5 +45,5 @@ def on_unexpected_error(request: Request, error: Exception) -> Response:
     """Respond to a bug; only its class is logged, because its text may contain user content."""
     _logger.error("A page of the inspector failed", extra=error_fields(error))
     return render_error(
-        request, 500, "This page failed.", f"Please report {type(error).__name__}, and what you asked for."
+        request, 500, "This page failed.", f"Please report {type(error).__name__} and the address of the page."
     )

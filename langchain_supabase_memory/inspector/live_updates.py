@@ -1,4 +1,4 @@
-"""Notifies pages of changes by server-sent events, each of which is only a word."""
+"""Notifies pages of changes by server-sent events without data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ChangeNotifier:
     def __init__(self, transport: Transport | None) -> None:
         self._transport = transport
         self.pages = 0
-        self._rings = asyncio.Event()
+        self._event = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.stopped = False
 
@@ -89,7 +89,7 @@ class ChangeNotifier:
         if not self.stopped:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._rings.wait()
+                    await self._event.wait()
 
     async def _run(self) -> None:
         level = logging.WARNING
@@ -111,57 +111,57 @@ class ChangeNotifier:
                 self._notify()
 
     def _notify(self) -> None:
-        self._rings.set()
-        self._rings = asyncio.Event()
+        self._event.set()
+        self._event = asyncio.Event()
 
 
-async def _of_conversation(context: RequestContext) -> str:
+async def _conversation_version(context: RequestContext) -> str:
     return (await conversation_header.load_header(context)).etag
 
 
-async def _of_list(context: RequestContext) -> str:
+async def _list_version(context: RequestContext) -> str:
     return (await conversations.list_conversations(context)).etag
 
 
-async def _of_queue(context: RequestContext) -> str:
+async def _queue_version(context: RequestContext) -> str:
     return (await queue.load_queue(context)).etag
 
 
-async def _of_database(context: RequestContext) -> str:
+async def _database_version(context: RequestContext) -> str:
     await context.reader._for(context.user_id).work.astatus(limit=1)
     return "there"
 
 
 _VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
-    "conversation": _of_conversation,
-    "list": _of_list,
-    "queue": _of_queue,
-    "database": _of_database,
+    "conversation": _conversation_version,
+    "list": _list_version,
+    "queue": _queue_version,
+    "database": _database_version,
 }
 
 
 async def events(request: Request) -> StreamingResponse:
     """Send `changed` when the page's data has changed, `away` and `back` for the database, and `again` at the end."""
     context = RequestContext(request)
-    look = _VERSIONS.get(context.asked.get("about", ""), _of_database)
+    load_version = _VERSIONS.get(context.query.get("about", ""), _database_version)
     headers = {"x-accel-buffering": "no"}
     return StreamingResponse(
-        _event_stream(context, look, context.asked.get("seen", "")), 200, headers, "text/event-stream"
+        _event_stream(context, load_version, context.query.get("seen", "")), 200, headers, "text/event-stream"
     )
 
 
 async def _event_stream(
-    context: RequestContext, look: Callable[[RequestContext], Awaitable[str]], etag: str
+    context: RequestContext, load_version: Callable[[RequestContext], Awaitable[str]], etag: str
 ) -> AsyncIterator[str]:
-    beat, clock = context.inspected.notifier, asyncio.get_running_loop().time
+    notifier, clock = context.state.notifier, asyncio.get_running_loop().time
     end = clock() + STREAM_SECONDS
-    async with beat.listening():
+    async with notifier.listening():
         yield "retry: 2000\n\n"
-        while not beat.stopped and clock() < end:
+        while not notifier.stopped and clock() < end:
             try:
                 # A disconnecting client cancels repeatedly, and the driver could not end its query.
                 with CancelScope(shield=True):
-                    now = await look(context)
+                    now = await load_version(context)
             except SupabaseMemoryError as error:
                 # A deleted conversation is a change as well; the page shows the error.
                 now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__
@@ -170,8 +170,8 @@ async def _event_stream(
             else:
                 yield ": \n\n"  # so that disconnected clients are detected
             etag = now
-            await beat.wait(end - clock())
-        if not beat.stopped:
+            await notifier.wait(end - clock())
+        if not notifier.stopped:
             yield _event("again")
 
 

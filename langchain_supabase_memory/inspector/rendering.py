@@ -41,8 +41,8 @@ def render_page(
         about: The part of the memory whose changes the page receives; by default none.
         values: The template's other values.
     """
-    asked = {name: value for name, value in context.asked.items() if name in ("user", "agent", "thread", "state")}
-    events = context.link("/events", about=about, seen=etag, **asked) if about else ""
+    filters = {name: value for name, value in context.query.items() if name in ("user", "agent", "thread", "state")}
+    events = context.link("/events", about=about, seen=etag, **filters) if about else ""
     text = _PAGES.get_template(template).render(
         context=context, link=context.link, root=context.root, tab=tab, events=events, **values
     )
@@ -111,6 +111,16 @@ def plural(count: int, one: str, plural_form: str = "") -> str:
     return f"{count:,} {one if count == 1 else plural_form or one + 's'}"
 
 
+def sequences(first: int, last: int) -> str:
+    """Format a range of sequences: `2`, or `2 to 5`."""
+    return number(first) if first == last else f"{number(first)} to {number(last)}"
+
+
+def messages(first: int, last: int) -> str:
+    """Format a range of messages: `message 2`, or `messages 2 to 5`."""
+    return f"{'message' if first == last else 'messages'} {sequences(first, last)}"
+
+
 def etag(*values: Any) -> str:
     """Return a short hash of values, which reveals nothing about them."""
     return blake2b(repr(values).encode(errors="replace"), digest_size=8).hexdigest()
@@ -122,7 +132,7 @@ def kind(author: str | None) -> str:
 
 
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         # All templates are read at import, so that no page reads a file in an event loop.
         loader=DictLoader({path.name: path.read_text(encoding="utf-8") for path in _TEMPLATES.glob("*.html")}),
         autoescape=True,
@@ -130,7 +140,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "number": number,
         "moment": moment,
         "day": day,
@@ -144,7 +154,8 @@ def _environment() -> Environment:
         "speaker": speaker,
         "percent": svg_charts.percent,
     }
-    return made
+    environment.globals |= {"sequences": sequences, "messages": messages}
+    return environment
 
 
 _PAGES: Final = _environment()

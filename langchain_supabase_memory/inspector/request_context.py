@@ -50,13 +50,13 @@ class RequestContext:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.inspected: InspectorState = request.app.state.inspected
-        self.asked = request.query_params
+        self.state: InspectorState = request.app.state.inspector
+        self.query = request.query_params
 
     @cached_property
     def memory(self) -> SupabaseMemory:
         """The memory, for changes."""
-        memory = self.inspected.memory
+        memory = self.state.memory
         return memory if isinstance(memory, SupabaseMemory) else memory(self.request)
 
     @cached_property
@@ -67,7 +67,7 @@ class RequestContext:
     @property
     def write(self) -> bool:
         """Whether people may change something."""
-        return self.inspected.write
+        return self.state.write
 
     @property
     def acts_as_user(self) -> bool:
@@ -82,12 +82,12 @@ class RequestContext:
     @property
     def user_id(self) -> str | None:
         """The owner of the conversations; `None` for every user's, or for the signed-in user's."""
-        return (self.asked.get("user") or None) if self.sees_all_users else self.memory.user_id
+        return (self.query.get("user") or None) if self.sees_all_users else self.memory.user_id
 
     @property
     def form_token(self) -> str:
         """The CSRF token of the session's forms."""
-        return self.inspected.sessions.form_token(self.request.scope["state"]["session"])
+        return self.state.sessions.form_token(self.request.scope["state"]["session"])
 
     def conversation(self, *, reading: bool = True) -> Conversation:
         """Return the conversation that the address names.
@@ -95,7 +95,7 @@ class RequestContext:
         Raises:
             NotFoundError: The address does not name a valid conversation.
         """
-        thread, agent, user = self.asked.get("thread"), self.asked.get("agent") or None, self.user_id
+        thread, agent, user = self.query.get("thread"), self.query.get("agent") or None, self.user_id
         if (
             thread is None
             or not is_id(thread)
@@ -153,7 +153,7 @@ class RequestContext:
 
     def number(self, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int | None:
         """Return a whole number from the address, clamped to the bounds; `None` if there is none."""
-        text = self.asked.get(name, "").strip()
+        text = self.query.get(name, "").strip()
         if not (text.isascii() and text.isdigit() and len(text) < 12):
             return None
         return max(minimum, min(maximum, int(text)))
@@ -171,14 +171,16 @@ def is_uuid(text: str) -> bool:
 
 def not_found() -> NotFoundError:
     """Return the error for a conversation that does not exist, and for another user's."""
-    return NotFoundError("There is no such conversation here.", hint="Begin at the list: it may have been forgotten.")
+    return NotFoundError(
+        "There is no such conversation here.", hint="Start at the list of conversations: it may have been deleted."
+    )
 
 
-def read_only_copy(memory: SupabaseMemory, *, by_words: bool = False) -> SupabaseMemory:
+def read_only_copy(memory: SupabaseMemory, *, keywords_only: bool = False) -> SupabaseMemory:
     """Return a memory over the same connections that neither summarizes nor indexes automatically.
 
     Args:
         memory: The memory.
-        by_words: Whether it searches without the embedder.
+        keywords_only: Whether it searches without the embedder.
     """
-    return memory._over(memory._services.read_only(by_words=by_words))
+    return memory._over(memory._services.read_only(keywords_only=keywords_only))

@@ -84,7 +84,7 @@ def serve(
         )
         shown = f"[{named}]" if ":" in named else named
         echo(f"http://{shown}:{listener.getsockname()[1]}/?token={token}")
-        server = _InspectorServer(config, app.state.inspected.notifier.stop)
+        server = _InspectorServer(config, app.state.inspector.notifier.stop)
         run(server.serve(sockets=[listener]))
     if server.is_interrupted:  # if SIGINT is ignored, as in a shell's background job, nothing else raises it
         raise KeyboardInterrupt
@@ -121,9 +121,9 @@ def _listening(host: str, port: int) -> socket.socket:
         made.close()
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(
-                f"The port {port} is in use.", hint="Pass another one, or --port 0 for one that is free."
+                f"The port {port} is in use.", hint="Pass another port, or --port 0 for a free one."
             ) from None
         raise ConfigurationError(
-            "This address cannot be listened on.", hint="Pass --host 127.0.0.1 and a port above 1023."
+            "The inspector cannot listen on this address.", hint="Pass --host 127.0.0.1 and a port above 1023."
         ) from None
     return made

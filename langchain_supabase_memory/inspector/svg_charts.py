@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_MOST_PIECES: Final = 400
+_MAX_PIECES: Final = 400
 """The maximum number of pieces in a bar; pieces thinner than a pixel are merged with their neighbors."""
 
 
@@ -38,20 +38,20 @@ def bar(parts: Iterable[tuple[str, float, str, str]], total: float = 0) -> list[
         parts: Each one's state, size, title and link; parts of size zero are left out.
         total: The value of the whole width; by default the sum of all sizes.
     """
-    given = [part for part in parts if part[1] > 0]
-    scale = max(total, sum(size for _, size, _, _ in given)) or 1
-    made: list[BarSegment] = []
+    sized = [part for part in parts if part[1] > 0]
+    scale = max(total, sum(size for _, size, _, _ in sized)) or 1
+    segments: list[BarSegment] = []
     at = 0.0
-    thinnest = 100 / _MOST_PIECES
-    for state, size, title, link in given:
+    thinnest = 100 / _MAX_PIECES
+    for state, size, title, link in sized:
         width = 100 * size / scale
-        if made and len(given) > _MOST_PIECES and width < thinnest and made[-1].width < thinnest:
-            last = made[-1]
-            made[-1] = BarSegment(last.state, last.x, last.width + width, last.title, last.link)
+        if segments and len(sized) > _MAX_PIECES and width < thinnest and segments[-1].width < thinnest:
+            last = segments[-1]
+            segments[-1] = BarSegment(last.state, last.x, last.width + width, last.title, last.link)
         else:
-            made.append(BarSegment(state, at, width, title, link))
+            segments.append(BarSegment(state, at, width, title, link))
         at += width
-    return made
+    return segments
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
     Args:
         lines: The points of each line; x goes from 0 to 1.
     """
-    most = max((value for line in lines for _, value in line), default=0) or 1
-    top = _round(most)
+    largest = max((value for line in lines for _, value in line), default=0) or 1
+    top = _round(largest)
     drawn = [" ".join(f"{1000 * x:.1f},{200 - 200 * y / top:.1f}" for x, y in line) for line in lines]
     return Plot(drawn, top, [(200 - 200 * step / 4, top * step / 4) for step in range(5)])
 

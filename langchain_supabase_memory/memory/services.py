@@ -154,11 +154,11 @@ class Services(Unpicklable):
         twin._begin()
         return twin
 
-    def read_only(self, *, by_words: bool = False) -> Self:
+    def read_only(self, *, keywords_only: bool = False) -> Self:
         """Return services that do not summarize or index before an answer, and count nothing.
 
         Args:
-            by_words: Whether to search without the embedder.
+            keywords_only: Whether to search without the embedder.
         """
         twin = copy(self)
         twin.config = replace(
@@ -167,7 +167,7 @@ class Services(Unpicklable):
             chunking=replace(self.config.chunking, mode="background"),
         )
         twin.metrics = NO_METRICS
-        if by_words:
+        if keywords_only:
             twin.embeddings = None
         return twin
 

@@ -102,7 +102,7 @@ def served(memory: SupabaseMemory, browser: Browser, **settings: Any) -> Iterato
         yield Served(f"http://127.0.0.1:{port}", browser, [])
     finally:
         server.should_exit = True
-        app.state.inspected.notifier.stop()
+        app.state.inspector.notifier.stop()
         thread.join(30)
         assert not thread.is_alive()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PAGES = {
     "Conversations": "/",
-    "Time line": "/conversation?thread=studio",
+    "Timeline": "/conversation?thread=studio",
     "Prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
     "Prompts": "/conversation/prompts?thread=studio",
     "Prompt of an answer": "/conversation/prompts/turn?thread=studio&answer=84",
@@ -113,7 +113,7 @@ def test_no_page_is_wider_than_four_hundred_pixels(inspector: Served) -> None:
         for button in page.locator("button:visible, a.button:visible, .nav a:visible").all():
             box = button.bounding_box()
             assert box is None or box["height"] >= 24, f"{name}: {button.inner_text()}"
-    page.goto(inspector.address + PAGES["Time line"])
+    page.goto(inspector.address + PAGES["Timeline"])
     page.locator("a.line").first.click()
     page.locator(".original").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -131,7 +131,7 @@ def test_a_screen_reader_finds_its_way(inspector: Served) -> None:
                     name,
                     element.evaluate("e => e.outerHTML"),
                 )
-    page.goto(inspector.address + PAGES["Time line"])
+    page.goto(inspector.address + PAGES["Timeline"])
     page.get_by_text("85 messages").first.wait_for()
     tree = page.locator("body").aria_snapshot()
     assert 'navigation "Inspector"' in tree
@@ -141,7 +141,7 @@ def test_a_screen_reader_finds_its_way(inspector: Served) -> None:
     page.goto(inspector.address + "/")
     table = page.get_by_role("table").aria_snapshot()
     assert 'columnheader "Messages"' in table
-    assert "of 85 in the summary" in table
+    assert "of 85 messages summarized" in table
 
 
 # By mouse: opening in place
@@ -154,7 +154,7 @@ def test_an_original_opens_in_place_and_closes_again(inspector: Served) -> None:
     page.locator("#m0 .original").wait_for()
     assert line.get_attribute("aria-expanded") == "true"
     assert "My kiln stopped at 840 degrees" in page.locator("#m0 .whole").inner_text()
-    page.get_by_text("As it is stored").click()
+    page.get_by_text("Stored JSON").click()
     assert '"type": "human"' in page.locator("#m0 pre").inner_text()
     line.click()
     page.locator("#m0 .original").wait_for(state="detached")
@@ -170,12 +170,12 @@ def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
     assert "840" in page.locator(f"{item} mark").first.inner_text()
     page.locator(f"{item} .evidence a").first.click()
     page.wait_for_url("**/conversation?*at=0*")
-    assert page.locator("#m0.wanted").count() == 1
+    assert page.locator("#m0.target").count() == 1
 
 
 def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
     page = inspector.open(PAGES["Prompt"])
-    for part, begins in (("#part-summary", "What it stands for"), ("#part-recalled li", ""), ("#part-board li", "")):
+    for part, begins in (("#part-summary", "Covers messages"), ("#part-recalled li", ""), ("#part-board li", "")):
         link = page.locator(f"{part} a[data-opens]", has_text=begins).first
         link.click()
         page.locator(f"{part} .inside .panel").first.wait_for()
@@ -186,9 +186,9 @@ def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
 
 
 def test_from_a_message_to_the_prompt_of_its_answer(inspector: Served) -> None:
-    page = inspector.open(PAGES["Time line"])
+    page = inspector.open(PAGES["Timeline"])
     page.locator("#m83 a.line").click()
-    page.get_by_role("link", name="What stood in the prompt of its answer").click()
+    page.get_by_role("link", name="The prompt of its answer").click()
     page.wait_for_url("**/prompts/turn?*answer=84")
     page.get_by_role("heading", name="For message 84").wait_for()
     known = page.locator(".known li", has_text="The hotel wants 64 bowls.")
@@ -208,10 +208,10 @@ def test_prompts_are_listed_and_lead_to_each(inspector: Served) -> None:
 
 def test_a_budget_and_a_question_can_be_tried(inspector: Served) -> None:
     page = inspector.open("/conversation/prompt?thread=studio")
-    page.get_by_label("What if somebody asked now").fill("What did the kiln show?")
+    page.get_by_label("Try a question").fill("What did the kiln show?")
     page.get_by_role("textbox", name="Budget").fill("1200")
     page.get_by_role("button", name="Show").click()
-    page.get_by_text("The budget of 1,200 characters").wait_for()
+    page.get_by_text("Budget of 1,200 characters").wait_for()
     assert page.locator("#part-current").count() == 1
     page.get_by_label("Recall from").select_option("none")
     page.get_by_role("button", name="Show").click()
@@ -221,7 +221,7 @@ def test_a_budget_and_a_question_can_be_tried(inspector: Served) -> None:
 
 def test_the_report_is_copied_without_content(inspector: Served) -> None:
     page = inspector.open(PAGES["Prompt"], permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_text("The report, without content").click()
+    page.get_by_text("Report without content").click()
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -230,7 +230,7 @@ def test_the_report_is_copied_without_content(inspector: Served) -> None:
     # As over plain HTTP from another machine, where there is no clipboard.
     page.goto(inspector.address + PAGES["Prompt of an answer"])
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.get_by_text("The report, without content").click()
+    page.get_by_text("Report without content").click()
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").or_(page.get_by_role("button", name="Selected")).wait_for()
     assert '"tokens"' in page.evaluate("getSelection().toString()")
@@ -249,10 +249,10 @@ def test_recall_with_vectors_and_without(inspector: Served) -> None:
     page = inspector.open("/recall?thread=studio")
     page.get_by_role("searchbox", name="Question").fill("kiln degrees")
     page.get_by_role("button", name="Search").click()
-    page.get_by_text("words and vectors").wait_for()
-    page.get_by_label("words alone, without vectors").check()
+    page.get_by_text("keywords and vectors").wait_for()
+    page.get_by_label("keywords only, without vectors").check()
     page.get_by_role("button", name="Search").click()
-    page.get_by_text("words alone", exact=True).wait_for()
+    page.get_by_text("keywords only", exact=True).wait_for()
 
 
 # Every action
@@ -260,9 +260,9 @@ def test_recall_with_vectors_and_without(inspector: Served) -> None:
 
 def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory: SupabaseMemory) -> None:
     page = inspector.open(PAGES["Board"])
-    page.get_by_text("Write an item").click()
+    page.get_by_text("Add an item").click()
     page.get_by_label("Kind").select_option("action")
-    page.get_by_label("What it says", exact=True).fill("Order clay")
+    page.get_by_label("Text", exact=True).fill("Order clay")
     page.locator("details[open]").get_by_role("button", name="Save").click()
     page.wait_for_url("**#item-*")
     item = item_of(page, "Order clay")
@@ -273,7 +273,7 @@ def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory:
     page.locator(item).get_by_role("button", name="Pin").click()
     page.locator(f"{item} .pin").wait_for()
     page.locator(f"{item} a[data-opens]").click()
-    page.locator(item).get_by_label("As you want it kept").fill("Order white clay")
+    page.locator(item).get_by_label("Item text").fill("Order white clay")
     page.locator(item).get_by_label("State").select_option("done")
     page.locator(item).get_by_role("button", name="Save").click()
     page.wait_for_load_state()
@@ -281,7 +281,7 @@ def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory:
     assert (stored.text, stored.state, stored.pinned, stored.edited_by) == ("Order white clay", "done", True, "ana")
     page.locator(f"{item} a[data-opens]").click()  # among what is done, which has opened for it
     page.locator(item).get_by_text("Delete …").click()
-    page.locator(item).get_by_role("button", name="Delete it for good").click()
+    page.locator(item).get_by_role("button", name="Delete permanently").click()
     page.locator(item).wait_for(state="detached")
 
 
@@ -299,15 +299,15 @@ def test_summaries_are_edited_and_regenerated(inspector: Served, memory: Supabas
     assert studio.summaries.list()[0].content == "About a kiln."
     page.goto(inspector.address + PAGES["Summaries"])
     page.locator("#segment-1").get_by_text("Delete …").click()
-    page.locator("#segment-1").get_by_role("button", name="Take it back").click()
+    page.locator("#segment-1").get_by_role("button", name="Delete segment").click()
     page.wait_for_load_state()
     assert [each for each in studio.summaries.list() if each.edited_by] == []
 
 
 def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
     page = inspector.open(PAGES["Board"])
-    page.get_by_text("Write the summary").click()
-    page.get_by_label("What it says first").fill("Maya makes bowls.")
+    page.get_by_text("Write a summary").click()
+    page.get_by_label("Your summary").fill("Maya makes bowls.")
     page.locator("details[open]").get_by_role("button", name="Save").click()
     page.locator(".lede", has_text="Maya makes bowls.").wait_for()
     page.get_by_text("Regenerate …").click()
@@ -319,15 +319,15 @@ def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: Supabas
 
 
 def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Time line"])
+    page = inspector.open(PAGES["Timeline"])
     page.get_by_role("button", name="Summarize now").click()
     page.locator("#standing", has_text="due").wait_for()
     page.get_by_text("Do not remember …").click()
     page.get_by_role("button", name="Do not remember it").click()
-    page.get_by_text("opted out: nothing is derived").wait_for()
+    page.get_by_text("opted out: nothing is derived from it").wait_for()
     assert memory.conversation("studio").privacy.opt_outs()
     page.get_by_role("button", name="Undo “Do not remember”").click()
-    page.get_by_text("opted out: nothing is derived").wait_for(state="detached")
+    page.get_by_text("opted out: nothing is derived from it").wait_for(state="detached")
 
 
 def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, user_id: str) -> None:
@@ -340,14 +340,14 @@ def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, u
             )
         with served(server, chromium, write=True) as inspector:
             page = inspector.open(f"/queue?user={user_id}")
-            page.get_by_role("button", name="Try again stuck").click()
+            page.get_by_role("button", name="Retry stuck").click()
             dead = page.locator("section", has=page.locator("#q-dead"))
             dead.get_by_role("link", name="stuck").wait_for(state="detached")
             assert {each.key.thread_id for each in server.for_user(user_id).work.status(state="dead")} == {
                 "lost",
                 "late",
             }
-            page.get_by_role("button", name="Try all again").click()
+            page.get_by_role("button", name="Retry all").click()
             dead.get_by_text("None.").wait_for()
         assert server.for_user(user_id).work.status(state="dead") == []
 
@@ -356,12 +356,12 @@ def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, u
 
 
 def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Time line"])
+    page = inspector.open(PAGES["Timeline"])
     page.evaluate("window.kept = true")
     page.get_by_text("85 messages").first.wait_for()
     memory.conversation("studio").append([HumanMessage("and now?", id="new"), AIMessage("Now it fires.", id="newer")])
     page.locator("#standing", has_text="87 messages").wait_for()
-    page.locator("#said ~ #words, #words").get_by_text("Now it fires.").wait_for()
+    page.locator("#messages ~ #message-list, #message-list").get_by_text("Now it fires.").wait_for()
     other = inspector.open("/")
     memory.conversation("bowls").add_turn("64 bowls", "are due")
     other.get_by_text("are due").wait_for()
@@ -373,7 +373,7 @@ def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: Supaba
 
 def test_the_running_state_is_seen_as_it_changes(inspector: Served, memory: SupabaseMemory, conn_string: str) -> None:
     memory.conversation("studio").summaries.request()
-    page, queue, listed = (inspector.open(path) for path in (PAGES["Time line"], "/queue", "/"))
+    page, queue, listed = (inspector.open(path) for path in (PAGES["Timeline"], "/queue", "/"))
     ran = "update memory_private.work set {} where user_id = %s"
     with psycopg.connect(conn_string, autocommit=True) as connection:
         lease = "lease_token = gen_random_uuid(), lease_until = now() + interval '1 hour', worker = 'worker-7'"
@@ -395,7 +395,7 @@ def test_more_pages_than_a_browser_has_connections(inspector: Served, memory: Su
         seen(pages[-1], False)
         page = context.new_page()
         page.set_default_timeout(20_000)
-        page.goto(f"{inspector.address}{PAGES['Time line']}")
+        page.goto(f"{inspector.address}{PAGES['Timeline']}")
         page.get_by_text("85 messages").first.wait_for()
         pages.append(page)
     memory.conversation("studio").append([HumanMessage("and now?", id="new")])
@@ -426,15 +426,15 @@ def test_what_has_the_focus_or_is_open_stays_so(inspector: Served, memory: Supab
     done = studio.board.add("action", "Order clay", actor="maya")
     studio.board.edit(done, actor="maya", state="done")
     page = inspector.open(PAGES["Board"])
-    page.get_by_text("Done, answered, superseded").click()
+    page.get_by_text("Done, answered or superseded").click()
     page.get_by_role("link", name="history").focus()
     studio.board.add("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("Somebody else wrote this.").first.wait_for()
     assert page.evaluate("document.activeElement.textContent") == "history"
     assert page.locator("details[open]").count() == 1
     page.goto(inspector.address + PAGES["Prompt"])
-    page.locator("#part-board").get_by_text("As the model reads it").click()
-    page.get_by_text("The report, without content").focus()
+    page.locator("#part-board").get_by_text("Text for the model").click()
+    page.get_by_text("Report without content").focus()
     studio.append([HumanMessage("and now?", id="new")])
     page.locator("#standing", has_text="86 messages").wait_for()
     page.locator("#part-recent", has_text="and now?").wait_for()
@@ -447,7 +447,7 @@ def test_a_stream_that_ends_is_followed_by_another(
     inspector: Served, memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.5)
-    page = inspector.open(PAGES["Time line"])
+    page = inspector.open(PAGES["Timeline"])
     with page.expect_request("**/events?*"), page.expect_request("**/events?*"):
         pass
     assert page.locator("#away.shown").count() == 0
@@ -460,11 +460,11 @@ def test_a_stream_that_ends_is_followed_by_another(
 
 def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: SupabaseMemory) -> None:
     page = inspector.open(PAGES["Board"])
-    page.get_by_text("Write an item").click()
-    page.get_by_label("What it says", exact=True).fill("half a sentence")
+    page.get_by_text("Add an item").click()
+    page.get_by_label("Text", exact=True).fill("half a sentence")
     memory.conversation("studio").board.add("fact", "Somebody else wrote this.", actor="ben")
-    page.get_by_text("This has changed meanwhile").wait_for()
-    assert page.get_by_label("What it says", exact=True).input_value() == "half a sentence"
+    page.get_by_text("There are newer changes").wait_for()
+    assert page.get_by_label("Text", exact=True).input_value() == "half a sentence"
 
 
 def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Browser) -> None:
@@ -476,9 +476,9 @@ def test_a_database_that_goes_away_is_said_and_the_page_recovers(chromium: Brows
                 page = inspector.open("/")
                 page.get_by_text("before").first.wait_for()
                 cluster.halt()
-                page.get_by_text("The database cannot be reached").wait_for()
+                page.get_by_text("The database is unreachable").wait_for()
                 wrong = inspector.open("/queue")
-                wrong.get_by_text("looks again by itself").wait_for()
+                wrong.get_by_text("reloads by itself").wait_for()
                 cluster.resume()
                 page.locator("#away.shown").wait_for(state="detached", timeout=60_000)
                 page.get_by_text("before").first.wait_for()
@@ -562,7 +562,7 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
         raise AssertionError(f"{name} cannot be reached")
 
     page.keyboard.press("Tab")
-    assert focused() == "To the content"
+    assert focused() == "Skip to content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     tab_to("My kiln stopped")
@@ -574,11 +574,11 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
     tab_to("0")
     page.keyboard.press("Enter")
     page.locator("#m0 .original").wait_for()
-    tab_to("As it is stored")
+    tab_to("Stored JSON")
     page.keyboard.press("Enter")
     page.locator("#m0 pre").wait_for()
     page.goto(inspector.address + PAGES["Board"])
-    tab_to("Write an item")
+    tab_to("Add an item")
     page.keyboard.press("Space")
     tab_to("fact")
     page.keyboard.press("Tab")
@@ -595,7 +595,7 @@ def test_everything_can_be_read_without_scripts(inspector: Served) -> None:
     item = item_of(page, "840")
     page.locator(f"{item} a[data-opens]").click()
     page.locator("mark").first.wait_for()
-    page.get_by_label("As you want it kept").fill("Written without scripts.")
+    page.get_by_label("Item text").fill("Written without scripts.")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Written without scripts.").first.wait_for()
 

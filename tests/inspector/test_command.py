@@ -89,10 +89,10 @@ def test_as_a_user_and_with_a_name(memory: SupabaseMemory, conn_string: str) -> 
         httpx.Client(follow_redirects=True) as http,
     ):
         page = Reader(http.get(address).text)
-        assert "own rows, under row level security" in page.text
+        assert "One user’s data, under row level security" in page.text
         base = str(httpx.URL(address).copy_with(query=None)).rstrip("/")
         board = f"{base}/conversation/board?thread=t"
-        form = {"mark": Reader(http.get(board).text).mark, "kind": "fact", "text": "A fact."}
+        form = {"csrf_token": Reader(http.get(board).text).csrf_token, "kind": "fact", "text": "A fact."}
         http.post(board.replace("board?", "board/add?"), data=form, headers={"origin": base})
     (item,) = memory.conversation("t").board.read().items
     assert item.author == memory.user_id

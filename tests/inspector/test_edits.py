@@ -57,7 +57,7 @@ async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseM
     await memory.conversation("t").aadd_turn("hello", "hi")
     async with Person(memory, write=True) as person:
         for path, form, status, said in (
-            ("/conversation/board/add", {"kind": "wish", "text": "x"}, 400, "Choose one of the list."),
+            ("/conversation/board/add", {"kind": "wish", "text": "x"}, 400, "Choose a kind from the list."),
             ("/conversation/board/add", {"kind": "fact", "text": " "}, 400, "text"),
             ("/conversation/board/add", {"kind": "fact", "text": "x" * 501}, 400, "500"),
             ("/conversation/board/pin", {"pin": "no such"}, 404, "no such item on this board"),
@@ -69,7 +69,7 @@ async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseM
             ("/conversation/segment", {"number": "7", "text": "y"}, 404, "There is no such summary"),
         ):
             answer = await person.post(path, form, **ASKED)
-            _, _, shown = Reader(answer.text).text.partition("To the content")
+            _, _, shown = Reader(answer.text).text.partition("Skip to content")
             assert (answer.status_code, said in shown) == (status, True), (path, form, shown)
     assert (await memory.conversation("t").board.aread()).is_empty
 
@@ -125,7 +125,7 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
         await person.post("/conversation/remember", {"do": "opt_out", "sure": "1"}, **ASKED)
         assert [each.actor for each in await said.privacy.aopt_outs()] == ["ana"]
         page = await person.page("/conversation", thread="t")
-        assert "opted out: nothing is derived" in page.text
+        assert "opted out: nothing is derived from it" in page.text
         assert "Undo “Do not remember”" in page.text
         info, status = await said.ainfo(), await said.work.astatus()
         assert info is not None

@@ -76,7 +76,7 @@ async def test_who_leaves_while_it_is_looked_costs_no_connection(
                         await asyncio.sleep(0.01)
                 await asyncio.sleep(0.2)
                 assert await waiting(other), "the look was cut short"
-            while app.state.inspected.notifier.pages:
+            while app.state.inspector.notifier.pages:
                 await asyncio.sleep(0.01)
     finally:
         server.should_exit = True

@@ -14,9 +14,9 @@ from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, S
 from langchain_supabase_memory.inspector import rendering
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
-from langchain_supabase_memory.inspector.screens.message_range import MOST as IN_PLACE
-from langchain_supabase_memory.inspector.screens.prompt import MOST, MOST_LINES
-from langchain_supabase_memory.inspector.screens.queue import MOST as QUEUED
+from langchain_supabase_memory.inspector.screens.message_range import MAX_MESSAGES as IN_PLACE
+from langchain_supabase_memory.inspector.screens.prompt import MAX_BUDGET, MAX_LINES
+from langchain_supabase_memory.inspector.screens.queue import MAX_PER_STATE as QUEUED
 from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
 from langchain_supabase_memory.inspector.static_files import FILES
 from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS
@@ -94,12 +94,12 @@ async def test_a_list_narrows_to_a_state_of_work_and_a_state_of_life(memory: Sup
                 assert names == [state]
                 assert f"about {state}" in page.text
         everything = await person.page("/")
-        for said in ("worker-7", "TimeoutError, 3 tries", "AuthenticationError", "archived", "opted out"):
+        for said in ("worker-7", "TimeoutError, 3 attempts", "AuthenticationError", "archived", "opted out"):
             assert said in everything.text
         await person.page("/", 400, state="no such state")
         await person.page("/", 400, agent="x" * 600)
         await person.page("/", 400, after="no such place")
-        assert "no such conversation" in (await person.page("/", agent="another")).text
+        assert "No conversation matches" in (await person.page("/", agent="another")).text
 
 
 async def test_everybodys_list_goes_on_by_its_ids(server: SupabaseMemory, user_id: str) -> None:
@@ -128,11 +128,11 @@ async def test_everybodys_list_marks_what_is_not_remembered(server: SupabaseMemo
         assert [("opted out" in row) for row in rows] == ["thread=out" in row for row in rows]
         assert len(rows) == 2
         for state in ("opted-out", "archived"):
-            assert "Choose a user as well" in (await person.page("/", 400, state=state)).text
+            assert "Filter by user as well" in (await person.page("/", 400, state=state)).text
             await person.page("/", state=state, user=user_id)
 
 
-# The time line
+# The timeline
 
 
 async def test_ten_thousand_messages_are_read_page_by_page(memory: SupabaseMemory) -> None:
@@ -149,20 +149,20 @@ async def test_ten_thousand_messages_are_read_page_by_page(memory: SupabaseMemor
         before = Reader((await person.http.get(str(page.all("a", rel="prev")[0]["href"]))).text)
         assert before.all("li", id=f"m{10_000 - SHOWN - 1}")
         middle = await person.page("/conversation", thread="long", at=5_000)
-        assert middle.all("li", id="m5000", class_="wanted")
+        assert middle.all("li", id="m5000", class_="target")
         assert "Sentence 5000 about" in middle.text
         for wrong in ("99999999999999999999", "-1", "x", "٣"):
             assert (await person.page("/conversation", thread="long", at=wrong)).all("ol", class_="lines")
         # Prompts have bounds as well, however much somebody wants to try.
         prompt = await person.answer("/conversation/prompt", thread="long", budget=10**9)
         page = Reader(prompt.text)
-        assert f"The budget of {MOST:,} characters" in page.text
-        assert len(page.all("span", class_="n")) == MOST_LINES
+        assert f"Budget of {MAX_BUDGET:,} characters" in page.text
+        assert len(page.all("span", class_="n")) == MAX_LINES
         assert "Sentence 9999 about" in page.text
-        more = (await said.acontext(budget=ContextBudget(characters=MOST), model=None)).report()
+        more = (await said.acontext(budget=ContextBudget(characters=MAX_BUDGET), model=None)).report()
         (recent,) = [section for section in more.sections if section.name == "recent"]
-        assert recent.messages > 2 * MOST_LINES
-        assert f"{recent.messages - MOST_LINES:,} more are on the time line" in page.text
+        assert recent.messages > 2 * MAX_LINES
+        assert f"{recent.messages - MAX_LINES:,} more are in the timeline" in page.text
         assert len(prompt.content) < 2 * LIGHT
 
 
@@ -185,12 +185,12 @@ async def test_each_message_is_in_the_state_that_coverage_says(memory: SupabaseM
             place = page.elements.index(("li", next(each for each in page.all("li", id=f"m{number}"))))
             marks = [each["class"] for tag, each in page.elements[place:] if tag == "svg"]
             assert marks[0] == f"c-{coverage.range_of(number).state} mark"
-        assert "1 message, 20 to 20, not there" in page.text
+        assert "Message 20: deleted" in page.text
         assert "look_up" in (await person.page("/conversation", thread="t")).text
         original = await person.page("/conversation/message", part=True, thread="t", number=61)
         assert '"look_up"' in original.text
         gone = await person.page("/conversation/message", part=True, thread="t", number=20)
-        assert "expired, or was forgotten" in gone.text
+        assert "may have expired" in gone.text
         await person.page("/conversation/message", 404, thread="t", number=20)
         await person.page("/conversation/message", 404, thread="t", number="x")
 
@@ -200,7 +200,7 @@ async def test_what_has_expired_is_said_and_not_shown(conn_string: str, user_id:
         await memory.conversation("t").aappend(talk(10))
         async with Person(memory) as person:
             page = await person.page("/conversation", thread="t")
-    assert "6 messages, 0 to 5, no longer kept" in page.text
+    assert "Messages 0 to 5: expired" in page.text
     assert "Sentence 5" not in page.text
     assert "Sentence 6" in page.text
 
@@ -249,8 +249,8 @@ async def test_the_prompt_is_what_a_model_would_read_in_its_order(conn_string: s
         assert "The kiln is blue." in page.text
         assert "The code is E-47." in page.text
         assert question in page.text
-        assert "The budget of 600 characters" in small.text
-        assert "The budget of 500 tokens" in tokens.text
+        assert "Budget of 600 characters" in small.text
+        assert "Budget of 500 tokens" in tokens.text
         assert not nothing.all("section", id="part-recalled")
         copied, _ = json.JSONDecoder().raw_decode(page.text.partition("without contentCopy")[2])
         assert copied["tokens"] == report.tokens
@@ -286,7 +286,7 @@ async def test_a_wish_that_is_none_is_left_out(memory: SupabaseMemory, asked: di
     await memory.conversation("t").aappend(talk(4))
     async with Person(memory) as person:
         assert (await person.page("/conversation/prompt", thread="t", **asked)).all("section", id="part-recent")
-        assert "The budget of 50 characters" in (await person.page("/conversation/prompt", thread="t", budget=0)).text
+        assert "Budget of 50 characters" in (await person.page("/conversation/prompt", thread="t", budget=0)).text
 
 
 async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
@@ -298,10 +298,10 @@ async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
         assert [each for each in range(60) if f"Sentence {each} about" in part.text] == [
             place for place in range(2, 2 + IN_PLACE) if place != 3
         ]
-        assert "1 message of these is not there any more" in part.text
-        assert f"{49 - IN_PLACE} more messages, on the time line" in part.text
+        assert "1 message of this range no longer exists" in part.text
+        assert f"{49 - IN_PLACE} more messages in the timeline" in part.text
         whole = await person.answer("/conversation/messages", thread="t", first=2, last=5)
-        assert (whole.status_code, whole.headers["location"].endswith("thread=t&at=2#said")) == (303, True)
+        assert (whole.status_code, whole.headers["location"].endswith("thread=t&at=2#messages")) == (303, True)
         for wrong in ({"first": 5, "last": 2}, {"first": "x", "last": 2}, {"first": 1}, {}):
             await person.page("/conversation/messages", 404, part=True, thread="t", **wrong)
         await person.page("/conversation/messages", 404, part=True, thread="nowhere", first=0, last=1)
@@ -332,14 +332,14 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
             links = [str(each["href"]) for each in listed.all("a") if "/prompts/turn" in str(each["href"])]
             assert len(links) == 2
             shown = Reader((await person.http.get(links[0])).text)
-            assert f"{newest.tokens:,} tokens were sent in place of {newest.full_tokens:,}" in shown.text
+            assert f"{newest.tokens:,} tokens were sent instead of {newest.full_tokens:,}" in shown.text
             for part in newest.parts:
                 assert part.name in shown.text
-            assert f"From that of message {first.to_sequence}" in shown.text
+            assert f"Compared with the prompt of message {first.to_sequence}" in shown.text
             copied, _ = json.JSONDecoder().raw_decode(shown.text.partition("without contentCopy")[2])
             assert copied["tokens"] == newest.tokens
             assert "kiln" not in json.dumps(copied)
-            assert "There is none before it" in Reader((await person.http.get(links[1])).text).text
+            assert "There is no previous prompt" in Reader((await person.http.get(links[1])).text).text
             # From the question, and from the answer, to what was known.
             for place in (newest.from_sequence, newest.to_sequence):
                 opened = await person.page("/conversation/message", part=True, thread="t", number=place)
@@ -353,12 +353,12 @@ async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, u
             assert all(item.text in shown.text for item in known)
             await said.board.adelete(known[0].id, actor="maya")
             left = Reader((await person.http.get(links[0])).text).text
-            assert "1 item is not on the board any more" in left
-            assert known[0].text not in left.partition("Of the board")[2].partition("Not sent")[0]
+            assert "1 item is no longer on the board" in left
+            assert known[0].text not in left.partition("Board items")[2].partition("Not sent")[0]
             await person.page("/conversation/prompts/turn", 404, thread="t", answer=3)
             await person.page("/conversation/prompts/turn", 404, thread="t", answer="x")
             await said.aforget_message("m59")
-            assert "have gone" in Reader((await person.http.get(links[0])).text).text
+            assert "were deleted" in Reader((await person.http.get(links[0])).text).text
             savings = await person.page("/conversation/savings", thread="t")
             assert "newest 2 answers" in savings.text
 
@@ -412,13 +412,13 @@ async def test_recall_shows_what_each_part_adds_with_vectors_and_without(conn_st
             words = await person.page("/recall", thread="t", q="kiln error", words="on")
             user = await person.page("/recall", q="kiln error")
             none = await person.page("/recall", thread="t", q="zebra", words="on")
-    assert "words and vectors" in both.text
-    assert "by words alone: place 1" in both.text
+    assert "keywords and vectors" in both.text
+    assert "keywords only: rank 1" in both.text
     assert "meaning" in both.text.partition("score")[2]
-    assert "words alone" in words.text
+    assert "keywords only" in words.text
     assert "cosine" not in words.text
     assert "The kiln shows error E-47." in user.text
-    assert "Nothing fits" in none.text
+    assert "No results" in none.text
 
 
 # The queue
@@ -457,12 +457,12 @@ async def test_every_worker_is_named_and_every_conversation_counted(
     async with Person(server) as person:
         one = (await person.page("/queue", user=user_id)).text
         everybody = await person.page("/queue")
-    assert f"{user_id}-first at 20" in one
-    assert f"{user_id}-last at 3" in one
-    assert f"Workers 2At {many} conversations." in one
+    assert f"{user_id}-first: 20" in one
+    assert f"{user_id}-last: 3" in one
+    assert f"Workers 2Processing {many} conversations." in one
     assert f"Running more than {QUEUED}" in one
-    assert f"The first {QUEUED}. All of them" in one
-    assert f"{user_id}-last at 3" in everybody.text
+    assert f"The first {QUEUED}. Show all" in one
+    assert f"{user_id}-last: 3" in everybody.text
     assert len([each for each in everybody.all("a") if str(each.get("id")).startswith("running-")]) == QUEUED
 
 
@@ -501,7 +501,7 @@ async def test_a_conversation_that_is_not_there_has_a_page_that_says_so(
     async with Person(memory) as person:
         for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
             page = await person.page(f"/conversation{path}", 404, **asked)
-            assert "Begin at the list" in page.text
+            assert "Start at the list" in page.text
 
 
 async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:

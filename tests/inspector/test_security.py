@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.inspector import application, live_updates
-from langchain_supabase_memory.inspector.edit_routes import LARGEST, ROUTES
+from langchain_supabase_memory.inspector.edit_routes import MAX_FORM_BYTES, ROUTES
 from langchain_supabase_memory.inspector.static_files import FILES
 from tests.each_case import each_case
 from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
@@ -66,7 +66,7 @@ async def test_the_cookie_is_for_this_page_alone(memory: SupabaseMemory) -> None
         cookie = (await http.get("/", params={"token": TOKEN})).headers["set-cookie"]
     assert TOKEN not in cookie
     assert [part.strip() for part in cookie.split(";")[1:]] == ["Path=/", "HttpOnly", "SameSite=Strict"]
-    async with client(app, cookies={app.state.inspected.sessions.cookie: "guessed"}) as http:
+    async with client(app, cookies={app.state.inspector.sessions.cookie: "guessed"}) as http:
         assert (await http.get("/")).status_code == 401
     async with client(app, headers={"cookie": "=;\x01; broken"}) as http:
         assert (await http.get("/")).status_code == 401
@@ -76,7 +76,7 @@ async def test_the_cookies_of_other_applications_of_this_machine_are_no_hindranc
     app = application(memory, token=TOKEN)
     async with client(app) as http:
         await http.get("/", params={"token": TOKEN})
-        ours = f"{app.state.inspected.sessions.cookie}={http.cookies[app.state.inspected.sessions.cookie]}"
+        ours = f"{app.state.inspector.sessions.cookie}={http.cookies[app.state.inspector.sessions.cookie]}"
     for others in ('g_state={"i_l":0}', "a b=c", "=", "x=ä", 'y="'):
         async with client(app, headers={"cookie": f"{others}; {ours}".encode()}) as http:
             assert (await http.get("/")).status_code == 200, others
@@ -119,7 +119,7 @@ async def test_the_hosts_that_are_ours_are_not(memory: SupabaseMemory, host: str
 async def test_another_origin_is_refused(memory: SupabaseMemory, origin: str) -> None:
     async with Person(memory, write=True) as person:
         assert (await person.http.get("/", headers={"origin": origin})).status_code == 403
-        form = {"mark": person.mark, "do": "opt_out", "sure": "1"}
+        form = {"csrf_token": person.csrf_token, "do": "opt_out", "sure": "1"}
         for path in WRITES:
             answer = await person.http.post(path, data=form, headers={"origin": origin})
             assert answer.status_code == 403
@@ -127,7 +127,7 @@ async def test_another_origin_is_refused(memory: SupabaseMemory, origin: str) ->
 
 async def test_who_changes_something_says_where_it_comes_from(memory: SupabaseMemory) -> None:
     async with Person(memory, write=True) as person:
-        assert (await person.http.post("/queue/retry", data={"mark": person.mark})).status_code == 403
+        assert (await person.http.post("/queue/retry", data={"csrf_token": person.csrf_token})).status_code == 403
 
 
 # Writing
@@ -154,28 +154,28 @@ async def test_a_form_of_another_session_changes_nothing(memory: SupabaseMemory,
     headers = {"origin": ADDRESS}
     async with client(app, headers=headers) as one, client(app, headers=headers) as another:
         board = "/conversation/board?thread=t"
-        own, theirs = [Reader((await each.get(board)).text).mark for each in (one, another)]
+        own, theirs = [Reader((await each.get(board)).text).csrf_token for each in (one, another)]
         assert own != theirs
         mark = {"nobody's": "", "guessed": "guessed", "of another session": theirs}[whose]
         form = {"do": "opt_out", "sure": "1", "text": "x", "kind": "fact"}
-        answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": mark})
+        answer = await one.post(path, params={"thread": "t"}, data={**form, "csrf_token": mark})
         assert answer.status_code == 403
         assert "does not belong to your session" in Reader(answer.text).text
         assert await memory.conversation("t").privacy.aopt_outs() == []
         assert (await memory.conversation("t").board.aread()).is_empty
-        answer = await one.post(path, params={"thread": "t"}, data={**form, "mark": own})
+        answer = await one.post(path, params={"thread": "t"}, data={**form, "csrf_token": own})
         assert answer.status_code != 403, "with its own it would have been done"
 
 
 @pytest.mark.parametrize("path", WRITES)
 async def test_a_look_changes_nothing(memory: SupabaseMemory, path: str) -> None:
     async with Person(memory, write=True) as person:
-        assert (await person.http.get(path, params={"mark": person.mark})).status_code == 405
+        assert (await person.http.get(path, params={"csrf_token": person.csrf_token})).status_code == 405
 
 
 async def test_a_form_has_a_size(memory: SupabaseMemory) -> None:
     async with Person(memory, write=True) as person:
-        assert (await person.post("/queue/retry", {"text": "x" * LARGEST})).status_code == 413
+        assert (await person.post("/queue/retry", {"text": "x" * MAX_FORM_BYTES})).status_code == 413
         headers = {"origin": ADDRESS}
         assert (await person.http.post("/queue/retry", content=b"\xff=\xff", headers=headers)).status_code == 400
 
@@ -347,7 +347,7 @@ async def test_as_a_user_nobody_elses_rows_are_there(
             listed = await person.page("/", user=f"{user_id}-other")
             assert "my words" in listed.text
             assert "secret" not in listed.text
-            assert "own rows" in listed.text
+            assert "One user’s data" in listed.text
             for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
                 for whose in ("", f"{user_id}-other"):
                     await person.page(f"/conversation{path}", 404, thread="theirs", user=whose)
@@ -417,10 +417,10 @@ async def test_everybodys_data_is_there_over_a_servers_connection_alone_and_the_
     async with Person(server) as person:
         page = await person.page("/", user=user_id)
         assert "a secret wish" in page.text
-        assert "Everybody’s data, over a server’s connection" in page.text
+        assert "All users’ data, with a server’s rights" in page.text
         everybody = await person.page("/", state="due")
         assert "secret" not in everybody.text, "titles and words come with one user"
-        assert "say whose it is" in (await person.page("/recall", q="words")).text
+        assert "Enter a user" in (await person.page("/recall", q="words")).text
         await person.page("/conversation", 404, thread="one")
 
 
@@ -431,7 +431,7 @@ async def test_a_memory_of_one_user_shows_that_user_alone(conn_string: str, user
         async with Person(memory) as person:
             page = await person.page("/", user=f"{user_id}-other")
             assert "words of another" not in page.text
-            assert f"{user_id}, over a server’s connection" in page.text
+            assert f"{user_id}, with a server’s rights" in page.text
             await person.page("/conversation", 404, thread="t", user=f"{user_id}-other")
 
 
@@ -489,7 +489,7 @@ async def test_an_application_mounts_it_for_whoever_is_signed_in(server: Supabas
         done = await http.post(
             "/memory/conversation/remember",
             params={"thread": "t"},
-            data={"mark": page.mark, "do": "opt_out", "sure": "1"},
+            data={"csrf_token": page.csrf_token, "do": "opt_out", "sure": "1"},
         )
         assert done.status_code == 303
         other = await http.get("/memory/conversation", params={"thread": "t"}, headers={"x-user": "somebody"})

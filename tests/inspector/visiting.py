@@ -18,7 +18,7 @@ TOKEN = "a-token-of-the-tests"
 
 
 class Reader(HTMLParser):
-    """Reads a page: its elements, its words, and the value of its hidden mark."""
+    """Reads a page: its elements, its words, and the CSRF token of its forms."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -46,9 +46,9 @@ class Reader(HTMLParser):
         ]
 
     @property
-    def mark(self) -> str:
-        """What the forms of the page carry."""
-        return next(str(each["value"]) for each in self.all("input", name="mark"))
+    def csrf_token(self) -> str:
+        """The CSRF token of the forms."""
+        return next(str(each["value"]) for each in self.all("input", name="csrf_token"))
 
 
 class Person:
@@ -83,20 +83,20 @@ class Person:
         return await self.http.get(path, params=asked or None, headers={"hx-request": "true"} if part else {})
 
     async def post(self, path: str, form: dict[str, str], **asked: Any) -> httpx.Response:
-        """Send a form as the page's own do, with the mark unless the form has one."""
-        mark = {} if "mark" in form else {"mark": self.mark}
+        """Send a form as the page's own do, with the CSRF token unless the form has one."""
+        token = {} if "csrf_token" in form else {"csrf_token": self.csrf_token}
         return await self.http.post(
             path,
             params=asked or None,
-            content=urlencode({**mark, **form}),
+            content=urlencode({**token, **form}),
             headers={"origin": ADDRESS, "content-type": "application/x-www-form-urlencoded"},
         )
 
     @property
-    def mark(self) -> str:
-        gate = self.app.state.inspected.sessions
-        mark: str = gate.form_token(str(self.http.cookies.get(gate.cookie)))
-        return mark
+    def csrf_token(self) -> str:
+        gate = self.app.state.inspector.sessions
+        token: str = gate.form_token(str(self.http.cookies.get(gate.cookie)))
+        return token
 
 
 def memory_of(conn_string: str, user_id: str | None = None, **settings: Any) -> SupabaseMemory:

@@ -10,7 +10,7 @@ from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.inspector.rendering import render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
-from langchain_supabase_memory.inspector.screens.message_range import words
+from langchain_supabase_memory.inspector.screens.message_range import text_of
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, SENTENCES_FIRST
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.operations.conversations import Column
 
-_MOST_MESSAGES: Final = 5
+_MAX_MESSAGES: Final = 5
 """The maximum number of messages shown as an item's evidence."""
 
 
@@ -35,7 +35,7 @@ class Evidence:
     Attributes:
         sequence: Its number.
         speaker: The author.
-        said_at: The time of the message.
+        created_at: The time of the message.
         before: The text before the quote, or the whole text.
         quote: The quote; empty if it is not in this message.
         after: The text after the quote.
@@ -43,7 +43,7 @@ class Evidence:
 
     sequence: int
     speaker: str
-    said_at: datetime | None
+    created_at: datetime | None
     before: str
     quote: str
     after: str
@@ -61,7 +61,7 @@ async def screen(request: Request) -> Response:
         tab="board",
         etag=head.etag,
         about="conversation",
-        frame=head,
+        header=head,
         board=board,
         groups=[(each.kind, each.heading, board.of_kind(each.kind)) for each in SENTENCES_FIRST],
         gone=gone,
@@ -75,11 +75,11 @@ async def item(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     board = await conversation.board.aread(history=True)
-    wanted = context.asked.get("item", "")
-    found = next((each for each in board.items if each.id == wanted), None)
+    item_id = context.query.get("item", "")
+    found = next((each for each in board.items if each.id == item_id), None)
     if found is None:
         raise no_item()
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "item": found,
         "evidence": await _evidence(conversation, found),
         "changes": [change for change in board.changes if change.item_id == found.id],
@@ -87,13 +87,15 @@ async def item(request: Request) -> Response:
         "by_id": {each.id: each for each in board.items},
     }
     if request.headers.get("hx-request") == "true":
-        return render_part(context, "part_item.html", **given)
-    return render_page(context, "item.html", tab="board", frame=await conversation_header.load_header(context), **given)
+        return render_part(context, "part_item.html", **values)
+    return render_page(
+        context, "item.html", tab="board", header=await conversation_header.load_header(context), **values
+    )
 
 
 def no_item() -> NotFoundError:
     """Return the error for an item that does not exist."""
-    return NotFoundError("There is no such item on this board.", hint="Go back to the board: it may have changed.")
+    return NotFoundError("There is no such item on this board.", hint="Go back to the board; it may have changed.")
 
 
 async def history(request: Request) -> Response:
@@ -105,21 +107,21 @@ async def history(request: Request) -> Response:
         conversation.board.aread(history=True),
         conversation.privacy.achanges(),
     )
-    return render_page(context, "history.html", tab="board", frame=head, board=board, changes=changes)
+    return render_page(context, "history.html", tab="board", header=head, board=board, changes=changes)
 
 
 async def _evidence(conversation: Conversation, item: BoardItem) -> list[Evidence]:
     """Return the first messages of an item, each split around the quote if it contains it."""
-    places = item.sequences[:_MOST_MESSAGES]
+    places = item.sequences[:_MAX_MESSAGES]
     columns: tuple[Column, ...] = ("role", "text", "created_at", "payload")
     pages = await asyncio.gather(
         *(conversation.aread(from_sequence=place, to_sequence=place, columns=columns) for place in places)
     )
-    made = []
+    evidence = []
     for page in pages:
         for stored in page:
-            text = stored.text or words(stored)
+            text = stored.text or text_of(stored)
             before, quote, after = text.partition(item.quote) if item.quote else (text, "", "")
             label = content.LABELS[stored.role or "user"]
-            made.append(Evidence(stored.sequence, label, stored.created_at, before, quote, after))
-    return made
+            evidence.append(Evidence(stored.sequence, label, stored.created_at, before, quote, after))
+    return evidence

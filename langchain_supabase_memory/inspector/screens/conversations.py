@@ -45,7 +45,7 @@ class Row:
         """The bar of its messages: summarized, or not yet."""
         covered = min(self.status.summarized_through + 1, self.status.next_sequence)
         rest = self.status.next_sequence - covered
-        parts = (("segment", covered, "in the summary"), ("verbatim", rest, "not summarized"))
+        parts = (("segment", covered, "summarized"), ("verbatim", rest, "not summarized"))
         return bar((state, size, f"{number(size)} {what}", "") for state, size, what in parts)
 
 
@@ -76,26 +76,28 @@ async def list_conversations(context: RequestContext) -> ConversationList:
     Raises:
         InvalidInputError: The address names an unknown state, or an invalid id.
     """
-    state, user, agent = context.asked.get("state") or None, context.user_id, context.asked.get("agent") or None
+    state, user, agent = context.query.get("state") or None, context.user_id, context.query.get("agent") or None
     if state not in (None, *STATES):
         raise InvalidInputError("There is no such state.", hint=f"States are {', '.join(STATES)}.")
     if not all(value is None or is_id(value) for value in (user, agent)):
-        raise InvalidInputError("That can be no id.", hint="An id has 1 to 512 bytes and no control characters.")
-    is_of_one = not context.sees_all_users or user is not None
-    if not is_of_one and state not in (None, *WORK_STATES):
-        raise InvalidInputError("Of everybody's only the states of work are known.", hint="Choose a user as well.")
-    if state == OPTED_OUT and is_of_one:
+        raise InvalidInputError("This is not a valid id.", hint="An id has 1 to 512 bytes and no control characters.")
+    is_one_user = not context.sees_all_users or user is not None
+    if not is_one_user and state not in (None, *WORK_STATES):
+        raise InvalidInputError("Across all users, the list has work states only.", hint="Filter by user as well.")
+    if state == OPTED_OUT and is_one_user:
         return await _opted_out(context, user, agent)
-    if is_of_one and state not in WORK_STATES:
-        return await _of_one(context, user, agent, next((each for each in LIFE_STATES if each == state), None))
-    return await _by_work(context, user, agent, next((each for each in WORK_STATES if each == state), None), is_of_one)
+    if is_one_user and state not in WORK_STATES:
+        return await _one_user(context, user, agent, next((each for each in LIFE_STATES if each == state), None))
+    return await _by_work(
+        context, user, agent, next((each for each in WORK_STATES if each == state), None), is_one_user
+    )
 
 
-async def _of_one(
+async def _one_user(
     context: RequestContext, user: str | None, agent: str | None, state: ConversationState | None
 ) -> ConversationList:
     """Load a user's conversations, the most recently changed first, with their work status."""
-    before, after = context.asked.get("before") or None, context.asked.get("after") or None
+    before, after = context.query.get("before") or None, context.query.get("after") or None
     page = await context.reader._for(user).aconversations(
         agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
     )
@@ -108,18 +110,20 @@ async def _of_one(
 
 
 async def _by_work(
-    context: RequestContext, user: str | None, agent: str | None, state: WorkState | None, is_of_one: bool
+    context: RequestContext, user: str | None, agent: str | None, state: WorkState | None, is_one_user: bool
 ) -> ConversationList:
     """Load the conversations in a work state, or every user's, ordered by owner and id."""
-    place = context.asked.get("after", "").rpartition(" ")
+    place = context.query.get("after", "").rpartition(" ")
     after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
     found = await context.reader._for(user).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
     page = found[:PAGE]
-    if is_of_one:
+    if is_one_user:
         rows = list(map(_row, page, await _infos(context, page)))
     else:
-        outs = await _opt_outs(context, page)
-        rows = [Row(each, None, (each.key.user_id, each.key.agent_id, each.key.thread_id) in outs) for each in page]
+        opted_out = await _opt_outs(context, page)
+        rows = [
+            Row(each, None, (each.key.user_id, each.key.agent_id, each.key.thread_id) in opted_out) for each in page
+        ]
     last = page[-1] if len(found) > PAGE else None
     further = f"{last.key.user_id} {last.id}" if last is not None else ""
     return ConversationList(rows, after=further)
@@ -166,10 +170,10 @@ async def screen(request: Request) -> Response:
     """Render the list."""
     context = RequestContext(request)
     page = await list_conversations(context)
-    state = context.asked.get("state", "")
+    state = context.query.get("state", "")
     paged = state not in WORK_STATES and (context.user_id is not None or not context.sees_all_users)
     # New conversations only appear on the first page.
-    is_first = not (context.asked.get("after") or context.asked.get("before"))
+    is_first = not (context.query.get("after") or context.query.get("before"))
     return render_page(
         context,
         "conversations.html",

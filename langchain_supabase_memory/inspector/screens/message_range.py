@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import StoredMessage
 
-MOST: Final = 20
+MAX_MESSAGES: Final = 20
 """The maximum number of messages shown in place; the rest is on the timeline."""
 
 
@@ -28,22 +28,22 @@ async def screen(request: Request) -> Response:
     if first is None or last is None or last < first:
         raise not_found()
     if request.headers.get("hx-request") != "true":
-        return RedirectResponse(context.page_link("", at=first) + "#said", 303)
-    shown = min(last, first + MOST - 1)
+        return RedirectResponse(context.page_link("", at=first) + "#messages", 303)
+    shown = min(last, first + MAX_MESSAGES - 1)
     read = context.conversation().aread(
         from_sequence=first, to_sequence=shown, columns=["role", "text", "created_at", "payload"]
     )
     _, found = await asyncio.gather(context.listed_conversation(), read)
-    lines = [(message, content.LABELS[message.role or "user"], words(message)) for message in found]
+    lines = [(message, content.LABELS[message.role or "user"], text_of(message)) for message in found]
     gone = shown - first + 1 - len(found)
     return render_part(
         context, "part_message_range.html", lines=lines, gone=gone, rest=last - shown, following=shown + 1
     )
 
 
-def words(message: StoredMessage) -> str:
+def text_of(message: StoredMessage) -> str:
     """Return a message's text, or its tool calls."""
     if message.unreadable:
         return ""
-    said = message.text or ""
-    return said if said or message.message is None else content.line(message.message)
+    text = message.text or ""
+    return text if text or message.message is None else content.line(message.message)

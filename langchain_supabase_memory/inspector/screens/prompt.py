@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.blocks import PromptEntry
     from langchain_supabase_memory.settings import ContextBudget, Inherited
 
-LEAST: Final = 50
-MOST: Final = 400_000
+MIN_BUDGET: Final = 50
+MAX_BUDGET: Final = 400_000
 """The minimum and maximum of a budget that may be tried."""
 
-MOST_LINES: Final = 200
+MAX_LINES: Final = 200
 """The maximum number of messages shown of a part, the newest; the rest is on the timeline."""
 
 _PARTS: Final[Mapping[str, PromptPart]] = {each.name: each for each in PROMPT_PARTS}
@@ -95,10 +95,10 @@ class PromptOptions:
     @classmethod
     def from_query(cls, context: RequestContext) -> PromptOptions:
         """Parse the options of an address; invalid ones are ignored."""
-        unit, recall = context.asked.get("unit", ""), context.asked.get("recall", "")
+        unit, recall = context.query.get("unit", ""), context.query.get("recall", "")
         return cls(
-            context.asked.get("question", "").strip()[:10_000],
-            context.number("budget", minimum=LEAST, maximum=MOST),
+            context.query.get("question", "").strip()[:10_000],
+            context.number("budget", minimum=MIN_BUDGET, maximum=MAX_BUDGET),
             unit if unit in UNITS else "characters",
             recall if recall in ("none", *RECALL_SCOPES) else "",
         )
@@ -121,11 +121,11 @@ class PromptOptions:
 async def screen(request: Request) -> Response:
     """Render the prompt after the newest message, for a chosen question, budget and recall. Nothing is stored."""
     context = RequestContext(request)
-    wish, conversation = PromptOptions.from_query(context), context.conversation()
-    budget = wish.budget(context.memory._services.settings.budget)
-    current = HumanMessage(wish.question) if wish.question else None
-    made = conversation.acontext(current, budget=budget, recall=wish.scope, model=None)
-    head, pack = await asyncio.gather(conversation_header.load_header(context), made)
+    options, conversation = PromptOptions.from_query(context), context.conversation()
+    budget = options.budget(context.memory._services.settings.budget)
+    current = HumanMessage(options.question) if options.question else None
+    load = conversation.acontext(current, budget=budget, recall=options.scope, model=None)
+    head, pack = await asyncio.gather(conversation_header.load_header(context), load)
     report = pack.report()
     parts = parts_of(pack)
     unit = "tokens" if budget.tokens is not None else "characters"
@@ -136,8 +136,8 @@ async def screen(request: Request) -> Response:
         tab="prompt",
         etag=head.etag,
         about="conversation",
-        frame=head,
-        wish=wish,
+        header=head,
+        options=options,
         pack=pack,
         report=report,
         parts=parts,
@@ -148,8 +148,6 @@ async def screen(request: Request) -> Response:
         full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
         copied=json.dumps(report.to_dict(), indent=2, ensure_ascii=False),
         scopes=RECALL_SCOPES,
-        least=LEAST,
-        most=MOST,
     )
 
 
@@ -167,7 +165,7 @@ def _part(pack: ContextPack, section: Section, message: BaseMessage) -> ShownPar
     name = section.name
     entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
     raw = "" if name in ("recent", "current") else str(message.text)
-    lines, unshown = [_line(entry) for entry in entries[-MOST_LINES:]], max(0, len(entries) - MOST_LINES)
+    lines, unshown = [_line(entry) for entry in entries[-MAX_LINES:]], max(0, len(entries) - MAX_LINES)
     return ShownPart(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
 
 
@@ -192,24 +190,26 @@ def _why(pack: ContextPack, name: str) -> str:
     match name:
         case "summary" if summary is not None:
             built = f", built on segment {summary.built_on}" if summary.built_on is not None else ""
-            note = f" Then it says: {pack.note}." if pack.note else ""
+            note = f" It ends with: {pack.note}." if pack.note else ""
             return (
-                f"Segment {summary.number}{built}. It begins the prompt and stays the same from turn to turn, so "
-                f"that a provider’s cache holds.{note}"
+                f"Segment {summary.number}{built}. It comes first and stays the same from turn to turn, so that the "
+                f"provider can cache it.{note}"
             )
         case "note":
-            return "There is no summary of what is left out, so the prompt says that there is more."
+            return "No summary covers the omitted messages, so the prompt says that there are more."
         case "recent":
-            cut = f" {plural(len(pack.clipped), 'message')} cut to fit." if pack.clipped else ""
-            return f"What the summary does not cover, newest first, in whole turns, as long as there is room.{cut}"
+            cut = f" {plural(len(pack.clipped), 'message')} truncated to fit." if pack.clipped else ""
+            return f"Messages that the summary does not cover: as many of the newest whole turns as fit.{cut}"
         case "board":
             left = pack.board.left_out
-            rest = f" {plural(left, 'item')} had no room." if left else ""
-            return f"What is known by now: what a person pinned, then what is open, then facts by their weight.{rest}"
+            rest = f" {plural(left, 'item')} did not fit." if left else ""
+            return f"What is known so far: pinned items first, then open items, then facts by importance.{rest}"
         case "recalled":
-            how = f" By words alone: {pack.recall_error}." if pack.recall_error else ""
-            return f"What fits the question and is not shown anyway, the best first, until nothing more fits.{how}"
-    return "What is to be answered. It is never cut, and comes last."
+            how = f" By keyword search only: {pack.recall_error}." if pack.recall_error else ""
+            return (
+                f"Passages that match the question and are not in the prompt already, best first, as many as fit.{how}"
+            )
+    return "The message to answer. It is never truncated and comes last."
 
 
 def _spent(parts: Sequence[ShownPart], used: int, limit: int, unit: str) -> list[BarSegment]:
@@ -220,4 +220,4 @@ def _spent(parts: Sequence[ShownPart], used: int, limit: int, unit: str) -> list
         (part.state, size * scale, f"{part.title}: {number(size)} {unit}", f"#part-{part.name}")
         for part, size in zip(parts, sizes, strict=True)
     ]
-    return bar([*named, ("rest", max(0, limit - used), f"unspent: {number(max(0, limit - used))} {unit}", "")])
+    return bar([*named, ("rest", max(0, limit - used), f"unused: {number(max(0, limit - used))} {unit}", "")])

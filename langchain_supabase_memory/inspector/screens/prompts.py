@@ -40,7 +40,7 @@ async def screen(request: Request) -> Response:
     """Render the stored prompts, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
-    after = context.asked.get("after") or None
+    after = context.query.get("after") or None
     head, page = await asyncio.gather(
         conversation_header.load_header(context), conversation.amanifests(limit=PAGE, after=after)
     )
@@ -50,7 +50,7 @@ async def screen(request: Request) -> Response:
         tab="prompts",
         etag=head.etag,
         about="" if after else "conversation",
-        frame=head,
+        header=head,
         page=page,
         spent=spent,
     )
@@ -75,7 +75,7 @@ async def turn(request: Request) -> Response:
         context,
         "turn.html",
         tab="prompts",
-        frame=head,
+        header=head,
         manifest=manifest,
         before=before[0] if before else None,
         difference=manifest.since(before[0]) if before else None,
@@ -90,5 +90,5 @@ async def turn(request: Request) -> Response:
 
 def _no_prompt() -> NotFoundError:
     return NotFoundError(
-        "No prompt was kept for this answer.", hint="See which were: they go with their messages, and with their age."
+        "No prompt is stored for this answer.", hint="Prompts are deleted with their messages, or when they expire."
     )

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
 
-MOST: Final = 20
+MAX_PER_STATE: Final = 20
 """The maximum number of conversations shown for each state."""
 
-MOST_RUNNING: Final = 500
+MAX_RUNNING: Final = 500
 """The maximum number of running conversations whose workers are counted."""
 
 _STATES: Final[tuple[WorkState, ...]] = ("running", "due", "waiting", "dead")
@@ -52,24 +52,24 @@ class QueueState:
         if self.queue is not None:
             counts = {"due": self.queue.due, "waiting": self.queue.waiting, "dead": self.queue.dead}
             return number(counts[state]) if state in counts else number(self.queue.leases)
-        return f"more than {MOST}" if state in self.more else number(len(self.rows[state]))
+        return f"more than {MAX_PER_STATE}" if state in self.more else number(len(self.rows[state]))
 
 
 async def load_queue(context: RequestContext) -> QueueState:
     """Load the queue of every user, of the memory's user, or of the signed-in user."""
     memory, user = context.reader, context.user_id
-    is_servers = context.sees_all_users and user is None
-    most = {state: MOST_RUNNING if state == "running" else MOST + 1 for state in _STATES}
-    asked = [memory._for(user).work.astatus(state=state, limit=limit) for state, limit in most.items()]
-    found = dict(zip(_STATES, await asyncio.gather(*asked), strict=True))
-    queue = await memory.work.aqueue() if is_servers else None
-    rows = {state: each[:MOST] for state, each in found.items()}
-    more = frozenset(state for state, each in found.items() if len(each) > MOST)
+    sees_queue = context.sees_all_users and user is None
+    limits = {state: MAX_RUNNING if state == "running" else MAX_PER_STATE + 1 for state in _STATES}
+    reads = [memory._for(user).work.astatus(state=state, limit=limit) for state, limit in limits.items()]
+    found = dict(zip(_STATES, await asyncio.gather(*reads), strict=True))
+    queue = await memory.work.aqueue() if sees_queue else None
+    rows = {state: each[:MAX_PER_STATE] for state, each in found.items()}
+    more = frozenset(state for state, each in found.items() if len(each) > MAX_PER_STATE)
     workers = Counter(status.worker for status in found["running"] if status.worker is not None)
     counts = None if queue is None else (queue.depth, queue.due, queue.leases, queue.waiting, queue.dead)
     known = [(s.id, s.state, s.attempts, s.worker, s.error) for each in rows.values() for s in each]
-    seen = etag(known, counts, sorted(workers.items()))
-    return QueueState(queue, rows, more, workers, len(found["running"]), seen)
+    version = etag(known, counts, sorted(workers.items()))
+    return QueueState(queue, rows, more, workers, len(found["running"]), version)
 
 
 async def screen(request: Request) -> Response:
@@ -77,5 +77,12 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     now = await load_queue(context)
     return render_page(
-        context, "queue.html", tab="queue", etag=now.etag, about="queue", now=now, most=MOST, most_running=MOST_RUNNING
+        context,
+        "queue.html",
+        tab="queue",
+        etag=now.etag,
+        about="queue",
+        now=now,
+        max_per_state=MAX_PER_STATE,
+        max_running=MAX_RUNNING,
     )

@@ -33,11 +33,11 @@ class ChunkScore:
 
     Attributes:
         chunk: The chunk.
-        by_words: Its rank in a search by keywords only; `None` if it is not among the first, or was not searched.
+        keyword_rank: Its rank in a search by keywords only; `None` if it is not among the first, or was not searched.
     """
 
     chunk: Chunk
-    by_words: int | None
+    keyword_rank: int | None
 
 
 @dataclass(frozen=True)
@@ -64,22 +64,22 @@ class RecallAnswer:
 async def screen(request: Request) -> Response:
     """Render the query and its result."""
     context = RequestContext(request)
-    is_of_conversation = bool(context.asked.get("thread"))
+    is_of_conversation = bool(context.query.get("thread"))
     head = await conversation_header.load_header(context) if is_of_conversation else None
-    query = context.asked.get("q", "").strip()[:10_000]
-    scope = context.asked.get("scope", "")
+    query = context.query.get("q", "").strip()[:10_000]
+    scope = context.query.get("scope", "")
     scope = scope if scope in RECALL_SCOPES else "conversation" if is_of_conversation else "user"
-    when = context.asked.get("when", "")
+    when = context.query.get("when", "")
     when = when if when in PERIODS else "all"
     has_vectors = context.memory._services.embeddings is not None
-    by_meaning = has_vectors and context.asked.get("meaning", "on") == "on" and context.asked.get("words") != "on"
+    by_meaning = has_vectors and context.query.get("meaning", "on") == "on" and context.query.get("words") != "on"
     needs_user = context.sees_all_users and context.user_id is None
     answer = await _run_recall(context, query, scope, when, by_meaning) if query and not needs_user else None
     return render_page(
         context,
         "recall.html",
         tab="recall",
-        frame=head,
+        header=head,
         query=query,
         scope=scope,
         when=when,
@@ -92,27 +92,27 @@ async def screen(request: Request) -> Response:
 
 
 async def _run_recall(context: RequestContext, query: str, scope: str, when: str, by_meaning: bool) -> RecallAnswer:
-    words = read_only_copy(context.memory, by_words=True)
-    begun = time.perf_counter()
+    without_vectors = read_only_copy(context.memory, keywords_only=True)
+    start = time.perf_counter()
     if not by_meaning:
-        recall = await _recall(context, words, query, scope, when)
-        took, places = time.perf_counter() - begun, {}
+        recall = await _recall(context, without_vectors, query, scope, when)
+        seconds, ranks = time.perf_counter() - start, {}
     else:
         recall = await _recall(context, context.reader, query, scope, when)
-        took = time.perf_counter() - begun
-        other = await _recall(context, words, query, scope, when)
-        places = {chunk.id: place for place, chunk in enumerate(other.chunks, 1)}
+        seconds = time.perf_counter() - start
+        by_keywords = await _recall(context, without_vectors, query, scope, when)
+        ranks = {chunk.id: rank for rank, chunk in enumerate(by_keywords.chunks, 1)}
     parts = [name for name in PARTS if any(name in chunk.score_parts for chunk in recall.chunks)]
     sizes = [abs(chunk.score_parts.get(name, 0)) for chunk in recall.chunks for name in parts if name != "rerank"]
-    found = [ChunkScore(chunk, places.get(chunk.id)) for chunk in recall.chunks]
-    return RecallAnswer(recall, found, parts, max(sizes, default=0) or 1, took * 1000, by_meaning)
+    chunks = [ChunkScore(chunk, ranks.get(chunk.id)) for chunk in recall.chunks]
+    return RecallAnswer(recall, chunks, parts, max(sizes, default=0) or 1, seconds * 1000, by_meaning)
 
 
 async def _recall(context: RequestContext, memory: SupabaseMemory, query: str, scope: str, when: str) -> Recall:
-    user, agent = context.user_id, context.asked.get("agent") or None
+    user, agent = context.user_id, context.query.get("agent") or None
     period = next(each for each in PERIODS if each == when)
-    if scope == "conversation" and context.asked.get("thread"):
-        here = memory._for(user).conversation(context.asked["thread"], agent_id=agent)
+    if scope == "conversation" and context.query.get("thread"):
+        here = memory._for(user).conversation(context.query["thread"], agent_id=agent)
         return await here.arecall(query, limit=LIMIT, time_range=period)
     wanted = agent if scope == "agent" else None
     return await memory._for(user).arecall(query, agent_id=wanted, limit=LIMIT, time_range=period)

@@ -62,7 +62,7 @@ async def screen(request: Request) -> Response:
         tab="savings",
         etag=head.etag,
         about="conversation",
-        frame=head,
+        header=head,
         report=report,
         drawn=growth_plot(read, report.full_tokens, report.tokens),
         sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),

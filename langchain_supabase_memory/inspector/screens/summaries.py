@@ -30,7 +30,7 @@ async def screen(request: Request) -> Response:
         tab="summaries",
         etag=head.etag,
         about="conversation",
-        frame=head,
+        header=head,
         segments=segments[::-1],
         newest=NEWEST,
     )

@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.inspector.rendering import LONGEST, number, render_page, render_part
+from langchain_supabase_memory.inspector.rendering import LONGEST, messages, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
 from langchain_supabase_memory.inspector.screens import conversation_header
-from langchain_supabase_memory.inspector.screens.message_range import words
+from langchain_supabase_memory.inspector.screens.message_range import text_of
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PAGE: Final = 50
 """The number of messages on a page of the timeline."""
 
-_MOST_RANGES: Final = 200
+_MAX_RANGES: Final = 200
 """The maximum number of ranges in the table; the bar shows all."""
 
 _STATES: Final = ("verbatim", "segment", "omitted", "expired", "forgotten", "superseded")
@@ -57,7 +57,7 @@ class TimelineLine:
     def text(self) -> str:
         """The message's text, or its tool calls."""
         assert self.message is not None
-        return words(self.message)
+        return text_of(self.message)
 
 
 async def screen(request: Request) -> Response:
@@ -71,21 +71,21 @@ async def screen(request: Request) -> Response:
     at = context.number("at", maximum=max(0, end - 1))
     begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
     stop = min(end, begin + PAGE)
-    said = await conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS) if end else []
+    stored = await conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS) if end else []
     return render_page(
         context,
         "timeline.html",
         tab="timeline",
         etag=head.etag,
         about="conversation",
-        frame=head,
+        header=head,
         coverage=coverage,
         counts=_counts(coverage),
         pieces=_pieces(context, coverage),
-        ranges=coverage.ranges[:_MOST_RANGES],
-        more_ranges=max(0, len(coverage.ranges) - _MOST_RANGES),
+        ranges=coverage.ranges[:_MAX_RANGES],
+        more_ranges=max(0, len(coverage.ranges) - _MAX_RANGES),
         segments={segment.number: segment for segment in segments},
-        lines=_lines(said, coverage, begin, stop),
+        lines=_lines(stored, coverage, begin, stop),
         begin=begin,
         stop=stop,
         end=end,
@@ -104,22 +104,22 @@ async def message(request: Request) -> Response:
     found = await context.conversation().aread(from_sequence=place, to_sequence=place, columns=_EVERYTHING)
     if not found:
         await context.listed_conversation()
-        gone = {"what": f"Message {place} is not there.", "hint": "It has expired, or was forgotten."}
-        return render_part(context, "part_error.html", **gone) if _is_part(request) else _missing()
+        error = {"what": f"Message {place} does not exist.", "hint": "It may have expired or been deleted."}
+        return render_part(context, "part_error.html", **error) if _is_part(request) else _missing()
     stored = found[0]
     payload = None if stored.message is None else stored.message.model_dump(mode="json", exclude_none=True)
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "stored": stored,
         "payload": _json(payload),
         "metadata": _json(stored.metadata) if stored.metadata else "",
-        "text": stored.text or words(stored),
+        "text": stored.text or text_of(stored),
         "label": content.LABELS[stored.role or "user"],
         "answer": await _answer_to(context.conversation(), place),
     }
     if _is_part(request):
-        return render_part(context, "part_message.html", longest=LONGEST, **given)
+        return render_part(context, "part_message.html", longest=LONGEST, **values)
     head = await conversation_header.load_header(context)
-    return render_page(context, "message.html", tab="timeline", frame=head, longest=2**31, **given)
+    return render_page(context, "message.html", tab="timeline", header=head, longest=2**31, **values)
 
 
 _COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "payload")
@@ -165,8 +165,8 @@ def _pieces(context: RequestContext, coverage: Coverage) -> list[BarSegment]:
         (
             each.state,
             each.to_sequence - each.from_sequence + 1,
-            f"{_range_label(each)}: messages {number(each.from_sequence)} to {number(each.to_sequence)}",
-            context.page_link("", at=each.from_sequence) + "#said",
+            f"{_range_label(each)}: {messages(each.from_sequence, each.to_sequence)}",
+            context.page_link("", at=each.from_sequence) + "#messages",
         )
         for each in coverage.ranges
     )
@@ -176,10 +176,10 @@ def _range_label(covered: CoveredRange) -> str:
     return f"segment {covered.segment}" if covered.state == "segment" else covered.state
 
 
-def _lines(messages: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[TimelineLine]:
+def _lines(page: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[TimelineLine]:
     """Return the messages of a page with the removed ranges between them, in order."""
-    stored = {each.sequence: each for each in messages}
-    made: list[TimelineLine] = []
+    stored = {each.sequence: each for each in page}
+    lines: list[TimelineLine] = []
     before: CoveredRange | None = None
     today: object = None
     for each in coverage.ranges:
@@ -188,15 +188,15 @@ def _lines(messages: Sequence[StoredMessage], coverage: Coverage, begin: int, st
             continue
         there = [stored[place] for place in range(first, last + 1) if place in stored]
         if not there:
-            made.append(TimelineLine(each, None, first, last, begins_range=each is not before))
+            lines.append(TimelineLine(each, None, first, last, begins_range=each is not before))
             before = each
         for message in there:
             assert message.created_at is not None
             day = message.created_at.date()
-            made.append(
+            lines.append(
                 TimelineLine(
                     each, message, day=message.created_at if day != today else None, begins_range=each is not before
                 )
             )
             today, before = day, each
-    return made
+    return lines

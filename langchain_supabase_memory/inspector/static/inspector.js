@@ -1,17 +1,17 @@
-// What a page does by itself: it follows what changes, opens in place, copies. Everything works without it, less smoothly.
+// Live updates, opening in place and copying. Everything works without scripts, less smoothly.
 "use strict";
 (() => {
   const away = document.getElementById("away");
-  const say = (text) => { away.textContent = text; away.classList.toggle("shown", text !== ""); };
-  const AWAY = "The database cannot be reached. This page shows what it knew, and goes on when it is back.";
-  const ENDED = "The inspector has ended, or cannot be reached. Start it again to go on.";
-  const NEWER = "This has changed meanwhile. Load the page anew to see it.";
+  const showBanner = (text) => { away.textContent = text; away.classList.toggle("shown", text !== ""); };
+  const AWAY = "The database is unreachable. This page updates again when the database is back.";
+  const ENDED = "The inspector has stopped or is unreachable. Start it again.";
+  const NEWER = "There are newer changes. Reload the page to see them.";
 
-  // What is open, or typed into, is not replaced under a person's hands.
+  // A part with an open form, an opened detail or a focused field is not replaced.
   const isInUse = (part) => part.querySelector("details.act[open], .inside:not(:empty)") !== null ||
     part.querySelector("textarea:focus, input:focus, select:focus") !== null;
 
-  // What a new part has in the place of an old one: by its id, else by what it says, numbers apart, the first or the nth.
+  // Finds the counterpart of an element in a new part: by its id, else by its text without numbers and its position.
   const nameOf = (each) => each.id || [each.tagName, each.closest("[id]")?.id, each.getAttribute("name"),
     each.getAttribute("value"), (each.querySelector("summary") ?? each).textContent.replace(/[\d,]+/g, "").trim()].join("|");
   const placeOf = (part, all, each) => {
@@ -24,7 +24,7 @@
   const opened = (part) => [...part.querySelectorAll("details[open]")].map((each) => placeOf(part, "details", each));
   const focused = (part) => part.contains(document.activeElement) ? placeOf(part, FOCUS, document.activeElement) : null;
 
-  // The first thing that is seen stays where it is on the screen, whatever comes or goes above it.
+  // The first visible element keeps its position on the screen.
   const top = (each) => each.getBoundingClientRect().top;
   const anchor = () => {
     const seen = scrollY > 0 ? [...document.querySelectorAll("[data-live] [id]")].find((each) => top(each) >= 0) : undefined;
@@ -44,12 +44,12 @@
       if (!answer.ok) return;
       page = new DOMParser().parseFromString(await answer.text(), "text/html");
     } catch { return; }
-    let isHeld = false;
-    const stay = anchor();
+    let isPending = false;
+    const keepPosition = anchor();
     for (const part of parts) {
       const fresh = page.getElementById(part.id);
       if (fresh === null || fresh.outerHTML === part.dataset.was) continue;
-      if (isInUse(part)) { isHeld = true; continue; }
+      if (isInUse(part)) { isPending = true; continue; }
       const focus = focused(part), open = opened(part);
       const was = fresh.outerHTML;
       const made = document.importNode(fresh, true);
@@ -59,37 +59,37 @@
       htmx.process(made);
       if (focus !== null) inPlace(made, FOCUS, focus)?.focus({ preventScroll: true });
     }
-    stay();
-    // What is shown now is what a new stream begins with; what is held is told of again.
-    if (!isHeld && page.body.dataset.events) document.body.dataset.events = page.body.dataset.events;
-    say(isHeld ? NEWER : "");
+    keepPosition();
+    // A new stream starts with the shown version, unless an update is pending.
+    if (!isPending && page.body.dataset.events) document.body.dataset.events = page.body.dataset.events;
+    showBanner(isPending ? NEWER : "");
   };
 
   let waiting = 0;
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 150); };
+  const refreshSoon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 150); };
 
-  // A browser holds six connections to a host, all its pages together: one that nobody sees lets go of its own.
+  // A browser opens at most six connections per host for all pages: a hidden page closes its own.
   let events = null;
-  const rest = () => { events?.close(); events = null; };
-  const follow = () => {
+  const disconnect = () => { events?.close(); events = null; };
+  const connect = () => {
     if (events !== null || document.hidden || !document.body.dataset.events) return;
     const address = new URL(document.body.dataset.events, location.href);
-    if (away.textContent === AWAY) address.searchParams.set("seen", "away"); // so that it is told when it is back
+    if (away.textContent === AWAY) address.searchParams.set("seen", "away"); // to be notified when it is back
     events = new EventSource(address);
-    events.addEventListener("changed", soon);
-    events.addEventListener("away", () => say(AWAY));
-    events.addEventListener("back", () => { say(""); soon(); });
-    events.addEventListener("open", () => { if (away.textContent === ENDED) { say(""); soon(); } });
-    events.addEventListener("error", () => say(ENDED));
-    events.addEventListener("again", () => { rest(); follow(); });
+    events.addEventListener("changed", refreshSoon);
+    events.addEventListener("away", () => showBanner(AWAY));
+    events.addEventListener("back", () => { showBanner(""); refreshSoon(); });
+    events.addEventListener("open", () => { if (away.textContent === ENDED) { showBanner(""); refreshSoon(); } });
+    events.addEventListener("error", () => showBanner(ENDED));
+    events.addEventListener("again", () => { disconnect(); connect(); });
   };
-  const goOn = () => { if (document.body.dataset.events && !document.hidden) { follow(); soon(); } };
-  document.addEventListener("visibilitychange", () => document.hidden ? rest() : goOn());
-  addEventListener("pagehide", rest);
-  addEventListener("pageshow", (event) => { if (event.persisted) goOn(); });
-  follow();
+  const resume = () => { if (document.body.dataset.events && !document.hidden) { connect(); refreshSoon(); } };
+  document.addEventListener("visibilitychange", () => document.hidden ? disconnect() : resume());
+  addEventListener("pagehide", disconnect);
+  addEventListener("pageshow", (event) => { if (event.persisted) resume(); });
+  connect();
 
-  // A second click closes what a first has opened.
+  // A second click closes what the first one opened.
   document.addEventListener("htmx:beforeRequest", (event) => {
     const link = event.target;
     if (!link.hasAttribute("data-opens")) return;
@@ -106,9 +106,9 @@
   });
   document.addEventListener("htmx:responseError", (event) => {
     if (event.target.hasAttribute?.("data-opens")) event.detail.target.innerHTML = event.detail.xhr.responseText;
-    else say(AWAY);
+    else showBanner(AWAY);
   });
-  document.addEventListener("htmx:sendError", () => say(ENDED));
+  document.addEventListener("htmx:sendError", () => showBanner(ENDED));
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
@@ -117,9 +117,9 @@
     try {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = "Copied";
-    } catch { // over plain HTTP from another machine a browser has none: what is selected can be copied
+    } catch { // over plain HTTP from another machine there is no clipboard: select the text instead
       getSelection().selectAllChildren(source);
-      button.textContent = document.execCommand("copy") ? "Copied" : "Selected: copy it";
+      button.textContent = document.execCommand("copy") ? "Copied" : "Selected; copy it now";
     }
   });
 

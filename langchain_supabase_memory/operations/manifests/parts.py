@@ -25,9 +25,8 @@ A summary covers messages that are `older` than what fits. A note: something is 
 `max_messages` allows. The board: its items hold (`holds`). Recalled passages: found by `meaning`, by `words` only, or
 as a model `reranked` them. A turn that the user `pointed_at`, and the user's message (`asked`). Left out: beyond the
 `budget` or `max_messages` (`messages`), `cut` to fit, `no_room` for a summary, on another `branch` of the graph,
-`unreadable`, a result without its call (`orphan`), a summary of `quotes` that recall finds in place, more `media` than
+`unreadable`, a result without its call (`orphan`), a summary of `quotes` that recall finds instead, more `media` than
 the budget allows.
-more `media` than the budget allows.
 """
 
 
@@ -59,27 +58,27 @@ PROMPT_PARTS: Final = (
 
 PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
     {
-        "older": "It covers what is older than what fits.",
-        "omitted": "Something is left out, and the prompt says so.",
+        "older": "It covers the messages that are too old to fit.",
+        "omitted": "Messages are omitted, and the prompt says so.",
         "opening": "The assistant spoke first.",
-        "all": "All that no summary covers.",
-        "newest": "The newest that fit the budget.",
-        "messages": "No more messages than max_messages allows.",
-        "holds": "What is known by now.",
-        "meaning": "It fits the question, by its meaning.",
-        "words": "It fits the question, by its words alone.",
-        "reranked": "It fits the question, in the reranker’s order.",
-        "pointed_at": "The user pointed at that turn.",
-        "asked": "What was to be answered.",
+        "all": "All messages that no summary covers.",
+        "newest": "The newest messages that fit the budget.",
+        "messages": "max_messages allows no more messages.",
+        "holds": "What is known so far.",
+        "meaning": "It matches the question by meaning.",
+        "words": "It matches the question by keywords only.",
+        "reranked": "It matches the question, in the reranker’s order.",
+        "pointed_at": "The user referred to this turn.",
+        "asked": "The message to answer.",
         "budget": "Beyond the budget.",
-        "cut": "Cut to fit.",
-        "no_room": "There was no room for its summary.",
+        "cut": "Truncated to fit.",
+        "no_room": "Its summary did not fit.",
         "branch": "On another branch of the graph.",
         "unreadable": "It cannot be read.",
-        "orphan": "A result without its call.",
-        "quotes": "Its summary has quotes alone, which recall finds where they are asked for.",
+        "orphan": "A tool result without its call.",
+        "quotes": "Its summary has quotes only, which recall finds when needed.",
         "other": "For another reason.",
-        "media": "Its words are shown; its images and files are more than the budget allows.",
+        "media": "Only its text is included: its images and files exceed the budget.",
     }
 )
 """Each reason as a sentence, in the order of the codes."""
