@@ -55,7 +55,7 @@ _LIMIT_SECONDS = 30 * 60
 _LIMIT_OF_MILLIONS_SECONDS = 4 * 60 * 60
 """The time limit of the `millions` benchmarks."""
 
-_ALONE = {"millions", "millions_in_partitions"}
+_ONLY_IF_NAMED = {"millions", "millions_in_partitions"}
 """Benchmarks that only run if named."""
 
 _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
@@ -79,29 +79,31 @@ _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the memory against floors.")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: about two minutes, and noisier")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: about two minutes, with more noise")
     parser.add_argument(
         "--only",
         choices=_BENCHMARKS,
         action="append",
-        help="this one only; can be repeated. growth alone: to a million. millions: only when it is named",
+        help="only this benchmark; may be repeated. With growth only, up to a million; millions runs only if named",
     )
     parser.add_argument(
         "--messages",
         type=int,
         metavar="N",
-        help="of millions: how many the larger database has, 20,000 or more; 10,000,000, and 100,000 with --quick",
+        help="for millions: messages in the larger database, at least 20,000; default 10,000,000, with --quick 100,000",
     )
     parser.add_argument("--keep", action="store_true", help="write the tables to results.json and RESULTS.md")
-    parser.add_argument("--peers", action="store_true", help="with other packages in beside; see the module")
+    parser.add_argument(
+        "--peers", action="store_true", help="include other packages in beside; see the docstring of the module"
+    )
     given = parser.parse_args()
 
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(_LIMIT_OF_MILLIONS_SECONDS if _ALONE & {*(given.only or [])} else _LIMIT_SECONDS)
+    signal.alarm(_LIMIT_OF_MILLIONS_SECONDS if _ONLY_IF_NAMED & {*(given.only or [])} else _LIMIT_SECONDS)
     million = given.only == ["growth"] and not given.quick
     largest = given.messages or (100_000 if given.quick else 10_000_000)
-    for name in given.only or [each for each in _BENCHMARKS if each not in _ALONE]:
+    for name in given.only or [each for each in _BENCHMARKS if each not in _ONLY_IF_NAMED]:
         # Each one starts its own servers, so that state of another does not slow it down.
         with Lab(quick=given.quick, peers=given.peers, million=million, largest=largest) as lab:
             begun = time.perf_counter()

@@ -41,8 +41,8 @@ LOADED: Final = (1000, 100_000)
 LEVELS: Final = (1, 16, 64)
 APPEND_TITLE: Final = "Append a turn of two messages"
 LOAD_TITLE: Final = "Load about 12,000 characters for the next prompt"
-TURNS_TITLE: Final = "Whole turns a second: load, then append two messages"
-PROCESSOR_TITLE: Final = "The client's processor for a whole turn"
+TURNS_TITLE: Final = "Turns per second: load, then append two messages"
+PROCESSOR_TITLE: Final = "Client CPU time per turn"
 
 _MESSAGES_OF_TURNS: Final = 200
 _ROUND: Final = "ms: the median of all tries"

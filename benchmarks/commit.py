@@ -22,7 +22,7 @@ ROUNDS: Final = 150
 WRITER: Final = "writer"
 OURS: Final = "memory_commit_chunks, JSON ready"
 SAME_ROWS: Final = "floor: bare INSERT of the same rows"
-VECTORS: Final = "bare INSERT of the vectors alone"
+VECTORS: Final = "bare INSERT of the vectors only"
 
 _CONVERSATION: Final = (
     b"insert into memory.conversations (user_id, id, thread_id, next_sequence, message_count, language)"

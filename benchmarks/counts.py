@@ -19,8 +19,8 @@ from tests.chat_models import ScriptedModel
 if TYPE_CHECKING:
     from benchmarks.services import Lab, Site
 
-TRIPS_TITLE: Final = "Round trips of an agent's turn, nothing due"
-BYTES_TITLE: Final = "What a message takes in all tables and indexes"
+TRIPS_TITLE: Final = "Round trips per agent turn, nothing due"
+BYTES_TITLE: Final = "Storage per message, with all indexes"
 BYTES_BOUND: Final = 2.6
 
 _NARROW: Final = (
@@ -70,7 +70,7 @@ async def _round_trips(lab: Lab, site: Site) -> Table:
             most = max((each[place] for each in trips[1:]), key=len)
             rows.append([f"this package, {door}, {when} the answer", str(len(most)), ", ".join(most)])
             notes.append(verdict(f"{door}, {when} the answer", len(most), 1))
-    return Table(TRIPS_TITLE, ["", "round trips", "calls"], rows, [*notes, "the most of three turns"])
+    return Table(TRIPS_TITLE, ["", "round trips", "calls"], rows, [*notes, "the maximum of three turns"])
 
 
 async def _bytes(lab: Lab, site: Site) -> Table:
@@ -106,13 +106,13 @@ async def _bytes(lab: Lab, site: Site) -> Table:
     ]
     tables, indexes = (sum(each[place] for each in grown.values()) for place in (0, 1))
     total = tables + indexes
-    rows.append(["all of this package's", tables / number, indexes / number, total / number])
-    rows.append(["the floor's: role and text", "", "", row[0] / number])
+    rows.append(["this package in total", tables / number, indexes / number, total / number])
+    rows.append(["floor: role and text", "", "", row[0] / number])
     notes = [
-        verdict("kB a message, indexed, without vectors", total / number / 1000, BYTES_BOUND),
+        verdict("kB per message, indexed, without vectors", total / number / 1000, BYTES_BOUND),
         f"{number:,} messages of {text / number:.0f} characters on average; their words follow Zipf's law",
     ]
-    return Table(BYTES_TITLE, ["bytes a message", "table", "indexes", "both"], rows, notes)
+    return Table(BYTES_TITLE, ["bytes per message", "table", "indexes", "both"], rows, notes)
 
 
 def _said(number: int) -> list[Any]:

@@ -356,14 +356,20 @@ def _execute(site: Site, statements: list[str], values: dict[str, Any]) -> None:
 def main() -> None:
     default = Filling()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fill", description="Fill a migrated database by COPY.")
-    parser.add_argument("conn_string", help="its address, as somebody who may switch triggers off for a session")
-    parser.add_argument("--name", default=default.name, help="what the threads' names begin with")
-    parser.add_argument("--messages", type=int, default=default.messages, help="how many each conversation has")
-    parser.add_argument("--conversations", type=int, default=default.conversations, help="how many there are in all")
-    parser.add_argument("--user", default=default.user, help="whose they are")
-    parser.add_argument("--users", type=int, default=default.users, help="among how many users they are dealt")
-    parser.add_argument("--unindexed", type=int, metavar="N", help="all but the newest N count as indexed")
-    parser.add_argument("--due", action="store_true", help="each is due to be worked on")
+    parser.add_argument("conn_string", help="connection string of a role that may disable triggers for a session")
+    parser.add_argument("--name", default=default.name, help="prefix of the thread ids")
+    parser.add_argument("--messages", type=int, default=default.messages, help="messages per conversation")
+    parser.add_argument(
+        "--conversations", type=int, default=default.conversations, help="total number of conversations"
+    )
+    parser.add_argument(
+        "--user", default=default.user, help="owner of the conversations; with --users the prefix of the owners"
+    )
+    parser.add_argument(
+        "--users", type=int, default=default.users, help="number of owners that share the conversations"
+    )
+    parser.add_argument("--unindexed", type=int, metavar="N", help="mark all but the newest N messages as indexed")
+    parser.add_argument("--due", action="store_true", help="mark every conversation as due")
     given = vars(parser.parse_args())
     conn_string = given.pop("conn_string")
     begun = time.perf_counter()

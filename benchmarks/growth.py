@@ -32,8 +32,8 @@ BOUND: Final = 2.0
 CHUNKS: Final = 500
 """The number of newest messages that are indexed; chunks expire, so a conversation of any length has about as many."""
 
-CONVERSATION_TITLE: Final = "Growth with the messages of a conversation, direct"
-DATABASE_TITLE: Final = "Growth with the conversations of a database, direct"
+CONVERSATION_TITLE: Final = "Growth with the number of messages, direct"
+DATABASE_TITLE: Final = "Growth with the number of conversations, direct"
 
 _OF_A_USER: Final = 100
 _SLOW_MS: Final = 1000.0
@@ -54,7 +54,7 @@ async def _conversation(lab: Lab, site: Site, sizes: Sequence[int]) -> Table:
         return lambda memory, n: OF_A_CONVERSATION[verb](Subject(memory, f"growth-{size}-0", size), n)
 
     verbs = {verb: {size: ("bench", use(verb, size)) for size in sizes} for verb in OF_A_CONVERSATION}
-    notes = [f"the newest {CHUNKS} messages are indexed, nothing is summarized, edited is a message in the middle"]
+    notes = [f"the newest {CHUNKS} messages are indexed, nothing is summarized, the edited message is in the middle"]
     return await _measured(lab, dict.fromkeys(sizes, site), CONVERSATION_TITLE, "messages", sizes, verbs, notes)
 
 

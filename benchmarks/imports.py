@@ -52,10 +52,10 @@ async def run(lab: Lab) -> list[Table]:
     spent = {name: median(values[1:]) for name, values in processor.items()}
     rows: list[list[str | float]] = [[name, medians[name], spent[name], spent[name] - spent[_BASE]] for name in codes]
     notes = [
-        verdict("seconds of processor that SupabaseMemory adds", (spent[_OURS] - spent[_BASE]) / 1000, BOUND_SECONDS),
-        verdict(f"how many of {' and '.join(_HEAVY)} the help imports", len(_imported(_CODE_OF_HELP)), 0),
+        verdict("CPU seconds that SupabaseMemory adds", (spent[_OURS] - spent[_BASE]) / 1000, BOUND_SECONDS),
+        verdict(f"modules of {' and '.join(_HEAVY)} that the help imports", len(_imported(_CODE_OF_HELP)), 0),
     ]
-    columns = ["in a fresh process", "ms", "processor, ms", "more than langchain_core.messages, ms"]
+    columns = ["in a fresh process", "ms", "CPU, ms", "more than langchain_core.messages, ms"]
     return [Table("Import", columns, rows, notes)]
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from benchmarks.services import Lab, Site
     from langchain_supabase_memory.effects import Call
 
-TITLE: Final = "The first view of a screen, direct"
+TITLE: Final = "First view of a page, direct"
 BOUND: Final = 2.0
 """The maximum ratio of a screen's time to its own SQL."""
 
@@ -41,9 +41,9 @@ _TURNS: Final = 60
 _DUE: Final = 1000
 _FEW, _ALL = "few", "one"
 _VIEWS: Final[dict[str, str | None]] = {
-    f"an owner of {_OF_A_USER}": _FEW,
-    "an owner of all": _ALL,
-    "everybody": None,
+    f"owner with {_OF_A_USER} conversations": _FEW,
+    "owner with most conversations": _ALL,
+    "all users": None,
 }
 """The viewers: a user of their own conversations, or a server of everyone's."""
 
@@ -80,13 +80,13 @@ async def run(lab: Lab) -> list[Table]:
             page, sql = timed[name]
             beside[name], grown[name] = page / sql, last / first
             rows.append([f"{name}, {view}", f"{first:,}", f"{last:,}", sql, page, beside[name]])
-        notes += _verdicts(f"{view}, x its SQL", beside, BOUND)
-        notes += _verdicts(f"{view}, rows at {sizes[-1]:,} conversations by those at {sizes[0]}", grown, growth.BOUND)
-    columns = ["", *[f"rows at {size:,} conversations" for size in sizes], "SQL, ms", "page, ms", "x its SQL"]
+        notes += _verdicts(f"{view}, x SQL", beside, BOUND)
+        notes += _verdicts(f"{view}, rows at {sizes[-1]:,} conversations / rows at {sizes[0]}", grown, growth.BOUND)
+    columns = ["", *[f"rows at {size:,} conversations" for size in sizes], "SQL, ms", "page, ms", "x SQL"]
     about = [
-        f"each owner has {_OF_A_USER} conversations of two messages, but for one, who has as many as all of them"
-        f" together; looked at is one of {_TURNS} turns; times are those at {sizes[-1]:,}",
-        f"{_DUE:,} conversations of {_OF_A_USER} others are due: the counts of the queue read all that is due",
+        f"each owner has {_OF_A_USER} conversations of two messages, except one, who has as many as all others"
+        f" together; the page shows a conversation of {_TURNS} turns; times are at {sizes[-1]:,}",
+        f"{_DUE:,} conversations of {_OF_A_USER} other users are due: the queue counts all due work",
     ]
     return [Table(TITLE, columns, rows, [*notes, *about])]
 

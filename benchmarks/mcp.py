@@ -57,8 +57,8 @@ async def run(lab: Lab) -> list[Table]:
         )
     beside = (medians[_SEARCH] - medians[_RECALL]) / medians[_EMPTY]
     rows: list[list[str | float]] = [[name, medians[name]] for name in contestants]
-    notes = [verdict("empty tools that a search over stdio costs beside its recall", beside, BOUND)]
-    return [Table(f"A search over MCP among {2 * _TURNS:,} messages", ["one call", "ms"], rows, notes)]
+    notes = [verdict("overhead of a search over stdio, in empty tool calls", beside, BOUND)]
+    return [Table(f"A search over MCP in {2 * _TURNS:,} messages", ["one call", "ms"], rows, notes)]
 
 
 async def _fill(memory: SupabaseMemory) -> None:

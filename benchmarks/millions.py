@@ -84,7 +84,7 @@ OF_AN_OWNER: Final[Mapping[str, Doing]] = {
     "recall with an agent": _recall_agent,
     "recall of a user": _recall_user,
     "conversations of a user": conversations,
-    "what is due of a user": due,
+    "due work of a user": due,
     "retention of a user": expired,
 }
 
@@ -96,17 +96,17 @@ def _page(function: str, **arguments: Any) -> Doing:
 
 _MIDDLE: Final = {"after_user": "owner-5", "after": "00000000-0000-0000-0000-000000000000"}
 OF_A_WORKER: Final[Mapping[str, Doing]] = {
-    "claim 4 conversations, and give them back": _claim,
-    "status of all, a page of 50": lambda memory, n: memory._services.run(work.status(None, limit=50)),
-    "what is due of all, a page of 50": lambda memory, n: memory._services.run(
+    "claim and release 4 conversations": _claim,
+    "status of all users, a page of 50": lambda memory, n: memory._services.run(work.status(None, limit=50)),
+    "due work of all users, a page of 50": lambda memory, n: memory._services.run(
         work.status(None, state="due", limit=50)
     ),
-    "a page of what is behind, of 1,000": _page("memory_worker_rederive", index=False, **_MIDDLE),
-    "a page of retention, of 100": _page("memory_forget_expired", **_MIDDLE),
-    "a page of what is idle, of 100, all are": _page("memory_worker_idle", seconds=0.0, limit=100),
-    "a page of what is idle, none is": _page("memory_worker_idle", seconds=1e7),
-    "a page of summaries without a vector": _page("memory_unembedded_summaries", model="words"),
-    "how much is due": lambda memory, n: memory._services.run(work.queue()),
+    "conversations behind, a page of 1,000": _page("memory_worker_rederive", index=False, **_MIDDLE),
+    "retention, a page of 100": _page("memory_forget_expired", **_MIDDLE),
+    "idle conversations, a page of 100, all idle": _page("memory_worker_idle", seconds=0.0, limit=100),
+    "idle conversations, a page of 100, none idle": _page("memory_worker_idle", seconds=1e7),
+    "summaries without a vector, a page": _page("memory_unembedded_summaries", model="words"),
+    "amount of due work": lambda memory, n: memory._services.run(work.queue()),
 }
 
 
@@ -135,7 +135,7 @@ async def run(lab: Lab, partitions: int | None = None) -> list[Table]:
     warm.notes += [
         *filled,
         f"an owner has {fill.EACH} conversations of {fill.EACH} messages; shared_buffers = {_BUFFERS}",
-        f"of the first {WORDS:,} messages the words are found, of the first {VECTORS:,} the meaning",
+        f"keywords are indexed for the first {WORDS:,} messages, vectors for the first {VECTORS:,}",
     ]
     return [warm, worker, cold, _vacuums(where, first, then), bytes_]
 
@@ -165,7 +165,7 @@ async def _row(lab: Lab, what: str, contestants: Mapping[str, Callable[[int], ob
 
 
 def _verdicts(rows: Sequence[Sequence[str | float]]) -> list[str]:
-    return [verdict(f"{row[0]}, the largest by the smallest", float(row[-1]), BOUND) for row in rows]
+    return [verdict(f"{row[0]}, largest / smallest", float(row[-1]), BOUND) for row in rows]
 
 
 async def _warm(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
@@ -181,7 +181,7 @@ async def _warm(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
 
     rows = [await _row(lab, what, {str(size): use(do, size) for size in sites}) for what, do in OF_AN_OWNER.items()]
     rows.append(await _erasures(lab, sites))
-    return Table(f"Millions: a call of a warm owner, {where}", _columns([*sites]), rows, _verdicts(rows))
+    return Table(f"Millions: calls for a warm owner, {where}", _columns([*sites]), rows, _verdicts(rows))
 
 
 _ERASE: Final = b"select public.memory_forget(p_everything => true, p_user_id => %s)"
@@ -219,9 +219,9 @@ async def _of_a_worker(lab: Lab, sites: Mapping[int, Site], where: str) -> Table
         site.execute("truncate memory_private.work, memory_private.owners cascade")
     idle = _page("memory_worker_claim", worker="w", limit=4, slots=4, held={})
     contestants = {str(size): partial(idle, memory) for size, memory in memories.items()}
-    rows.append(await _row(lab, "an idle look: nothing is due", contestants))
-    notes = [*_verdicts(rows), "of each owner one conversation is due, but for the last line"]
-    return Table(f"Millions: what a worker asks, {where}", _columns([*sites]), rows, notes)
+    rows.append(await _row(lab, "a poll with nothing due", contestants))
+    notes = [*_verdicts(rows), "one conversation per owner is due, except in the last line"]
+    return Table(f"Millions: calls of a worker, {where}", _columns([*sites]), rows, notes)
 
 
 async def _cold(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
@@ -244,8 +244,8 @@ async def _cold(lab: Lab, sites: Mapping[int, Site], where: str) -> Table:
                     times.append((time.perf_counter() - begun) * 1000)
             ms.append(median(times))
         rows.append([what, *ms, ms[-1] / ms[0]])
-    notes = ["each owner once, after a start of the server and from the disk; the smallest is read as a whole at once"]
-    return Table(f"Millions: a call of a cold owner, {where}", _columns([*sites]), rows, notes)
+    notes = ["each owner once, after a server start, read from disk; the smallest database is read as a whole"]
+    return Table(f"Millions: calls for a cold owner, {where}", _columns([*sites]), rows, notes)
 
 
 def _chill(sites: Mapping[int, Site]) -> None:
@@ -285,12 +285,10 @@ def _vacuums(
 ) -> Table:
     rows: list[list[str | float]] = [
         [f"{when}, {size:,} messages", seconds, f"{looked:,}", f"{touched:,}"]
-        for when, found in (("after the filling", first), ("after the calls", then))
+        for when, found in (("after the fill", first), ("after the calls", then))
         for size, (seconds, looked, touched) in found.items()
     ]
-    return Table(
-        f"Millions: a vacuum of everything, {where}", ["", "s", "pages of tables", "pages in all, with indexes"], rows
-    )
+    return Table(f"Millions: vacuum of all tables, {where}", ["", "s", "pages of tables", "pages with indexes"], rows)
 
 
 _SIZE: Final = """
@@ -316,5 +314,5 @@ def _bytes(sites: Mapping[int, Site]) -> Table:
                 [(found,)] = connection.execute(_SIZE.encode(), [name]).fetchall()
             of.append(found / min(size, most or size))
         rows.append([kind, *of])
-    notes = ["with their indexes, by the messages that have them: one chunk each", "vectors of 256 dimensions"]
-    return Table("Millions: bytes a message", ["", *[f"at {size:,}" for size in sites]], rows, notes)
+    notes = ["with indexes, divided by the messages that have them: one chunk each", "vectors of 256 dimensions"]
+    return Table("Millions: bytes per message", ["", *[f"at {size:,}" for size in sites]], rows, notes)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Doing = Callable[[SupabaseMemory, int], object]
 
-TITLE: Final = "What partitions cost a call, direct"
+TITLE: Final = "Cost of partitions per call, direct"
 COUNTS: Final = (None, 4, 16)
 MESSAGES: Final = 10_000
 INDEXED: Final = 500
@@ -86,8 +86,8 @@ async def run(lab: Lab) -> list[Table]:
     ]
     notes = [
         f"one owner, with {CONVERSATIONS} conversations of {MESSAGES:,} messages each",
-        "locks: the tables and indexes that one call locks; in brackets those beyond what each client has of its own",
-        "first: the first call of a connection, which plans it and reads what the server knows of the tables",
+        "locks: the tables and indexes that one call locks; in brackets those in the shared lock table",
+        "first: the first call of a connection, which plans it and reads the catalog",
     ]
     return [Table(TITLE, columns, rows, notes)]
 

@@ -37,15 +37,17 @@ _ROOT: Final = Path(__file__).parents[1]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description="Where the time goes.")
-    parser.add_argument("--only", choices=[*_SUBJECTS], action="append", help="this one only; can be repeated")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.profile", description="Profile append, context pack and worker."
+    )
+    parser.add_argument("--only", choices=[*_SUBJECTS], action="append", help="only this subject; may be repeated")
     parser.add_argument(
         "--rounds",
         type=int,
         default=20,
-        help="how many conversations a worker works on; ten times as many appends and loads",
+        help="conversations for a worker; appends and loads are ten times as many",
     )
-    parser.add_argument("--lines", type=int, default=30, help="functions of each table")
+    parser.add_argument("--lines", type=int, default=30, help="functions per table")
     given = parser.parse_args()
     with TemporaryDirectory() as folder, SupabaseMemory.embedded(folder, user_id="profile", model=None) as memory:
         for name in given.only or _SUBJECTS:

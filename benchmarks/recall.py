@@ -403,12 +403,12 @@ class _Bench:
             cells += [server[name], server[name] / server[_NEAREST_10]] if name in server else ["", ""]
             rows.append([*cells, recall, approximate])
             if isinstance(recall, float) and name != _NEAREST_10:
-                notes.append(verdict(f"recall@10 of {name} by meaning alone", recall, RECALL_BOUND, at_least=True))
+                notes.append(verdict(f"recall@10 of {name} by vectors only", recall, RECALL_BOUND, at_least=True))
         columns = ["", "p50, ms", "p95, ms", "x bare SQL", "server CPU, ms", "x", "recall@10", "approximate"]
         return Table(f"Recall {scope.name} chunks, direct, {self.title}", columns, rows, notes)
 
     def _found(self, scope: Scope) -> dict[str, tuple[float, str]]:
-        """Return how many of the ten nearest each finds by meaning alone, and whether it reports an approximation."""
+        """Return how many of the ten nearest each finds by vectors only, and whether it reports an approximation."""
         questions = self._questions(scope)[:_COMPARED]
         nearest = self.made.nearest(scope.rows, questions, LIMIT)
 
@@ -457,8 +457,8 @@ class _Bench:
         total = sum(size for _, _, size in found)
         rows.append(["all", total / 1e6, total / 1e3 / (number / 1000)])
         raw = number * 2 * self.width
-        notes = [f"all of it: {total / raw:.1f} times the bare numbers of its vectors, which take {raw / 1e6:,.0f} MB"]
-        return Table(f"What is stored, {self.title}", ["", "MB", "kB per 1,000 chunks"], rows, notes)
+        notes = [f"in total {total / raw:.1f} times the raw numbers of the vectors, which take {raw / 1e6:,.0f} MB"]
+        return Table(f"Storage, {self.title}", ["", "MB", "kB per 1,000 chunks"], rows, notes)
 
     def _peaks(self, scopes: Sequence[Scope]) -> Table:
         """Measure the peak resident memory of new client processes."""

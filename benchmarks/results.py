@@ -20,30 +20,30 @@ from benchmarks.harness import Table
 from benchmarks.turns import MANIFEST_TITLE
 
 _HERE: Final = Path(__file__).parent
-_KEPT: Final = _HERE / "results.json"
+_STORED: Final = _HERE / "results.json"
 _PAGE: Final = _HERE / "RESULTS.md"
 _CONTEXT: Final = ("range read + LangChain messages", "memory_context, as JSON values", "memory.context")
 _ABOUT: Final = {
     "beside": """
 The floor keeps two columns of text, keyed by the conversation and the running sum of its characters, and knows where
 the conversation ends; a turn's read and insert are one pipelined round trip. `lock the counter and insert` is one call
-that numbers messages without gaps and keeps each whole: once its text and payload with two indexes, once all that this
-package keeps of it, with the same checks and indexes. Each contestant has a process of its own, and all take turns.
+that numbers messages without gaps and stores them: once the text and payload with two indexes, once everything that
+this package stores, with the same checks and indexes. Each contestant has its own process, and all take turns.
 """,
     "context": """
-The floor here reads the same rows from a table as wide as the memory's, and makes LangChain messages of their payloads;
-it knows beforehand where the range begins.
+The floor here reads the same rows from a table as wide as the memory's, and creates LangChain messages from their
+payloads; it knows the beginning of the range in advance.
 """,
     "recall": """
-Vectors lie in clusters, as those of real text do, and words follow Zipf's law. In a table of 200,000 chunks one user
-has 10,000 in 100 conversations, one has half of it, and the others 1,000 each. Ranked are words and meaning with the
-default weights; recall@10 is that of meaning alone, next to brute force. With 1,536 dimensions the index is measured on
-a table of 50,000. `server CPU` is the time of the server's one process without parallel workers, which other load
-changes less. p95 of fewer than 20 rounds says little. Hybrid search has the owner in both halves, and reads the same
-vectors.
+Vectors are clustered like those of real text, and words follow Zipf's law. In a table of 200,000 chunks one user
+has 10,000 in 100 conversations, one has half of the table, and the others 1,000 each. The ranking uses keywords and
+vectors with the default weights; recall@10 is of vectors only, against brute force. With 1,536 dimensions the index is
+measured on a table of 50,000. `server CPU` is the CPU time of the one server process without parallel workers; other
+load affects it less. p95 of fewer than 20 rounds is unreliable. Hybrid search filters by owner in both halves and reads
+the same vectors.
 """,
     "retrieval": """
-How much of the evidence comes back, by `make bench-retrieval` on the development half of LoCoMo (conversations 26, 30,
+Recall of the evidence, measured by `make bench-retrieval` on the development half of LoCoMo (conversations 26, 30,
 42, 43 and 49 of `locomo10.json`): all-MiniLM-L6-v2, one vector for each message, a real Postgres, no language model.
 """,
 }
@@ -72,15 +72,15 @@ class Kept:
 def keep(name: str, run: Kept) -> None:
     """Replace the previous run, and rewrite the page."""
     kept = {**_read(), name: run}
-    _KEPT.write_text(json.dumps({each: asdict(run) for each, run in kept.items()}, indent=1) + "\n")
+    _STORED.write_text(json.dumps({each: asdict(run) for each, run in kept.items()}, indent=1) + "\n")
     if "beside" in kept and "counts" in kept:
         write(kept)
 
 
 def _read() -> dict[str, Kept]:
-    if not _KEPT.exists():
+    if not _STORED.exists():
         return {}
-    found = json.loads(_KEPT.read_text())
+    found = json.loads(_STORED.read_text())
     return {name: Kept(**{**run, "tables": [Table(**each) for each in run["tables"]]}) for name, run in found.items()}
 
 
@@ -101,11 +101,11 @@ def _lead(kept: dict[str, Kept]) -> str:
     there = [name for name in whom if name in {row[0] for row in rates.rows}]
     wanted = [
         ("store a turn in a conversation of 1,000 messages, ms", append, "1,000 messages, ms"),
-        ("load the next prompt's context, of 1,000 messages, ms", load, "1,000 messages, ms"),
-        ("the same, of 100,000, ms", load, "100,000 messages, ms"),
-        ("whole turns a second, one conversation", rates, "1 at once"),
-        ("whole turns a second, 64 conversations at once", rates, "64 at once"),
-        ("your processor's time for a turn, ms", processor, "1 at once"),
+        ("load the next prompt's context from 1,000 messages, ms", load, "1,000 messages, ms"),
+        ("load the next prompt's context from 100,000 messages, ms", load, "100,000 messages, ms"),
+        ("turns per second, one conversation", rates, "1 at once"),
+        ("turns per second, 64 conversations at once", rates, "64 at once"),
+        ("client CPU time per turn, ms", processor, "1 at once"),
     ]
     lines = [
         f"| {what} | {' | '.join(_shown(_number(table, name, column)) for name in there)} |"
@@ -117,8 +117,8 @@ def _lead(kept: dict[str, Kept]) -> str:
     best = max(others, key=lambda name: others[name])
     largest = next(column for column in reversed(load.columns) if column.endswith(" messages, ms"))
     growing = (
-        f"At {largest.removesuffix(', ms')} {whom[HISTORY]} needs {_shown(_number(load, HISTORY, largest))} ms for one,"
-        f" and this package {_shown(_number(load, DIRECT, largest))}."
+        f"At {largest.removesuffix(', ms')} {whom[HISTORY]} needs {_shown(_number(load, HISTORY, largest))} ms"
+        f" per load, this package {_shown(_number(load, DIRECT, largest))} ms."
         if HISTORY in at_64
         else ""
     )
@@ -126,29 +126,29 @@ def _lead(kept: dict[str, Kept]) -> str:
     text = f"""# Results
 
 Written from the tables of `make bench ARGS=--keep`, as medians. The machine has two cores, which other work shares:
-take the ratios with you, not the milliseconds. Tables of different benchmarks may come from different runs.
+compare ratios, not milliseconds. Tables of different benchmarks may come from different runs.
 
-## What an application feels
+## Compared with alternatives
 
-An agent's turn loads the context for the next prompt and stores a question and an answer. This is what that costs with
-this package, with what you would otherwise use, and with the least that is possible at all: one narrow table, every
-statement prepared, no guarantee of any kind. "By hand" is a careful application on supabase-py: a batch insert and the
-last 28 messages.
+An agent's turn loads the context for the next prompt and stores a question and an answer. The table shows the cost with
+this package, with common alternatives, and with the least possible: one narrow table, prepared statements, no
+guarantees. "By hand" is a careful application on supabase-py: a batch insert and the last 28 messages.
 
 | | {" | ".join(whom[name] for name in there)} |
 | --- |{" --- |" * len(there)}
 """
-    said = [
-        "A turn stored by this package has its place in an order without gaps, is there once however often it is tried,"
-        f" and marks the work that follows from it. Over the least possible that costs {cost:.1f} ms on this machine.",
+    points = [
+        "This package numbers the turn without gaps, stores it once even if retried, and marks the work that follows."
+        f" Compared with the least possible, that costs {cost:.1f} ms on this machine.",
         f"{_rows_of_a_load(kept)} {growing}".strip(),
-        f"With 64 conversations at once this package does {_times(at_64[DIRECT], others[best])} the turns of"
-        f" {whom[best]}, the fastest of the others, over a direct connection, and"
-        f" {_times(at_64[DATA_API], others[best])} through the Data API. Its process is on a processor for"
-        f" {at_64[DIRECT] * _number(processor, DIRECT, '64 at once') / 1000:.0%} of that time, and for"
-        f" {at_64[DATA_API] * _number(processor, DATA_API, '64 at once') / 1000:.0%} of this.",
+        f"With 64 conversations at once this package handles {_times(at_64[DIRECT], others[best])} the turns of"
+        f" {whom[best]}, the fastest alternative, over a direct connection, and"
+        f" {_times(at_64[DATA_API], others[best])} through the Data API. Its process uses the CPU for"
+        f" {at_64[DIRECT] * _number(processor, DIRECT, '64 at once') / 1000:.0%} of the time over the direct"
+        f" connection, and {at_64[DATA_API] * _number(processor, DATA_API, '64 at once') / 1000:.0%} through the"
+        " Data API.",
     ]
-    return text + "\n".join(lines) + "\n\n" + _listed(said)
+    return text + "\n".join(lines) + "\n\n" + _listed(points)
 
 
 def _rows_of_a_load(kept: dict[str, Kept]) -> str:
@@ -157,8 +157,8 @@ def _rows_of_a_load(kept: dict[str, Kept]) -> str:
     table = _table(kept["growth"], CONVERSATION_TITLE)
     row = next(each for each in table.rows if each[0] == "context pack")
     columns = [place for place, column in enumerate(table.columns) if column.startswith("rows at ")]
-    told = [f"{row[place]} {table.columns[place].removeprefix('rows ')}" for place in columns]
-    return f"How much a load reads does not depend on how long the conversation is: rows {', '.join(told)}."
+    counts = [f"{row[place]} {table.columns[place].removeprefix('rows ')}" for place in columns]
+    return f"The rows that a load reads do not depend on the length of the conversation: {', '.join(counts)}."
 
 
 def _targets(kept: dict[str, Kept]) -> str:
@@ -172,11 +172,7 @@ def _targets(kept: dict[str, Kept]) -> str:
         for note in table.notes
         if note.startswith(("met ", "MISSED ")) and "all other" not in note and "all verbs" not in note
     ]
-    return (
-        "## What was aimed at\n\n| what | measured, and the target | met |\n| --- | --- | --- |\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+    return "## Targets\n\n| target | measured and bound | met |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n"
 
 
 def _target(title: str, note: str) -> str:
@@ -190,9 +186,9 @@ def _where_the_time_goes(kept: dict[str, Kept]) -> str:
     column = "1,000 messages, ms"
     lock, sql, whole = (_number(append, name, column) for name in (LOCK, SQL, DIRECT))
     lines = [
-        f"**An append**: to lock the counter and insert the same rows takes {lock:.2f} ms, `memory_append` with its"
-        f" JSON ready {sql:.2f}, and the whole verb {whole:.2f}. Between the first two lie what marks due work, the"
-        " check for ids that are there already, and foreign keys; between the last two lies Python: ids, checks, JSON."
+        f"**An append**: locking the counter and inserting the same rows takes {lock:.2f} ms, `memory_append` with"
+        f" prepared JSON {sql:.2f} ms, and the whole verb {whole:.2f} ms. `memory_append` also marks due work and"
+        " checks for existing ids and foreign keys. The verb adds Python: ids, checks, JSON."
     ]
     if "context" in kept:
         direct = next(table for table in kept["context"].tables if table.title.startswith("Context, direct"))
@@ -200,9 +196,9 @@ def _where_the_time_goes(kept: dict[str, Kept]) -> str:
         floor, called, verb = (_number(direct, f"async: {name}", column[:-4]) for name in _CONTEXT)
         made, fitted = (_number(fitting, "1,000", name) for name in ("ms to make messages", "ms to fit them"))
         lines.append(
-            f"**A load**: `memory_context` alone takes {called:.2f} ms, to make the messages {made:.2f}, and to fit"
-            f" them to the budget {fitted:.2f}, of {verb:.2f} in all; to read and make the same messages from a wide"
-            f" row takes {floor:.2f}. The rest is the JSON of the answer, the connection and the flow."
+            f"**A load**: `memory_context` takes {called:.2f} ms, creating the messages {made:.2f} ms and fitting them"
+            f" to the budget {fitted:.2f} ms, of {verb:.2f} ms in total. Reading and creating the same messages from a"
+            f" wide row takes {floor:.2f} ms. The rest is the JSON of the answer, the connection and the flow."
         )
     return "## Where the time goes\n\n" + _listed(lines)
 

@@ -101,12 +101,12 @@ async def _throughput(lab: Lab, site: Site, folder: Path) -> list[Table]:
             ]
         )
     columns = [
-        "", "messages/s", "conversations/s", "conversations/min", "all, s", "the model alone, s", "x model",
+        "", "messages/s", "conversations/s", "conversations/min", "all, s", "model only, s", "x model",
         "CPU of workers, ms/conversation",
     ]  # fmt: skip
     notes = [
         f"{conversations} conversations of {MESSAGES} messages: indexed, summarized, board revised; no embedder;"
-        f" each worker has {CONCURRENCY} at once",
+        f" each worker has {CONCURRENCY} jobs at once",
         verdict("conversations a minute, 2 workers, model 200 ms", rates[2, 0.2], PER_MINUTE_BOUND, at_least=True),
     ]
     return [
@@ -204,17 +204,20 @@ async def _trigger(lab: Lab, site: Site) -> Table:
     rows: list[list[str | float]] = []
     notes = []
     for kind, what in (
-        ("marked", "its work is marked already"),
-        ("unmarked", "its work is done, so it is marked anew"),
+        ("marked", "conversation with work already due"),
+        ("unmarked", "conversation without due work, so it is marked"),
     ):
         without, with_ = medians[f"{kind} without"], medians[f"{kind} with"]
-        rows.append([f"a conversation, {what}", without, with_, with_ / without])
+        rows.append([what, without, with_, with_ / without])
         notes.append(verdict(f"with the trigger, {what}", with_ / without, TRIGGER_BOUND))
     columns = ["ms", "without the trigger", "with it", "x"]
     return Table("Appending a turn of two messages, direct, async, synchronous_commit=off", columns, rows, notes)
 
 
-_KINDS: Final = {"marked": "its work is marked already", "unmarked": "its work was done, so it is marked anew"}
+_KINDS: Final = {
+    "marked": "conversation with work already due",
+    "unmarked": "conversation without due work, so it is marked",
+}
 _FINISHED: Final = b"""
 delete from memory_private.work w using memory.conversations c
 where c.user_id = w.user_id and c.id = w.conversation_id and c.thread_id = 'unmarked'
@@ -239,7 +242,7 @@ async def _lag(lab: Lab, site: Site, folder: Path) -> Table:
             )
     columns = ["seconds", "indexed: p50", "p95", "on the board: p50", "p95"]
     notes = ["2 workers, debounce_seconds=1; the board is revised with every turn (update_frequency=1)"]
-    return Table("From message to covered, direct, 20 conversations, steady load", columns, rows, notes)
+    return Table("Delay from message to index and board, direct, 20 conversations, steady load", columns, rows, notes)
 
 
 async def _steady(
@@ -336,9 +339,11 @@ async def _fair(lab: Lab, site: Site, folder: Path) -> Table:
     notes = [
         f"1 worker of {CONCURRENCY} at once, model 200 ms, debounce_seconds=1; the other owner appends to {FLOODED}"
         f" conversations and asks for summaries without pause ({sent:,} messages)",
-        verdict("an owner's lag beside another's flood", flood / quiet, FAIR_BOUND),
+        verdict("lag during the flood / lag without it", flood / quiet, FAIR_BOUND),
     ]
-    return Table(f"One owner beside another's flood, direct, {phases} phases in turn", columns, rows, notes)
+    return Table(
+        f"Fairness: one owner while another floods the queue, direct, {phases} phases in turn", columns, rows, notes
+    )
 
 
 def _flood(memory: SupabaseMemory) -> list[asyncio.Task[None]]:

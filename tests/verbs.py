@@ -123,7 +123,7 @@ OF_A_CONVERSATION: Final[Mapping[str, Verb]] = {
     "append a turn": Subject.append,
     "append a turn with its manifest": Subject.append_with_manifest,
     "manifests, the last 20": Subject.manifests_last_20,
-    "append with a limit of age": Subject.append_with_limits,
+    "append with a maximum age": Subject.append_with_limits,
     "store a question and load its pack": Subject.store_and_load,
     "edit a message": Subject.edit,
     "forget a message": Subject.forget_message,
@@ -150,6 +150,6 @@ def expired(memory: SupabaseMemory, n: int) -> object:
 OF_A_DATABASE: Final[Mapping[str, Callable[[SupabaseMemory, int], object]]] = {
     "conversations, a page of 50": conversations,
     "claim 4 conversations": claim,
-    "what is due, 50 of them": due,
+    "due work, a page of 50": due,
     "retention of a user": expired,
 }

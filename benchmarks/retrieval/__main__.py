@@ -50,18 +50,22 @@ WORDS_ONLY = "this package, no embedder"
 RERANKED = "this package, reranked by late interaction"
 BOARDED = "this package, with a board"
 REFERENCE = list(STEPS)[-1]
-NEWEST = "newest turns alone"
+NEWEST = "newest turns only"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description="Measure recall.")
     parser.add_argument("data", type=Path, nargs="*", metavar="DATA", help="files or folders of the data sets")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of each")
-    parser.add_argument("--only", action="append", metavar="PART", help="only what has this in its name; repeatable")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="what --json wrote earlier: compare, by question")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of each data set")
+    parser.add_argument(
+        "--only", action="append", metavar="PART", help="only rankings whose name contains PART; may be repeated"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to FILE")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="compare with an earlier --json file, by question")
     parser.add_argument("--keep", action="store_true", help="write the tables to results.json and RESULTS.md")
-    parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"of vectors; {CACHE} by default")
+    parser.add_argument(
+        "--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"cache of vectors; {CACHE} by default"
+    )
     given = parser.parse_args()
     if not given.data:
         print(HOW_TO_GET_THEM, file=sys.stderr)

@@ -47,8 +47,10 @@ def measured(cache: Path, worded: str, embedded: str) -> dict[str, dict[str, dic
             for name in sets.SETS:
                 asked = sets.questions(name)
                 forms = {name: [each.question.text for each in asked]}
-                if any(each.rightly for each in asked):
-                    forms[f"{name}, spelled rightly"] = [each.rightly or each.question.text for each in asked]
+                if any(each.spelled_correctly for each in asked):
+                    forms[f"{name}, spelled correctly"] = [
+                        each.spelled_correctly or each.question.text for each in asked
+                    ]
                 for form, texts in forms.items():
                     rows = [
                         _shares(package, talks[each.conversation], each.question, text)
@@ -70,9 +72,10 @@ def table(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Table:
     ]
     notes = [f"{name}: {about}, {len(sets.questions(name))} questions" for name, about in sets.SETS.items()]
     notes.append(
-        "per cent of the evidence, among all that six pairs and groups said; small sets: 3 points are one question."
+        "percent of the evidence, searched in all messages of six pairs and groups; the sets are small: 3 points are"
+        " one question."
     )
-    return Table("What is meant: this repository's own sets", ["set", "setting", *_COLUMNS], rows, notes)
+    return Table("The project's own small sets", ["set", "setting", *_COLUMNS], rows, notes)
 
 
 def _shares(package: Package, talk: Conversation, question: Question, text: str) -> list[float]:

@@ -80,14 +80,14 @@ class Results:
             if "all" in groups
         ]
         notes = [
-            f"{self.conversations} conversations; per cent, ± half the 95 % interval over {self.questions} questions, "
-            f"{ADVERSARIAL} ones apart."
+            f"{self.conversations} conversations; percent, ± half the 95 % interval over {self.questions} questions, "
+            f"{ADVERSARIAL} ones excluded."
         ]
         notes += [
             f"{name}: a recall of {DEPTH} chunks took {times['median']:.0f} ms, one in twenty {times['p95']:.0f} ms."
             for name, times in self.milliseconds.items()
         ]
-        return Table(f"{self.name}: how much of the evidence comes back", ["ranking", *_SHOWN], rows, notes)
+        return Table(f"{self.name}: recall of the evidence", ["ranking", *_SHOWN], rows, notes)
 
     def _categories(self, package: str) -> Table:
         rows: list[list[str | float]] = [
@@ -110,15 +110,18 @@ class Results:
         if self._has_targets:
             sure = ("r@10", "r@2000c", "r@4000c", *(name for name in self.gains if name.startswith("evidence")))
             notes += [
-                verdict(f"{name}: the interval's low end", self.gains[name]["low"], 0, at_least=True) for name in sure
+                verdict(f"{name}: lower end of the interval", self.gains[name]["low"], 0, at_least=True)
+                for name in sure
             ]
-        return Table("What the second stage gains", ["measure", "gain", "interval"], rows, notes)
+        return Table("Gain of the second stage", ["measure", "gain", "interval"], rows, notes)
 
     def _verdicts(self, package: str) -> list[str]:
         if not self._has_targets:
             return []
         means = {column: round(self.rankings[package]["all"][column]["mean"], 1) for column in RANKING}
-        return [verdict(f"{column}, and before", means[column], was, at_least=True) for column, was in RANKING.items()]
+        return [
+            verdict(f"{column}, previous value", means[column], was, at_least=True) for column, was in RANKING.items()
+        ]
 
     @property
     def _has_targets(self) -> bool:
@@ -130,7 +133,7 @@ class Results:
         for name, each in self.changes.items():
             interval = f"{each['low']:+.2f} to {each['high']:+.2f}"
             rows.append([name, f"{each['before']:.2f}", f"{each['now']:.2f}", f"{each['mean']:+.2f}", interval])
-        notes = ["per cent of the evidence; the 95 % interval of the paired differences."]
+        notes = ["percent of the evidence; the 95 % interval of the paired differences."]
         return Table(f"{self.name}: before and now", ["measure", "before", "now", "gain", "interval"], rows, notes)
 
     def _packs(self, package: str, staged: str) -> Table:
@@ -141,7 +144,7 @@ class Results:
             for name, packs in self.packs.items()
         ]
         notes = [
-            "per cent of the evidence that stands in the pack verbatim; of the answers' words that are grounded in it,",
+            "percent of the evidence that stands in the pack verbatim; of the answers' words that are grounded in it,",
             "those in a sentence of it that is in the pack; of the answers' words, those anywhere in the pack.",
         ]
         for name, targets in ((package, PACK_TARGETS), (staged, STAGED_TARGETS)):
@@ -151,7 +154,7 @@ class Results:
                     verdict(f"{name}: evidence in {int(budget):,} characters", found[budget], target, at_least=True)
                     for budget, target in targets.items()
                 ]
-        return Table(f"{self.name}: what a whole context pack keeps", ["pack", *columns], rows, notes)
+        return Table(f"{self.name}: evidence in a context pack", ["pack", *columns], rows, notes)
 
 
 def together(found: Sequence[Results], names: Sequence[str]) -> Table:
@@ -167,10 +170,8 @@ def together(found: Sequence[Results], names: Sequence[str]) -> Table:
         for name in names
         if "all" in each.rankings.get(name, {})
     ]
-    notes = ["per cent, ± half the 95 % interval over the questions of each data set."]
-    return Table(
-        "Every data set: how much of the evidence comes back", ["data", "ranking", "questions", *_SHOWN], rows, notes
-    )
+    notes = ["percent, ± half the 95 % interval over the questions of each data set."]
+    return Table("Every data set: recall of the evidence", ["data", "ranking", "questions", *_SHOWN], rows, notes)
 
 
 def _interval(value: dict[str, float]) -> str:

@@ -15,7 +15,7 @@ from tests.services.postgres import Cluster
 
 SCREENS = {
     "conversations": ("/", {}),
-    "time line": ("/conversation", {"thread": "long"}),
+    "timeline": ("/conversation", {"thread": "long"}),
     "prompt": ("/conversation/prompt", {"thread": "long", "question": "Which kiln?"}),
     "prompts": ("/conversation/prompts", {"thread": "long"}),
     "board": ("/conversation/board", {"thread": "long"}),

@@ -133,8 +133,8 @@ def test_the_own_sets_name_who_speaks_and_evidence_that_exists() -> None:
             assert each.question.evidence
             assert each.question.evidence <= turns.keys()
             speakers = {turn.speaker for turn in turns.values()}
-            if each.rightly is not None:
-                words = set(re.findall(r"\w+", each.rightly)) - set(re.findall(r"\w+", each.question.text))
+            if each.spelled_correctly is not None:
+                words = set(re.findall(r"\w+", each.spelled_correctly)) - set(re.findall(r"\w+", each.question.text))
                 assert words
                 assert words <= speakers
                 assert words == {turns[place].speaker for place in each.question.evidence}
@@ -272,8 +272,8 @@ def test_targets_have_verdicts_and_questions_are_compared_one_by_one() -> None:
         "met    ours: evidence in 2,000 characters: 80.60 >= 80.5",
         "MISSED ours: evidence in 4,000 characters: 87.40 >= 87.5",
         "MISSED staged: evidence in 2,000 characters: 80.60 >= 82.5",
-        "MISSED r@2000c: the interval's low end: -0.10 >= 0",
-        "met    r@10: the interval's low end: 0.10 >= 0",
+        "MISSED r@2000c: lower end of the interval: -0.10 >= 0",
+        "met    r@10: lower end of the interval: 0.10 >= 0",
     ):
         assert said in notes
     assert list(found.changes) == ["ours, r@10"]

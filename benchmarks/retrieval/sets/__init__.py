@@ -33,12 +33,12 @@ class Asked:
     Attributes:
         conversation: The id of its conversation.
         question: The question, with its evidence.
-        rightly: The question with the correctly spelled name, if it is misspelled.
+        spelled_correctly: The question with the correctly spelled name, if it is misspelled.
     """
 
     conversation: str
     question: Question
-    rightly: str | None
+    spelled_correctly: str | None
 
 
 def conversations() -> list[Conversation]:
