@@ -53,7 +53,7 @@ COMMANDS: Final = {
     for spec in (
         CommandSpec("cleanup", "Delete expired chunks, and messages beyond a limit.", "delete-data"),
         CommandSpec("completion", "Print the completion script for bash, zsh or fish.", "shell-completion"),
-        CommandSpec("conversations", "List a user's conversations, the last changed first.", "read-conversations"),
+        CommandSpec("conversations", "List a user's conversations, most recently changed first.", "read-conversations"),
         CommandSpec("demo", "Watch an agent remember a long conversation.", "demo"),
         CommandSpec("doctor", "Check the setup and say how to fix what is wrong.", "check-the-setup"),
         CommandSpec("export", "Export a user's conversations to a file or a folder.", "import-and-export"),

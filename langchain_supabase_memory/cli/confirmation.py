@@ -26,7 +26,7 @@ def require_tty(is_agreed: bool) -> None:
     """
     if not is_agreed and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
-            "There is no terminal to ask in, so nothing was deleted. Pass --yes to delete without a question, or "
+            "There is no terminal to ask in, so nothing was deleted. Pass --yes to delete without asking, or "
             "--dry-run to see what would be deleted."
         )
 
@@ -61,7 +61,7 @@ def confirm_by_name(question: str, name: str) -> None:
     with redirect_stdout(sys.stderr):
         answer: str = click.prompt(question, default="", show_default=False, prompt_suffix=" ", err=True)
     if answer.strip() not in (name.strip(), spell_out(name).strip()):
-        raise click.ClickException("That is another name. Nothing was deleted.")
+        raise click.ClickException("The name does not match. Nothing was deleted.")
 
 
 def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:

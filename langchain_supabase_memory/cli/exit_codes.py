@@ -52,7 +52,7 @@ def _abort_status(error: BaseException) -> int:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, EOFError):
-            click.echo("Nobody answered. Nothing was done.", err=True)
+            click.echo("There was no answer. Nothing was done.", err=True)
             return 1
         cause = cause.__cause__ or cause.__context__
     click.echo(INTERRUPT_TEXT, err=True)

@@ -53,7 +53,7 @@ def _import_object(name: str) -> Any:
     module_name, _, attribute = name.partition(":")
     if not module_name or module_name.startswith(".") or not attribute:
         raise ConfigurationError(
-            f"--app {name} is no module:name.", hint="Pass a module and a name in it, such as myapp.memory:worker."
+            f"--app {name} is not a module:name.", hint="Pass a module and a name in it, such as myapp.memory:worker."
         )
     if sys.path[:1] != [os.getcwd()]:
         sys.path.insert(0, os.getcwd())

@@ -51,13 +51,13 @@ def chat_model(name: str) -> BaseChatModel:
         ConfigurationError: There is no key.
         MissingDependencyError: The extra `openai` is not installed.
     """
-    model: BaseChatModel = _openai_model("ChatOpenAI", "A model of OpenAI", name)
+    model: BaseChatModel = _openai_model("ChatOpenAI", "An OpenAI model", name)
     return model
 
 
 def embedder(name: str | None) -> Embeddings | None:
     """Load an OpenAI embedding model; `None` if no name is given. Errors as for `chat_model`."""
-    return _openai_model("OpenAIEmbeddings", "An embedder of OpenAI", name) if name else None
+    return _openai_model("OpenAIEmbeddings", "An OpenAI embedder", name) if name else None
 
 
 def agent_models(name: str) -> tuple[BaseChatModel, Summarizer, Embeddings | None]:

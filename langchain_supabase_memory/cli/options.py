@@ -91,7 +91,7 @@ class Address:
             )
         if needs_server and is_publishable(self.key):
             raise ConfigurationError(
-                "The project's key is the publishable one, which is everybody's.",
+                "This is the project's publishable key, which is public.",
                 hint="Pass the secret key, --key sb_secret_…, from the project's API settings, or set SUPABASE_KEY.",
             )
         return SupabaseMemory.from_url(self.url, self.key, **settings)

@@ -74,7 +74,7 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
         limit: The maximum number of messages.
     """
     highlighter, hits, read, after = Highlighter(texts), list[Hit](), 0, None
-    with spinner("Looking through the messages …") as update:
+    with spinner("Searching the messages …") as update:
         while len(hits) <= limit:
             query = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MOST, limit + 1 - len(hits)))
             page = memory._services.run(
@@ -82,7 +82,7 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
             )
             hits += [_hit(each, highlighter) for each in page]
             read, after = read + page.read, page.after
-            update(f"Looking through the messages … {read:,}")
+            update(f"Searching the messages … {read:,}")
             if after is None:
                 break
     return Matches(hits[:limit], len(hits) > limit, highlighter)
@@ -118,12 +118,12 @@ class SearchResults:
             query: The search query.
         """
         if not recall.chunks:
-            self._layout.text("Nothing is recalled by these words.", style=STYLE_DIM)
+            self._layout.text("Recall found nothing for these words.", style=STYLE_DIM)
             if not recall.searched:
                 self._layout.text("Nothing is indexed here yet. Run: supabase-memory worker --drain", style=STYLE_DIM)
             return
         highlighter = Highlighter(query.split())
-        self._layout.text("Recalled, the best first", style=STYLE_BOLD)
+        self._layout.text("Recalled, best first", style=STYLE_BOLD)
         for each in recall.chunks:
             name = content.speaker(content.LABELS[each.role], each.speaker)
             self._heading(each, each.from_sequence, name)
@@ -142,9 +142,9 @@ class SearchResults:
         """
         self._layout.blank()
         if not matches.hits:
-            self._layout.text("No message holds every one of these words.", style=STYLE_DIM)
+            self._layout.text("No message contains all of these words.", style=STYLE_DIM)
             return
-        self._layout.text("Said, the newest first", style=STYLE_BOLD)
+        self._layout.text("Messages, newest first", style=STYLE_BOLD)
         for hit in matches.hits:
             self._heading(hit, hit.sequence, content.LABELS[hit.role])
             for each in hit.excerpts:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import ConversationStatus, Pause
 
 _IDS: Final = ("user", "agent", "thread")
-_COUNTS: Final = ("state", "said", "summary", "index", "board", "saved")
-_DROP_ORDER: Final = ("saved", "board", "index", "summary", "said", "agent", "user")
+_COUNTS: Final = ("state", "messages", "summary", "index", "board", "saved")
+_DROP_ORDER: Final = ("saved", "board", "index", "summary", "messages", "agent", "user")
 """The columns to drop in a narrow terminal, in this order."""
 
 _MIN_ID_WIDTH: Final = 10

@@ -123,9 +123,9 @@ def import_report(receipt: ImportReceipt) -> Iterator[str]:
     if receipt.refused:
         yield f"{pluralize(receipt.refused, 'setting')} of people not put back, because of an opt-out."
     if receipt.expired:
-        verb = "would go" if receipt.dry_run else "went"
+        verb = "would expire" if receipt.dry_run else "expired"
         yield f"{pluralize(receipt.expired, 'message')} {verb} at once, because of the retention."
     for reason, (count, location) in receipt.lost.items():
         yield f"Not kept: {count:,} × {reason} (first: {location})"
     if receipt.stored:
-        yield "A worker makes summaries, boards and chunks of it: supabase-memory worker"
+        yield "A worker writes summaries, boards and chunks for it: supabase-memory worker"

@@ -32,7 +32,7 @@ async def consent_question(conversation: Conversation, message_id: str | None, c
         message_id: The message, if only one is to be forgotten.
         counts: How much would be removed.
     """
-    lines = [f"Forget for good {counts}?"]
+    lines = [f"Permanently forget {counts}?"]
     if message_id is not None:
         lines.append(await _of_message(conversation, message_id))
     info = await conversation.ainfo()
@@ -52,8 +52,8 @@ async def _of_message(conversation: Conversation, message_id: str) -> str:
     columns: Final = ("role", "text", "created_at")
     for found in await conversation.aread(from_sequence=place, to_sequence=place, columns=columns):
         said = "" if found.created_at is None else f" on {_day(found.created_at)}"
-        return f"Message {place} by {found.role}{said}: {_begun(found.text or '(without words)')}"
-    return f"Message {place}, which has just gone."
+        return f"Message {place} by {found.role}{said}: {_begun(found.text or '(no text)')}"
+    return f"Message {place}, which was just deleted."
 
 
 def _begun(text: str) -> str:

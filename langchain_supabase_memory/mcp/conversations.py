@@ -41,7 +41,7 @@ def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
     )
     if not page:
         return note("There are no conversations." if after is None else "There are no more conversations."), []
-    more = "" if page.after is None else f"There are more: go on with after={page.after}."
+    more = "" if page.after is None else f"There are more: continue with after={page.after}."
     shown = [_entry(call, each) for each in page]
     fits = fit_passages(shown, call.binding.characters, more)
     if fits.shown_count < len(page):
@@ -75,7 +75,7 @@ def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> F
     for chunk in result.chunks:
         best.setdefault(chunk.thread_id, chunk)
     if not best:
-        return note("Nothing that was said fits."), []
+        return note("No conversation matches."), []
     shown = [_found_passage(call, each) for each in list(best.values())[:limit]]
     fits = fit_passages(shown, call.binding.characters)
     return wrap(fits.elements), [dict(each.source) for each in shown[: fits.shown_count]]

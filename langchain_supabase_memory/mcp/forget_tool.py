@@ -26,7 +26,7 @@ class Consent(BaseModel):
         forget: Whether it is to be forgotten.
     """
 
-    forget: bool = Field(title="Forget it", description="It cannot be brought back.")
+    forget: bool = Field(title="Forget it", description="This cannot be undone.")
 
 
 _NOT_ASKED: Final = Consent(forget=False)
@@ -60,10 +60,10 @@ async def ask(
 async def forget(
     answer: Annotated[ElicitationResult[Consent], Resolve(ask)],
     conversation_id: Annotated[
-        _Id, Field(description="The conversation; or where the message is, else the newest.")
+        _Id, Field(description="The conversation; for a message, by default the newest.")
     ] = None,
-    message_id: Annotated[_Id, Field(description="One message of it, as `message_ids` of a result names it.")] = None,
-    dry_run: Annotated[bool, Field(description="Only say what would go.")] = True,
+    message_id: Annotated[_Id, Field(description="One message, from `message_ids` of a result.")] = None,
+    dry_run: Annotated[bool, Field(description="Only say what would be forgotten.")] = True,
 ) -> ToolReply:
     """Forget a conversation or one message, with everything made from it, for good.
 
@@ -72,11 +72,11 @@ async def forget(
     agreed = isinstance(answer, AcceptedElicitation) and answer.data.forget
     receipt = await _forget(conversation_id, message_id, dry_run=not agreed)
     if _is_empty(receipt):
-        words = "There is nothing of this id."
+        words = "There is nothing with this id."
     elif agreed:
         words = f"Forgotten: {_describe(receipt)}."
     elif dry_run:
-        words = f"This would go: {_describe(receipt)}. Nothing was forgotten."
+        words = f"This would be forgotten: {_describe(receipt)}. Nothing was forgotten yet."
     else:
         words = "The person did not agree. Nothing was forgotten; do not ask again."
     return reply(note(words))

@@ -83,7 +83,7 @@ class AuthSite:
                 AnyHttpUrl(given)
             except ValidationError:
                 raise ConfigurationError(
-                    f"The {name} is no address.", hint="Pass https://… with a host, as clients know it."
+                    f"The {name} is not a valid address.", hint="Pass https://… with a host, as clients know it."
                 ) from None
 
     @property
@@ -104,7 +104,7 @@ def own_address(host: str, port: int) -> str:
     """
     if _is_every(host):
         raise ConfigurationError(
-            f"The host {host or 'of no name'} is every address of this machine, and no address for a client.",
+            f"The host {host or 'of no name'} means all addresses of this machine; clients need a specific one.",
             hint="Pass --public-url https://…/mcp as well, the address by which clients reach the server.",
         )
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"

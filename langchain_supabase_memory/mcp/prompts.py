@@ -23,7 +23,7 @@ def add_to(server: MCPServer[Any]) -> None:
     Args:
         server: The server.
     """
-    server.prompt(title="Continue a conversation", description="Go on where a conversation stopped.")(
+    server.prompt(title="Continue a conversation", description="Continue a conversation where it stopped.")(
         continue_conversation
     )
     server.prompt(title="What is open", description="What is left to do, and what was never answered.")(what_is_open)
@@ -32,7 +32,7 @@ def add_to(server: MCPServer[Any]) -> None:
 async def continue_conversation(conversation_id: _Id = None) -> str:
     """Go on where a conversation stopped."""
     text, _ = await read_tools.context("", conversation_id or None, read_tools.TOKENS)
-    return f"Let us go on with this conversation. Say in two sentences where we stopped.\n\n{text}"
+    return f"Let us continue this conversation. Say in two sentences where we stopped.\n\n{text}"
 
 
 async def what_is_open(conversation_id: _Id = None) -> str:

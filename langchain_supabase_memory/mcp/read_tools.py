@@ -23,26 +23,27 @@ LARGEST: Final = 2**31 - 1
 TOKENS: Final = 2_000
 """The default size of a context, in tokens."""
 
-MOST_TOKENS: Final = 20_000
+MAX_TOKENS: Final = 20_000
 
 ConversationId = Annotated[
     str | None,
-    Field(min_length=1, max_length=512, description="Which, by the id that a list or search names; else the newest."),
+    Field(min_length=1, max_length=512, description="Its id, from a list or a search; by default the newest."),
 ]
-Limit = Annotated[int, Field(ge=1, le=20, description="The most.")]
+Limit = Annotated[int, Field(ge=1, le=20, description="Maximum number of results.")]
 
 
 async def search_conversation_history(
     query: Annotated[str, Field(max_length=10_000, description="What to look for, in words or as a question.")],
     scope: Annotated[
         RecallScope | None,
-        Field(description="One conversation, all with this assistant, or all of the person; the last by default."),
+        Field(description="One conversation, all with this assistant, or by default all of the person's."),
     ] = None,
     time_range: Annotated[
-        Literal["today", "week", "month", "all"], Field(description="Only today, or the last 7 or 30 days.")
+        Literal["today", "week", "month", "all"],
+        Field(description="Only messages of today, or of the last 7 or 30 days."),
     ] = "all",
     types: Annotated[
-        list[Kind] | None, Field(max_length=len(get_args(Kind)), description="Only such passages.")
+        list[Kind] | None, Field(max_length=len(get_args(Kind)), description="Only passages of these kinds.")
     ] = None,
     limit: Limit = 5,
     conversation_id: ConversationId = None,
@@ -64,10 +65,10 @@ async def get_conversation_summary(conversation_id: ConversationId = None) -> To
 
 
 async def recall_context(
-    context_type: Annotated[ContextType, Field(description="Things to do, questions, facts, or who was named.")],
+    context_type: Annotated[ContextType, Field(description="Action items, questions, facts, or entities.")],
     conversation_id: ConversationId = None,
 ) -> ToolReply:
-    """Recall what matters of a conversation by its kind, what is open first.
+    """Recall the important points of a conversation by kind, open ones first.
 
     Use it for "what is left to do", "what was decided", "who was that".
     """
@@ -76,13 +77,13 @@ async def recall_context(
 
 async def read_messages(
     first: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the first message.")],
-    last: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the last.")],
+    last: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the last message.")],
     conversation_id: ConversationId = None,
-    skip: Annotated[int, Field(ge=0, le=LARGEST, description="Characters of the first that were read already.")] = 0,
+    skip: Annotated[int, Field(ge=0, le=LARGEST, description="Characters of the first message to skip.")] = 0,
 ) -> ToolReply:
-    """Read original messages by their numbers: those that a passage or a summary stands for (messages="4-9").
+    """Read original messages by number, such as those behind a passage or a summary (messages="4-9").
 
-    Use it for exact words. A long range comes in pages, and each says how to go on.
+    Use it for exact words. A long range comes in pages, and each page says how to continue.
     """
     return await run_for_conversation(
         conversation_id, partial(messages.read_originals, first=first, last=last, skip=skip)
@@ -98,15 +99,13 @@ async def get_turn(
 
 
 async def list_conversations(
-    query: Annotated[
-        str | None, Field(max_length=10_000, description="Only those in which this was talked about.")
-    ] = None,
+    query: Annotated[str | None, Field(max_length=10_000, description="Only conversations about this.")] = None,
     limit: Limit = 10,
     after: Annotated[
-        str | None, Field(max_length=2_000, description="Where to go on, as the page before said.")
+        str | None, Field(max_length=2_000, description="Continue after a page, with the value it returned.")
     ] = None,
 ) -> ToolReply:
-    """List the person's conversations, the newest first: id, title, last words.
+    """List the person's conversations, newest first: id, title, last message.
 
     Use it to find the conversation_id that other tools take.
     """
@@ -116,13 +115,13 @@ async def list_conversations(
 
 
 async def get_context(
-    question: Annotated[str, Field(max_length=10_000, description="What is to be answered now.")],
+    question: Annotated[str, Field(max_length=10_000, description="The question to answer.")],
     conversation_id: ConversationId = None,
-    tokens: Annotated[int, Field(ge=200, le=MOST_TOKENS, description="The most tokens.")] = TOKENS,
+    tokens: Annotated[int, Field(ge=200, le=MAX_TOKENS, description="Maximum number of tokens.")] = TOKENS,
 ) -> ToolReply:
-    """Get what an answer needs in one call: summary, open points, what the question recalls, the newest messages.
+    """Get the context for an answer in one call: summary, open points, passages about the question, newest messages.
 
-    Use it first when the person goes on with an earlier conversation. For one detail search instead.
+    Use it first when the person continues an earlier conversation. For a single detail, search instead.
     """
     return reply(*await context(question, conversation_id, tokens))
 
@@ -143,7 +142,7 @@ async def context(question: str, conversation_id: str | None, tokens: int) -> tu
         model=None,
         recall="user" if named is None else "conversation",
     )
-    words = pack.text() or "Nothing was said in this conversation."
+    words = pack.text() or "This conversation has no messages."
     thread_id = handle._key.thread_id
     shown = Passage("context", words, {"conversation_id": thread_id})
     return wrap([shown.element()]), [{"thread_id": thread_id}]

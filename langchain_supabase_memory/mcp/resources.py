@@ -35,18 +35,23 @@ def add_to(server: MCPServer[Any]) -> None:
         server: The server.
     """
     server.resource(
-        f"{SCHEME}://conversations", name="conversations", title="Conversations", description="The newest."
+        f"{SCHEME}://conversations",
+        name="conversations",
+        title="Conversations",
+        description="The newest conversations.",
     )(list_conversations)
     given: Any = {"mime_type": "text/plain", "security": _IDS}
     server.resource(f"{_OF_ONE}/board", name="board", title="Board", description="Facts and open points.", **given)(
         board
     )
-    server.resource(f"{_OF_ONE}/summary", name="summary", title="Summary", description="The newest.", **given)(summary)
+    server.resource(f"{_OF_ONE}/summary", name="summary", title="Summary", description="The newest summary.", **given)(
+        summary
+    )
     server.resource(
         f"{_OF_ONE}/messages/{{first}}-{{last}}",
         name="messages",
         title="Messages",
-        description="Originals by their numbers.",
+        description="Original messages by number.",
         **given,
     )(messages)
 
@@ -85,5 +90,5 @@ async def messages(conversation_id: str, first: str, last: str) -> str:
         InvalidInputError: The bounds are not numbers.
     """
     if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal() and len(first + last) < 19):
-        raise InvalidInputError("These are no numbers of messages.", hint="Pass messages/0-9, for example.")
+        raise InvalidInputError("These are not message numbers.", hint="Pass messages/0-9, for example.")
     return (await describe_conversation(conversation_id, partial(read_originals, first=int(first), last=int(last))))[0]

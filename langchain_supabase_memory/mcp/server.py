@@ -81,7 +81,7 @@ class MemoryServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if error.__cause__ is None:
-                hint = "List the tools; a server stores or forgets only if it was started so."
+                hint = "List the tools. A server stores or forgets only if started with --write or --destructive."
                 return answers.failure("A tool", InvalidInputError("There is no such tool.", hint=hint), self._causes)
             return answers.failure(f"The tool {name}", error.__cause__, self._causes)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS: Final = 10
 _SAID: Final = (
-    "The keys of the project cannot be fetched, so nobody can tell whether the access token is good. "
+    "The keys of the project cannot be fetched, so the access token cannot be verified. "
     "Try again in a moment with the same token."
 )
 

@@ -16,7 +16,7 @@ LONGEST: Final = 1_000_000
 BY: Final = "assistant (MCP)"
 """The author of a note, as shown on the board."""
 
-_Id = Annotated[str, Field(min_length=1, max_length=512, description="Which; any text names a new one.")]
+_Id = Annotated[str, Field(min_length=1, max_length=512, description="Its id; a new id starts a conversation.")]
 
 
 async def save_turn(
@@ -24,12 +24,12 @@ async def save_turn(
     assistant: Annotated[str, Field(min_length=1, max_length=LONGEST, description="The final answer, word for word.")],
     conversation_id: _Id,
     idempotency_key: Annotated[
-        str, Field(min_length=1, max_length=512, description="Names this turn: the same key stores it once.")
+        str, Field(min_length=1, max_length=512, description="A key for this turn: repeated calls store it once.")
     ],
 ) -> ToolReply:
-    """Store a turn: what the person said and the answer. Use it after an answer that is worth remembering.
+    """Store a turn: the person's message and the answer. Use it after an answer that is worth remembering.
 
-    Repeat it with the same key if you don't know whether it arrived.
+    If you don't know whether a call succeeded, repeat it with the same key.
     """
     memory = current_request().memory
     handle = memory.conversation(conversation_id)
@@ -38,7 +38,7 @@ async def save_turn(
     await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
     if not places:
-        return reply(output_limit.note("It was not stored: it has expired, or was forgotten."))
+        return reply(output_limit.note("It was not stored: it has expired or was forgotten."))
     first, last = min(places), max(places)
     where = output_limit.sequence_range(first, last)
     what = f"Stored as messages {where}." if stored.appended else f"It was stored before, as messages {where}."
@@ -47,13 +47,13 @@ async def save_turn(
 
 
 async def note(
-    kind: Annotated[BoardItemKind, Field(description="What it is; an action is something to do.")],
-    text: Annotated[str, Field(min_length=1, max_length=500, description="It in one sentence.")],
-    conversation_id: Annotated[str, Field(min_length=1, max_length=512, description="On whose board.")],
+    kind: Annotated[BoardItemKind, Field(description="The kind of item; an action is something to do.")],
+    text: Annotated[str, Field(min_length=1, max_length=500, description="The note, in one sentence.")],
+    conversation_id: Annotated[str, Field(min_length=1, max_length=512, description="The conversation's id.")],
 ) -> ToolReply:
-    """Write a note on a conversation's board. Use it when the person says that something is to be remembered.
+    """Write a note on a conversation's board. Use it when the person asks you to remember something.
 
-    The same text twice is one note. A conversation that is not there begins with it.
+    The same text twice is one note. A new id starts a conversation.
     """
     item = (
         await current_request()

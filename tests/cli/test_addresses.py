@@ -100,7 +100,7 @@ def test_a_key_that_is_none_and_one_that_is_everybodys() -> None:
     older = jwt.encode({"role": "anon", "iss": "supabase"}, SECRET * 3, "HS256")
     for key in ("sb_publishable_x", older):
         said = refused(*caller, key)
-        assert "is the publishable one, which is everybody's. Pass the secret key, --key sb_secret_…" in said
+        assert "publishable key, which is public. Pass the secret key, --key sb_secret_…" in said
         assert key not in said
         assert "could not be reached" in refused("doctor", *caller[1:], key), "which asks for nobody's conversations"
     server = jwt.encode({"role": "service_role"}, SECRET * 3, "HS256")

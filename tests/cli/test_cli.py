@@ -102,7 +102,7 @@ def test_migrate_and_doctor_over_a_connection_string(cluster: Cluster) -> None:
     code, output = run("migrate", environment={"SUPABASE_DB_URL": conn_string})
     assert (code, "with pgvector in extensions" in output) == (0, True)
     code, output = run("doctor", "--database-url", conn_string)
-    assert (code, "lies in the schema extensions" in output) == (0, True)
+    assert (code, "is in the schema extensions" in output) == (0, True)
 
 
 def test_no_database_named_says_what_to_pass() -> None:
@@ -491,9 +491,9 @@ def test_an_application_that_is_not_there_says_what_is_missing(
         "shop.made:nothing": "gives a int",
         "shop.made:needs": "The function shop.made:needs needs arguments (settings, region)",
         "shop.made:Worker": "needs arguments (memory)",
-        "shop.made": "--app shop.made is no module:name",
-        ".made:free": "is no module:name",
-        ":free": "is no module:name",
+        "shop.made": "--app shop.made is not a module:name",
+        ".made:free": "is not a module:name",
+        ":free": "is not a module:name",
     }.items():
         assert said in refused("worker", "--app", name, "--drain"), name
     assert run("worker", "--app", "shop.made:free", "--drain")[0] == 0

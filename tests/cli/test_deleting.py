@@ -56,7 +56,7 @@ def test_without_a_terminal_nothing_is_deleted_unless_it_is_said(
     assert "There is no terminal to ask in, so nothing was deleted. Pass --yes" in " ".join(done.stderr.split())
     assert "yes cannot apply" in refused(*command, *caller, "--user", user_id, "--dry-run", "--yes")
     code, said = run(*command, *caller, "--user", user_id, "--dry-run")
-    assert (code, "would go, of the user " + user_id in said) == (0, True)
+    assert (code, "would be deleted, of the user " + user_id in said) == (0, True)
     assert left(conn_string, user_id) == before
     done = piped(*command, *caller, "--user", user_id, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
@@ -68,10 +68,10 @@ def test_cleanup_is_limited_and_counts_what_goes(conn_string: str, user_id: str,
     mine = (*caller, "--user", user_id, "--max-messages", "2")
     one = ("--agent", "billing", "--thread", "my trip")
     said = f"of the user {user_id}, with the agent billing, in the thread my trip."
-    assert run("cleanup", *mine, *one, "--dry-run") == (0, f"4 messages of 1 conversation would go, {said}\n")
+    assert run("cleanup", *mine, *one, "--dry-run") == (0, f"4 messages of 1 conversation would be deleted, {said}\n")
     assert run("cleanup", *mine, *one, "--yes") == (0, f"4 messages of 1 conversation removed, {said}\n")
     assert run("cleanup", *mine, *one, "--yes") == (0, f"Nothing removed, {said}\n")
-    assert run("cleanup", *mine, *one, "--dry-run") == (0, f"Nothing is to be removed, {said}\n")
+    assert run("cleanup", *mine, *one, "--dry-run") == (0, f"Nothing to delete, {said}\n")
     counts = {(agent, thread): 6 for agent in AGENTS for thread in ("one", "my trip")}
     assert left(conn_string, user_id) == counts | {("billing", "my trip"): 2}
     assert run("cleanup", *mine, "--agent", "support", "--yes")[1].startswith("8 messages of 2 conversations removed")
@@ -91,7 +91,7 @@ def test_cleanup_counts_summaries_that_are_too_old(conn_string: str, user_id: st
             connection.execute(old, [user_id])
         arguments = ("cleanup", *caller, "--user", user_id, "--max-messages", "1000")
         summaries = f"{made} {'summary' if made == 1 else 'summaries'}"
-        assert run(*arguments, "--dry-run") == (0, f"{summaries} would go, of the user {user_id}.\n")
+        assert run(*arguments, "--dry-run") == (0, f"{summaries} would be deleted, of the user {user_id}.\n")
         assert len(conversation.summaries.list()) == made
         assert run(*arguments, "--yes") == (0, f"{summaries} removed, of the user {user_id}.\n")
         assert conversation.summaries.list() == []
@@ -102,7 +102,7 @@ def test_cleanup_says_that_all_users_are_meant(conn_string: str, user_id: str, c
         # So old that no other test's messages are.
         memory.conversation("t").append([HumanMessage("old")], created_at=datetime.now(UTC) - timedelta(days=40_000))
     with Terminal("cleanup", *caller, "--max-age", str(24 * 39_000)) as terminal:
-        terminal.until(r"Remove 1 message of 1 conversation, of all users\? \[y/N\] ")
+        terminal.until(r"Delete 1 message of 1 conversation, of all users\? \[y/N\] ")
         terminal.type("\n")
         assert terminal.end() == 1
         assert "Error: Nothing was deleted." in terminal.text
@@ -194,7 +194,7 @@ def test_a_whole_user_is_named_before_it_goes(
             assert shown in terminal.text
             terminal.type("yes\n")
             assert terminal.end() == 1
-            assert "That is another name. Nothing was deleted." in terminal.text
+            assert "The name does not match. Nothing was deleted." in terminal.text
         assert memory.conversation("t").count() == 1
         with Terminal("forget", *caller, "--user", name, columns=200) as terminal:
             terminal.until("to do so: ")
@@ -238,7 +238,7 @@ def test_ctrl_c_in_the_middle_of_a_cleanup_leaves_each_conversation_whole(
     with psycopg.connect(conn_string) as other:
         hold(other, user_id, 120)
         with Terminal("cleanup", *caller, "--user", user_id, "--max-messages", "1", "--yes") as terminal:
-            terminal.until("Removing … so far 200 messages of 100 conversations")
+            terminal.until("Deleting … 200 messages of 100 conversations so far")
             terminal.type("\x03")
             assert terminal.end() == 130
             said = " ".join(terminal.text.split())

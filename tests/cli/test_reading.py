@@ -270,21 +270,23 @@ def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: 
     code, said = run("search", "KILN", "e-24", *mine, "--thread", thread)
     assert code == 0
     assert "Nothing is indexed here yet" in said
-    assert "Said, the newest first" in said
+    assert "Messages, newest first" in said
     assert "[96]\n  Question 24: my kiln shows E-24.\n" in said
     assert "[92]" not in said, "every word has to be there"
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation(thread).index()
     said = run("search", "which kiln shows E-7?", *mine, "--limit", "1")[1]
-    assert said.startswith("Recalled, the best first\n")
+    assert said.startswith("Recalled, best first\n")
     assert "[28]  my studio, with default\n  Question 7: my kiln shows E-7.\n" in said
-    assert "No message holds every one of these words." in said
+    assert "No message contains all of these words." in said
     said = run("search", "KILN SHOWS", "e-24", *mine)[1]
-    assert "Said, the newest first" in said
-    assert "[96]  my studio, with default\n  Question 24: my kiln shows E-24.\n" in said.partition("Said, ")[2]
+    assert "Messages, newest first" in said
+    assert (
+        "[96]  my studio, with default\n  Question 24: my kiln shows E-24.\n" in said.partition("Messages, newest")[2]
+    )
     said = run("search", "kiln", *mine, "--thread", thread, "--limit", "3")[1]
     assert "There are more than these 3. --limit shows more." in said
-    assert "No message holds every one of these words." in run("search", "zebra", *mine, "--thread", thread)[1]
+    assert "No message contains all of these words." in run("search", "zebra", *mine, "--thread", thread)[1]
     document = json.loads(run("search", "kiln", *mine, "--thread", thread, "--limit", "2", "--json")[1])
     assert [each["sequence"] for each in document["found"]] == [96, 92]
     assert document["more"]

@@ -98,7 +98,7 @@ def test_wide_shows_ids_as_a_whole(conn_string: str, owner: str) -> None:
         assert terminal.end() == 0
         for whole in (LONG, HEBREW, "會" * 60, "e\u0301" * 60, '" two  blanks "', "x" * 512, r"a\u202eb\u2028c\u200bd"):
             assert whole in terminal.text
-        assert formatting.ELLIPSIS not in terminal.text.split("Asking the database …")[-1]
+        assert formatting.ELLIPSIS not in terminal.text.split("Querying the database …")[-1]
 
 
 def test_states_have_colors_in_a_terminal_and_nowhere_else(conn_string: str, owner: str) -> None:
@@ -120,13 +120,13 @@ def test_in_a_pipe_lines_and_ids_are_whole(conn_string: str, owner: str) -> None
     assert (done.returncode, done.stderr) == (0, "")
     _, heading, *lines = done.stdout.splitlines()
     names = heading.split("\t")
-    assert names == ["user", "agent", "thread", "state", "said", "summary", "index", "board", "saved", "error"]
+    assert names == ["user", "agent", "thread", "state", "messages", "summary", "index", "board", "saved", "error"]
     rows = {row["thread"]: row for row in (dict(zip(names, line.split("\t"), strict=True)) for line in lines)}
     assert rows.keys() == {*THREADS, r"a\u202eb\u2028c\u200bd"} - {HIDDEN}
     assert {row["user"] for row in rows.values()} == {owner}
     assert rows[LONG]["error"] == "summarize: RuntimeError, given up after 1 failure"
-    assert (rows[LONG]["said"], rows[LONG]["index"], rows[LONG]["summary"]) == ("10", "100%", "–")
-    assert (rows["-rf"]["said"], rows["-rf"]["index"], rows["-rf"]["state"]) == ("2", "50%", "due")
+    assert (rows[LONG]["messages"], rows[LONG]["index"], rows[LONG]["summary"]) == ("10", "100%", "–")
+    assert (rows["-rf"]["messages"], rows["-rf"]["index"], rows["-rf"]["state"]) == ("2", "50%", "due")
 
 
 def test_a_cut_is_said(conn_string: str, owner: str) -> None:

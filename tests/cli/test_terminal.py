@@ -54,7 +54,7 @@ def test_a_worker_has_one_living_line(busy: str, columns: int) -> None:
     assert "\n" not in terminal.text[terminal.text.index(" done · ") : terminal.text.index("^C")], "in its place"
     assert max(map(cell_len, lines)) <= columns
     assert any(" calls" in line for line in lines)
-    assert "Ending: what has begun comes to its end first. Ctrl-C again ends at once." in terminal.text
+    assert "Stopping after the running jobs finish. Press Ctrl-C again to exit at once." in terminal.text
     assert terminal.lines[-1].endswith("3 done.")
 
 
@@ -151,7 +151,7 @@ def test_a_second_ctrl_c_ends_a_worker_at_once_and_gives_its_work_back(cluster: 
             terminal.until("The model is asked.")
             terminal.until("1 calls")
             terminal.type("\x03")
-            terminal.until("Ctrl-C again ends at once")
+            terminal.until("Press Ctrl-C again to exit at once")
             assert memory.work.queue().leases == 1
             terminal.type("\x03")
             assert terminal.end() == 130
@@ -169,7 +169,7 @@ def test_the_end_of_the_input_is_no_ctrl_c() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr.strip()) == (1, "Nobody answered. Nothing was done.")
+    assert (done.returncode, done.stderr.strip()) == (1, "There was no answer. Nothing was done.")
 
 
 # A pipe that closes

@@ -510,10 +510,10 @@ def test_what_it_refuses_to_start_with() -> None:
     assert "needs the Data API" in refused("mcp", "--http", "--database-url", "postgresql://x@127.0.0.1:1/x")
     assert "needs the Data API" in refused("mcp", "--http", "--embedded", "folder")
     refusal = refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--public-url", "memory.example.com")
-    assert "The address is no address" in refusal
+    assert "The address is not a valid address" in refusal
     for host in ("0.0.0.0", "::", "[::0]", "0", ""):
         refusal = refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--host", host)
-        assert "no address for a client. Pass --public-url https://…/mcp" in refusal
+        assert "clients need a specific one. Pass --public-url https://…/mcp" in refusal
     named = ("--host", "0.0.0.0", "--public-url", "https://memory.example.com/mcp")
     assert "could not be fetched" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, *named)
     assert own_address("127.0.0.1", 8000) == "http://127.0.0.1:8000/mcp"

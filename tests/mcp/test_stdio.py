@@ -185,7 +185,7 @@ def test_who_starts_it_by_hand_is_told_what_it_waits_for(conn_string: str, user_
 
 
 def test_what_is_missing_is_said_before_anything_is_opened(tmp_path: Path, conn_string: str) -> None:
-    assert "Nobody is named" in refused("mcp", "--database-url", conn_string)
+    assert "No user is given" in refused("mcp", "--database-url", conn_string)
     assert "No database is named" in refused("mcp", "--user", "maya")
     assert "There is no folder" in refused("mcp", "--user", "maya", "--embedded", str(tmp_path / "none"))
     assert "A token goes with the Data API" in refused("mcp", "--token", "a.b.c", "--database-url", conn_string)

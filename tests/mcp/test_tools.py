@@ -257,12 +257,12 @@ async def test_nothing_goes_unless_the_person_agrees(
     for person in (Person(declined), Person(ElicitResult(action="accept", content={"forget": False}))):
         async with client(studio, mode, destructive=True, elicitation_callback=person) as made:
             dry = told(await made.call_tool("forget", {"conversation_id": "studio"}))
-            assert "This would go: 1 conversation, 2 messages" in dry
+            assert "This would be forgotten: 1 conversation, 2 messages" in dry
             assert person.asked == []
             assert "The person did not agree" in told(await made.call_tool("forget", given))
         assert len(person.asked) == 1
         what, title, named, times = person.asked[0].split("\n")
-        assert what == "Forget for good 1 conversation, 2 messages, 2 passages?"
+        assert what == "Permanently forget 1 conversation, 2 messages, 2 passages?"
         # It is shown to the person who owns it, so that they know which is meant.
         assert (title, named) == ("Conversation: My kiln shows E-47", "Id: studio")
         time = r"\d{4}-\d\d-\d\d \d\d:\d\d\+00:00"
@@ -277,14 +277,16 @@ async def test_nothing_goes_unless_the_person_agrees(
     person = Person(YES)
     async with client(studio, mode, destructive=True, elicitation_callback=person) as made:
         nothing = told(await made.call_tool("forget", {"conversation_id": "nowhere", "dry_run": False}))
-        assert "There is nothing of this id." in nothing
+        assert "There is nothing with this id." in nothing
         assert person.asked == []
         found = await made.call_tool("search_conversation_history", {"query": "kiln", "limit": 1})
         assert found.structured_content is not None
         (message_id,) = found.structured_content["sources"][0]["message_ids"]
         gone = await made.call_tool("forget", {**given, "message_id": message_id})
         assert "Forgotten: 1 message" in told(gone)
-        assert re.match(r"Forget for good 1 message.*\?\nMessage [01] by (user|assistant) on 2.*: \w+", person.asked[0])
+        assert re.match(
+            r"Permanently forget 1 message.*\?\nMessage [01] by (user|assistant) on 2.*: \w+", person.asked[0]
+        )
         assert "\nId: studio\n" in person.asked[0]
         assert await conversation.acount() == 1
         assert "Forgotten: 1 conversation, 1 message" in told(await made.call_tool("forget", given))
@@ -331,7 +333,7 @@ async def test_resources_and_prompts(studio: SupabaseMemory, mode: str) -> None:
         assert "There is no summary yet" in await read(f"{base}/summary")
         assert "price of clay" in await read(f"{base}/messages/0-0")
         for uri in ("memory://elsewhere", "file:///etc/passwd", f"{base}/messages/a-b", f"{base}/nothing"):
-            with pytest.raises(MCPError, match=r"no such resource|no numbers"):
+            with pytest.raises(MCPError, match=r"no such resource|not message numbers"):
                 await read(uri)
 
         async def prompt(name: str, **arguments: str) -> str:

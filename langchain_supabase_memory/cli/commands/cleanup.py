@@ -32,7 +32,7 @@ class _Hours(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail("That is no number.", param, ctx)
+            self.fail("This is not a number.", param, ctx)
         return number
 
 
@@ -47,8 +47,8 @@ _TIME: Final = _Hours(min=0, max=_MAX_HOURS, min_open=True)
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("--yes", is_flag=True, help="Delete without a question.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 @click.option("--every", type=_TIME, metavar="MINUTES", help="With --yes: repeat after this time, until Ctrl-C.")
 def cleanup(
     address: Address,
@@ -66,7 +66,7 @@ def cleanup(
 
     With a limit, summaries also go if the newest summary of their conversation is older than 90 days.
 
-    The command counts what would go and asks before it deletes anything. A script has to pass --yes.
+    The command counts what would be deleted and asks first. A script has to pass --yes.
     """
     from langchain_supabase_memory.operations.conversations import forget_expired
     from langchain_supabase_memory.settings import Retention
@@ -85,12 +85,12 @@ def cleanup(
     with address.open() as memory:
         expire = partial(forget_expired, retention, user_id=user_id, agent_id=agent_id, thread_id=thread_id)
         if not yes:
-            with spinner("Counting what would go …"):
+            with spinner("Counting what would be deleted …"):
                 counts = confirmation.receipt_text(memory._services.run(expire(dry_run=True)), with_conversations=False)
             if dry_run or not counts:
-                click.echo(f"{f'{counts} would go' if counts else 'Nothing is to be removed'}, {scope}.")
+                click.echo(f"{f'{counts} would be deleted' if counts else 'Nothing to delete'}, {scope}.")
                 return
-            confirmation.confirm(f"Remove {counts}, {scope}?")
+            confirmation.confirm(f"Delete {counts}, {scope}?")
         while True:
             click.echo(f"{_remove(memory, expire)} removed, {scope}.")
             if every is None:
@@ -106,12 +106,12 @@ def _remove(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str
     """
     removed = "Nothing"
     try:
-        with spinner("Removing …") as update:
+        with spinner("Deleting …") as update:
 
             def report(receipt: Receipt) -> None:
                 nonlocal removed
                 removed = confirmation.receipt_text(receipt, with_conversations=False) or removed
-                update(f"Removing … so far {removed}")
+                update(f"Deleting … {removed} so far")
 
             memory._services.run(expire(report=report))
     except KeyboardInterrupt:

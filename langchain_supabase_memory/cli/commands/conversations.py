@@ -24,9 +24,13 @@ _MAX_LIMIT: Final = 1000
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--state", type=click.Choice(get_args(ConversationState)), help="Only conversations in this state.")
 @click.option(
-    "--limit", type=click.IntRange(1, _MAX_LIMIT), default=20, show_default=True, help="Most conversations of a page."
+    "--limit",
+    type=click.IntRange(1, _MAX_LIMIT),
+    default=20,
+    show_default=True,
+    help="Maximum number of conversations on a page.",
 )
-@click.option("--after", help="Show the page after another, which prints this value at its end.")
+@click.option("--after", help="Show the page after this one: the value that a page prints at its end.")
 @json_option
 def conversations(
     address: Address,
@@ -37,13 +41,13 @@ def conversations(
     after: str | None,
     as_json: bool,
 ) -> None:
-    """List a user's conversations, the last changed first.
+    """List a user's conversations, most recently changed first.
 
     In a pipe, each conversation is a line with tabs between the columns.
     """
     from langchain_supabase_memory.cli import conversation_list
 
-    with address.open() as memory, formatting.spinner("Asking the database …"):
+    with address.open() as memory, formatting.spinner("Querying the database …"):
         page = memory.for_user(user_id).conversations(agent_id=agent_id, state=state, limit=limit, after=after)
     if as_json:
         formatting.echo_json({"conversations": [asdict(each) for each in page], "after": page.after})

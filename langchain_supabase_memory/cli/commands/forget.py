@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @click.option("--user", "user_id", required=True, help="Owner of the data.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("--yes", is_flag=True, help="Delete without a question.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 def forget(
     address: Address, user_id: str, agent_id: str | None, thread_id: str | None, dry_run: bool, yes: bool
 ) -> None:
     """Delete conversations, or everything that is stored of a user.
 
-    The deletion is final and includes summaries, boards and chunks. The command counts what would go and asks before it
-    deletes anything; for a whole user, you type the user's id. A script has to pass --yes.
+    The deletion is final and includes summaries, boards and chunks. The command counts what would be deleted and asks
+    first; for a whole user, you type the user's id. A script has to pass --yes.
     """
     if dry_run:
         reject_options(["yes"], "--dry-run deletes nothing.")
@@ -43,7 +43,7 @@ def forget(
             if target.is_user and not counts and memory.for_user(user_id).privacy.changes(limit=1):
                 counts = "What the user controls"
             if dry_run or not counts:
-                click.echo(f"{f'{counts} would go' if counts else 'Nothing is stored'}, {scope}.")
+                click.echo(f"{f'{counts} would be deleted' if counts else 'Nothing is stored'}, {scope}.")
                 return
             question = f"Delete {counts}, {scope}, for good?"
             if target.is_user:

@@ -29,9 +29,9 @@ SOURCES: Final = (
 @click.option("--table", help="Table of a chat history, or of the messages of the OpenAI Agents SDK.")
 @click.option("--channel", default="messages", show_default=True, help="Channel of a LangGraph state with messages.")
 @click.option("--thread", "threads", multiple=True, help="Only this thread of a LangGraph saver; may be repeated.")
-@click.option("--encoding", help="Encoding of a file, such as latin-1; by default as its first bytes say.")
+@click.option("--encoding", help="Encoding of a file, such as latin-1; by default detected from its first bytes.")
 @click.option("--skip", is_flag=True, help="Skip what cannot be read, and report it at the end.")
-@click.option("--dry-run", is_flag=True, help="Only read the source, and say what would be stored.")
+@click.option("--dry-run", is_flag=True, help="Only read the source, and print what would be stored.")
 def import_(
     address: Address,
     access_token: str | None,

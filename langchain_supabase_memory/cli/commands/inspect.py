@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--browser/--no-browser",
     default=False,
-    help="Open the page in a browser of this machine, whose command line then shows the token.",
+    help="Open the page in this machine's browser; the browser's command line then shows the token.",
 )
 def inspect(
     app: str | None,

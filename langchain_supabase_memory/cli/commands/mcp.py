@@ -38,18 +38,16 @@ _HTTP_OPTIONS: Final = ("host", "port", "public_url", "issuer")
 @click.option(
     "--token",
     envvar="SUPABASE_MEMORY_TOKEN",
-    help="Access token of the owner instead, over the Data API with the publishable key; by default "
+    help="Access token of the owner instead of --user, with --url and the publishable --key; by default "
     "$SUPABASE_MEMORY_TOKEN.",
 )
 @click.option("--agent", "agent_id", default="default", show_default=True, help="Agent of the conversations.")
-@click.option("--thread", "thread_id", help="Conversation of a call that names none; by default the newest.")
+@click.option("--thread", "thread_id", help="Conversation of calls without a conversation_id; by default the newest.")
 @click.option("--write", is_flag=True, help="Add tools that store turns and notes.")
-@click.option("--destructive", is_flag=True, help="Add a tool that deletes, after a question to the user.")
+@click.option("--destructive", is_flag=True, help="Add a tool that deletes, after asking the user.")
 @embeddings_option
 @click.option("--time-zone", help="Time zone of the answers, such as Asia/Manila; by default UTC.")
-@click.option(
-    "--http", is_flag=True, help="Serve over HTTP, to whoever signs in with Supabase Auth, and not over stdio."
-)
+@click.option("--http", is_flag=True, help="Serve over HTTP instead of stdio, to users who sign in with Supabase Auth.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on, over HTTP.")
 @click.option("--port", type=click.IntRange(1, 65_535), default=8_000, show_default=True, help="Port, over HTTP.")
 @click.option("--public-url", help="Public address over HTTP, such as https://memory.example.com/mcp.")
@@ -131,7 +129,7 @@ def _open_memory(address: Address, user_id: str | None, token: str | None, setti
         return address.open(needs_server=False, **settings).for_token(token)
     if not user_id:
         raise ConfigurationError(
-            "Nobody is named whose conversations these are.",
+            "No user is given.",
             hint="Pass --user or set SUPABASE_MEMORY_USER; or the person's access token, SUPABASE_MEMORY_TOKEN.",
         )
     if is_direct:

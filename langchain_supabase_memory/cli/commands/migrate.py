@@ -32,6 +32,6 @@ def migrate(
     from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     conn_string = address.conn_string(create=True)
-    with spinner("Setting the database up …"):
+    with spinner("Setting up the database …"):
         installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions, citus=citus)
     click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")

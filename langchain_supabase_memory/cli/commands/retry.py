@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 @click.option("--thread", "thread_id", help="Only this thread.")
 def retry(address: Address, user_id: str | None, thread_id: str | None) -> None:
     """Retry the work that workers have given up."""
-    with address.open() as memory, spinner("Asking the database …"):
+    with address.open() as memory, spinner("Querying the database …"):
         count = memory._for(user_id).work.retry(thread_id=thread_id)
     click.echo(f"{count} conversations are due again.")

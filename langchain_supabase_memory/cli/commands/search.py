@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 @click.option("--user", "user_id", required=True, help="Owner of the conversations.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results of each kind.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="Maximum number of results of each kind.",
+)
 @embeddings_option
 @json_option
 def search(
@@ -35,8 +41,8 @@ def search(
 ) -> None:
     """Search a user's conversations, by recall and by exact words.
 
-    The command prints what recall gives, then the newest messages that hold every word, whatever their capitals. Words
-    in quotes are one phrase. The number in brackets is that of a message, for `supabase-memory show --around`.
+    The command prints the results of recall, then the newest messages that contain every word, in any case. Words in
+    quotes are one phrase. The number in brackets is the message's number, for `supabase-memory show --around`.
     """
     from langchain_supabase_memory.cli import message_pages, models, search_results
     from langchain_supabase_memory.cli.formatting import console, echo_json
@@ -61,7 +67,7 @@ def search(
         echo_json(_document(recall, matches))
         return
     if recall.failed:
-        click.echo(f"Only by words, for the embedder failed: {recall.failed}", err=True)
+        click.echo(f"Keyword search only, because the embedder failed: {recall.failed}", err=True)
     results = search_results.SearchResults(console(), with_ids=thread_id is None)
     results.print_recall(recall, query)
     results.print_matches(matches, limit)

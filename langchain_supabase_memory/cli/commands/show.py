@@ -41,14 +41,14 @@ _CONTEXT: Final = 5
     type=click.IntRange(min=0),
     default=_DEFAULT_TURNS,
     show_default=True,
-    help=f"Show this many of the newest turns; by default also no more than {_MAX_MESSAGES} messages.",
+    help=f"Show this many of the newest turns; by default at most {_MAX_MESSAGES} messages.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Show every turn.")
 @click.option(
     "--around",
     type=click.IntRange(min=0),
     metavar="NUMBER",
-    help=f"Show the message of this number, and {_CONTEXT} before and after it.",
+    help=f"Show the message with this number, and {_CONTEXT} before and after it.",
 )
 @click.option("--tools", is_flag=True, help="Show the arguments and the results of tool calls.")
 @click.option("--board", "with_board", is_flag=True, help="Show the board: summary, facts, action items, questions.")
@@ -76,7 +76,7 @@ def show(
     if around is not None:
         reject_options(["last"], "--around shows the messages around one message.")
     if as_json:
-        reject_options(["tools"], "As JSON, everything of tools is there.")
+        reject_options(["tools"], "JSON output always includes tool calls.")
     with address.open() as memory:
         conversation, info = message_pages.find_conversation(memory, thread, user_id, agent_id)
         if is_all:

@@ -24,7 +24,9 @@ _MAX_WIDTH = 10_000
 @click.option("--user", "user_id", help="Only this user's conversations.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 @click.option("--state", type=click.Choice(get_args(WorkState)), help="Only conversations in this state.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Most conversations.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of conversations."
+)
 @click.option("--wide", is_flag=True, help="Show full ids and all columns, however narrow the terminal is.")
 @json_option
 def status(
@@ -43,7 +45,7 @@ def status(
     """
     from langchain_supabase_memory.cli import status_table
 
-    with address.open() as memory, formatting.spinner("Asking the database …"):
+    with address.open() as memory, formatting.spinner("Querying the database …"):
         queue = memory.work.queue()
         rows = memory._for(user_id).work.status(thread_id=thread_id, state=state, limit=limit + 1)
     rows, has_more = rows[:limit], len(rows) > limit

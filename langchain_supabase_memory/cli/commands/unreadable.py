@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 @click.command()
 @with_database_options
 @click.option("--user", "user_id", help="Only this user's messages.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Most messages.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of messages.")
 @json_option
 def unreadable(address: Address, user_id: str | None, limit: int, as_json: bool) -> None:
     """List stored messages that cannot be read, without their content.
 
-    Prompts leave them out until somebody writes their payload anew, or forgets them.
+    Prompts omit them until you repair their payload or delete them.
     """
-    with address.open() as memory, spinner("Asking the database …"):
+    with address.open() as memory, spinner("Querying the database …"):
         rows = memory._for(user_id).work.unreadable(limit=limit + 1)
     rows, has_more = rows[:limit], len(rows) > limit
     if as_json:
@@ -36,4 +36,4 @@ def unreadable(address: Address, user_id: str | None, limit: int, as_json: bool)
     if has_more:
         click.echo(f"There are more than these {limit}. --limit shows more; --user narrows it.")
     if not rows:
-        click.echo("Every message that somebody tried to read can be read.")
+        click.echo("No unreadable messages are known.")

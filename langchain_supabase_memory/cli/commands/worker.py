@@ -39,12 +39,12 @@ _DRAW_SECONDS = 0.5
 @with_database_options
 @with_model_options
 @click.option("--concurrency", type=int, default=4, show_default=True, help="Conversations to process at once.")
-@click.option("--calls-per-minute", type=float, help="Most model calls a minute.")
+@click.option("--calls-per-minute", type=float, help="Maximum number of model calls per minute.")
 @click.option("--archive-after", type=float, metavar="HOURS", help="Archive conversations that are idle for this long.")
 @click.option("--user", help="Only process this user's jobs.")
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz on this port.")
 @click.option(
-    "--metrics-host", default="127.0.0.1", show_default=True, help="Address for them; 0.0.0.0 in a container."
+    "--metrics-host", default="127.0.0.1", show_default=True, help="Address for --metrics-port; 0.0.0.0 in a container."
 )
 @click.option("--drain", is_flag=True, help="Process what is due, and exit: for a scheduled task.")
 @click.option(
@@ -125,7 +125,7 @@ async def _run(worker: Worker, *, drain: bool, seconds: float | None, is_animate
             return
         worker.stop()
         # Use the current stderr, which the status line has replaced; click would write to the original terminal.
-        click.echo("Ending: what has begun comes to its end first. Ctrl-C again ends at once.", file=sys.stderr)
+        click.echo("Stopping after the running jobs finish. Press Ctrl-C again to exit at once.", file=sys.stderr)
 
     with suppress(NotImplementedError):  # on Windows
         loop.add_signal_handler(signal.SIGTERM, worker.stop)
