@@ -33,7 +33,7 @@ REMEMBERED: Final = 64
 """The number of queries whose vectors are cached."""
 
 _REST_SECONDS: Final = 30.0
-_LEAST_SECONDS: Final = 0.001
+_MIN_SECONDS: Final = 0.001
 
 
 class EmbeddingModel:
@@ -152,7 +152,7 @@ class EmbeddingModel:
         return math.inf if seconds is None else now + seconds
 
     def _at_most(self, until: float) -> float:
-        return max(min(self._timeout_seconds, until - time.monotonic()), _LEAST_SECONDS)
+        return max(min(self._timeout_seconds, until - time.monotonic()), _MIN_SECONDS)
 
     def _pause(self, attempt: int, until: float, error: Exception, embed: Embed) -> float:
         """Return how long to wait before the next attempt, in seconds.

@@ -35,7 +35,7 @@ Expander: TypeAlias = (
 A function takes the query and returns texts or lines; it may be a coroutine function.
 """
 
-MOST: Final = 7
+MAX_QUERIES: Final = 7
 REMEMBERED: Final = 64
 """The number of queries whose expansions are cached, because an agent that uses tools repeats them."""
 
@@ -67,7 +67,9 @@ class ExpandModel:
     """
 
     def __init__(self, model: Expander, *, queries: int = 3, characters: int = 200, seconds: float = 2.0) -> None:
-        number("queries", queries, minimum=1, above=False, below=MOST + 1, integer=True, optional=False, example=3)
+        number(
+            "queries", queries, minimum=1, above=False, below=MAX_QUERIES + 1, integer=True, optional=False, example=3
+        )
         number("characters", characters, integer=True, optional=False, example=200)
         number("seconds", seconds, optional=False, example=2)
         self._model: SummaryModel | None = None

@@ -29,7 +29,7 @@ A function takes the query and the documents, and returns the documents in its o
 the better; it may be a coroutine function.
 """
 
-MOST: Final = 200
+MAX_CANDIDATES: Final = 200
 """The maximum number of candidates, the same as the database's own limit."""
 
 REMEMBERED: Final = 16
@@ -79,7 +79,14 @@ class RerankModel:
             raise wrong_type("reranker", "a document compressor or a function", reranker, hint)
         number("seconds", seconds, optional=False, example=2)
         number(
-            "candidates", candidates, minimum=2, above=False, below=MOST + 1, integer=True, optional=False, example=64
+            "candidates",
+            candidates,
+            minimum=2,
+            above=False,
+            below=MAX_CANDIDATES + 1,
+            integer=True,
+            optional=False,
+            example=64,
         )
         self.candidates = candidates
         self._reranker: Any = reranker

@@ -23,7 +23,7 @@ from langchain_supabase_memory.operations.recall.exact_search import ExactQuery,
 from langchain_supabase_memory.operations.recall.query import (
     EXACT_BELOW,
     LIMIT,
-    MOST,
+    MAX_LIMIT,
     Filters,
     RecallQuery,
     check_questions,
@@ -193,8 +193,8 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     def _questions(self, query: str, options: Mapping[str, Any]) -> list[RecallQuery]:
         k = options.get("k", self.k)
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
-            raise InvalidInputError(f"k must be a whole number from 1 to {MOST:,}.", hint=f"Pass k={LIMIT}.")
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_LIMIT:
+            raise InvalidInputError(f"k must be a whole number from 1 to {MAX_LIMIT:,}.", hint=f"Pass k={LIMIT}.")
         filters = Filters(limit=k, **{name: options.get(name, getattr(self, name)) for name in _FILTERS})
         filters = filters.in_zone(self.memory._services.config.time_zone)
         more = options.get("more")

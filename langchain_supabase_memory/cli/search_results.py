@@ -76,7 +76,7 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
     highlighter, hits, read, after = Highlighter(texts), list[Hit](), 0, None
     with spinner("Searching the messages …") as update:
         while len(hits) <= limit:
-            query = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MOST, limit + 1 - len(hits)))
+            query = exact_search.ExactQuery(texts=texts, limit=min(exact_search.MAX_LIMIT, limit + 1 - len(hits)))
             page = memory._services.run(
                 exact_search.find_page(scope, query, after=after, retention=memory._services.settings.retention)
             )

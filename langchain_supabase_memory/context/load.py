@@ -274,7 +274,7 @@ class ContextRequest:
         except MigrationConflictError as error:
             if asked is None or self.recalling is None or self.recalling.strict:
                 raise
-            asked = asked.by_words(error.message)
+            asked = asked.without_vectors(error.message)
             arguments = {**arguments, "p_recall": self._recalled(asked)}
             document = (yield from call("memory_context", arguments, "load context")) or {}
         found = document.get("recalled")

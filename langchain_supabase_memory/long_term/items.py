@@ -37,7 +37,7 @@ LONGEST_NAME: Final = 1600
 LONGEST_TTL: Final = 1e9
 """The maximum time to live, in minutes: nearly two thousand years."""
 
-MOST_CONDITIONS: Final = 1000
+MAX_CONDITIONS: Final = 1000
 """The maximum number of conditions of one filter, including nested ones."""
 
 DEEPEST_FILTER: Final = 50
@@ -222,7 +222,7 @@ def _search(op: SearchOp) -> dict[str, Any]:
     return {
         "op": "search",
         "prefix": _labels(op.namespace_prefix),
-        **({"filter": _node(op.filter, [MOST_CONDITIONS])} if op.filter else {}),
+        **({"filter": _node(op.filter, [MAX_CONDITIONS])} if op.filter else {}),
         **({"query": sanitizer.clean(op.query)} if op.query and not op.query.isspace() else {}),
         "refresh": bool(op.refresh_ttl),
         **_page(op.limit, op.offset),
@@ -339,7 +339,7 @@ def _node(filter_value: Any, budget: list[int], depth: int = 0) -> dict[str, Any
     budget[0] -= 1
     if budget[0] < 0 or depth > DEEPEST_FILTER:
         raise InvalidInputError(
-            f"A filter has more than {MOST_CONDITIONS} conditions or {DEEPEST_FILTER} levels.",
+            f"A filter has more than {MAX_CONDITIONS} conditions or {DEEPEST_FILTER} levels.",
             hint="Store the filtered data in one field.",
         )
     if isinstance(filter_value, Mapping):

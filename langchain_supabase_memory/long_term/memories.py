@@ -13,7 +13,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.sanitizer import clean, decode, encode
 from langchain_supabase_memory.values import check_id
 
-MOST: Final = 1000
+MAX_LIMIT: Final = 1000
 """The maximum number of memories that one recall returns."""
 
 _IDS: Final = uuid.UUID("8a0f1f6e-52a5-4a77-b7e3-0d9c6f1e4c55")
@@ -199,8 +199,8 @@ def check_question(query: str, limit: int, kinds: Collection[str] | None) -> tup
     """
     if not isinstance(query, str):
         raise InvalidInputError(f"A query must be a string, not {type(query).__name__}.", hint="Pass the user's text.")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MOST:,}.", hint="Pass limit=5.")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT:,}.", hint="Pass limit=5.")
     if isinstance(kinds, str):
         raise InvalidInputError("kinds must be a list, not a string.", hint=f'Pass ["{kinds[:20]}"].')
     for kind in kinds or ():

@@ -14,7 +14,7 @@ from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.long_term.base import SingleUserLongTerm
 from langchain_supabase_memory.long_term.memories import (
-    MOST,
+    MAX_LIMIT,
     Memory,
     Remembered,
     check_ids,
@@ -100,7 +100,7 @@ class StoreLongTerm(SingleUserLongTerm):
         found: dict[str | None, list[Memory]] = {kind: [] for kind in ([None] if wanted is None else wanted)}
         left = dict.fromkeys(found, 0)  # the offset of each kind's next page
         seen: dict[str | None, set[tuple[str, ...]]] = {kind: set() for kind in found}
-        size = min(limit * 2 + 10, MOST)
+        size = min(limit * 2 + 10, MAX_LIMIT)
         while left:
             pages = yield self._batch(
                 SearchOp(

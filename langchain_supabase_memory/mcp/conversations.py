@@ -76,7 +76,7 @@ def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> F
         best.setdefault(chunk.thread_id, chunk)
     if not best:
         return note("No conversation matches."), []
-    shown = [_found_passage(call, each) for each in list(best.values())[:limit]]
+    shown = [_passage(call, each) for each in list(best.values())[:limit]]
     fits = fit_passages(shown, call.binding.characters)
     return wrap(fits.elements), [dict(each.source) for each in shown[: fits.shown_count]]
 
@@ -93,7 +93,7 @@ def _entry(call: ToolCall, info: ConversationInfo) -> Passage:
     return Passage("conversation", "\n".join(lines), attributes, {"thread_id": info.thread_id})
 
 
-def _found_passage(call: ToolCall, chunk: Chunk) -> Passage:
+def _passage(call: ToolCall, chunk: Chunk) -> Passage:
     attributes: dict[str, str | int] = {"id": chunk.thread_id, "said": date_of(chunk.said_at, call.zone)}
     words = chunk.content if len(chunk.content) <= _WORDS else f"{chunk.content[:_WORDS]} …"
     source = {

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST: Final = 20
+MAX_SESSIONS: Final = 20
 """The maximum number of sessions of one user."""
 
 _SESSION: Final = b"mcp-session-id"
@@ -71,7 +71,7 @@ class SessionLimitMiddleware:
     async def _without(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request without a session, which may open one."""
         # While a client is slow to send its request, the SDK already holds a session for it.
-        if self._opening[name] >= MOST:
+        if self._opening[name] >= MAX_SESSIONS:
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": _REFUSED}}
             await JSONResponse(error, 429, {"Retry-After": "1"})(scope, receive, send)
             return
@@ -104,7 +104,7 @@ class SessionLimitMiddleware:
             return
         own = self._open.setdefault(name, OrderedDict())
         own[opened] = Session(scope)
-        while len(own) > MOST:
+        while len(own) > MAX_SESSIONS:
             others = [each for each in own if each != opened]
             oldest = next((each for each in others if not own[each].busy), others[0])
             await self._close(oldest, own.pop(oldest))

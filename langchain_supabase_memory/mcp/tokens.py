@@ -34,7 +34,7 @@ _STALE_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 10.0
 _LEEWAY_SECONDS: Final = 30.0
 _TIMEOUT_SECONDS: Final = 10.0
-_MOST_BYTES: Final = 1_000_000
+_MAX_BYTES: Final = 1_000_000
 
 
 @dataclass
@@ -197,7 +197,7 @@ def _fetch(url: str) -> dict[str, jwt.PyJWK]:
     if response.status_code >= 500:
         raise UnavailableError(f"The project's keys could not be fetched (HTTP {response.status_code}).")
     try:
-        listed: Any = response.json()["keys"] if len(response.content) <= _MOST_BYTES else None
+        listed: Any = response.json()["keys"] if len(response.content) <= _MAX_BYTES else None
         found = [each for each in listed if isinstance(each, dict)]
     except (ValueError, TypeError, KeyError):
         raise ConfigurationError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import ManifestPolicy
     from langchain_supabase_memory.values import ConversationKey
 
-_MOST: Final = 1_000
+_MAX_PENDING: Final = 1_000
 """The maximum number of manifests that wait for their answers."""
 
 _logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class PendingManifests:
         with self._lock:
             self._held[key, str(current[0].id)] = lists
             self._held.move_to_end((key, str(current[0].id)))
-            while len(self._held) > _MOST:
+            while len(self._held) > _MAX_PENDING:
                 self._held.popitem(last=False)
 
     def pop(

@@ -35,7 +35,7 @@ _DURABILITY: Final = "__pregel_durability"
 _BESIDE: Final = ("name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id", "status")
 """The fields of a message that count in addition to its content."""
 
-_MOST_KNOWN: Final = 10_000
+_MAX_KNOWN: Final = 10_000
 """The maximum number of conversations whose last stored state is remembered."""
 
 _HELD_CHARACTERS: Final = 8
@@ -237,7 +237,7 @@ class StateRecords:
         with self._lock:
             self._held[key] = record
             self._held.move_to_end(key)
-            while len(self._held) > _MOST_KNOWN:
+            while len(self._held) > _MAX_KNOWN:
                 self._held.popitem(last=False)
 
 

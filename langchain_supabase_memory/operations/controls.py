@@ -153,8 +153,8 @@ def changes(scope: Scope, *, limit: int = 100) -> Flow[list[ControlChange]]:
         scope: The conversations to look at.
         limit: The maximum number of changes, up to 500.
     """
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {_MOST}.", hint="100 is the default.")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {_MAX_LIMIT}.", hint="100 is the default.")
     rows = yield from call("memory_control_changes", {**scope_ids(scope), "p_limit": limit})
     names = ("action", "subject", "before", "thread_id", "agent_id", "changed_by")
     return [
@@ -328,7 +328,7 @@ def _segment_text(text: str, redactor: Redactor | None) -> str:
     return words
 
 
-_MOST: Final = 500
+_MAX_LIMIT: Final = 500
 
 
 def _topic(topic: str) -> str:

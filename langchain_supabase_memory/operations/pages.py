@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 _reported: Final[set[str]] = set()
 """The uuids of conversations already reported, so that each is reported once."""
 
-_MOST_REPORTED: Final = 1000
+_MAX_REPORTED: Final = 1000
 """After this many reports, further ones are not logged."""
 
 
@@ -45,7 +45,7 @@ def key_of(row: Mapping[str, Any]) -> ConversationKey | None:
         return ConversationKey(row["thread_id"], row["user_id"], row["agent_id"])
     except InvalidInputError:
         conversation_id = str(row.get("conversation_id") or row.get("id"))
-        if conversation_id not in _reported and len(_reported) < _MOST_REPORTED:
+        if conversation_id not in _reported and len(_reported) < _MAX_REPORTED:
             _reported.add(conversation_id)
             _logger.warning("A conversation has unusable ids", extra={"memory_conversation_id": conversation_id})
         return None

@@ -154,7 +154,7 @@ class Queue:
 UNREADABLE: Final = "unreadable"
 """The error of a conversation that was quarantined because its ids are not valid here."""
 
-_MOST_CLAIMS: Final = 10
+_MAX_CLAIMS: Final = 10
 """How often a claim that returned only invalid conversations is repeated at once."""
 
 
@@ -184,7 +184,7 @@ def claim(
         limits: How many conversations it holds now, by owner.
     """
     leases: list[Lease] = []
-    for _ in range(_MOST_CLAIMS):
+    for _ in range(_MAX_CLAIMS):
         rows = yield from call(
             "memory_worker_claim",
             {

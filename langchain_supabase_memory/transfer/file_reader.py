@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 64 * 1024 * 1024
 """The maximum size of a line, or of a conversation within a document, in bytes."""
 
-MOST: Final = 4_000_000
+MAX_VALUES: Final = 4_000_000
 """The maximum number of JSON values in a conversation: the smallest ones take many times their bytes in memory."""
 
 DEEPEST: Final = 200
@@ -217,7 +217,7 @@ class _SizeLimitedFile:
     def count(self) -> None:
         """Count a value."""
         self._values += 1
-        if self._values > MOST:
+        if self._values > MAX_VALUES:
             raise _LargeError
 
     def begin(self) -> None:

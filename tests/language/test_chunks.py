@@ -25,8 +25,8 @@ def said(*messages: BaseMessage, every: timedelta = timedelta(minutes=1)) -> lis
     return [StoredText(n, f"m{n}", message, START + every * n) for n, message in enumerate(messages)]
 
 
-def made(*messages: BaseMessage, most_tokens: int = 256, **asked: Any) -> list[Unit]:
-    found, _ = units(said(*messages), most_tokens=most_tokens, **asked)
+def made(*messages: BaseMessage, max_tokens: int = 256, **asked: Any) -> list[Unit]:
+    found, _ = units(said(*messages), max_tokens=max_tokens, **asked)
     return found
 
 
@@ -156,7 +156,7 @@ def test_calls_stay_with_their_results() -> None:
     ],
 )
 def test_what_waits_for_results(messages: list[BaseMessage], more: bool, taken: int) -> None:
-    assert units(said(*messages), most_tokens=64, more=more)[1] == taken
+    assert units(said(*messages), max_tokens=64, more=more)[1] == taken
 
 
 def test_what_is_no_talk_becomes_no_unit() -> None:
@@ -169,7 +169,7 @@ def test_what_is_no_talk_becomes_no_unit() -> None:
 
 
 def test_a_message_of_many_words_has_an_end() -> None:
-    [unit] = made(HumanMessage("word " * 300_000), most_tokens=512)
+    [unit] = made(HumanMessage("word " * 300_000), max_tokens=512)
     assert encoded_data.LONGEST * 0.9 < sum(len(part.text) for part in unit.parts) <= encoded_data.LONGEST
     assert any("[… 500 KB left out …]" in part.text for part in unit.parts)
     assert all(part.tokens <= 512 for part in unit.parts)
@@ -187,8 +187,8 @@ def test_nuls_and_halves_of_characters_are_gone_at_once() -> None:
 def run(
     messages: list[StoredText], vectors: list[list[float] | None] | None = None, **asked: Any
 ) -> list[tuple[int, int]]:
-    found, _ = units(messages, most_tokens=256)
-    asked = {"pause": timedelta(hours=4), "most_tokens": 1000, **asked}
+    found, _ = units(messages, max_tokens=256)
+    asked = {"pause": timedelta(hours=4), "max_tokens": 1000, **asked}
     return [
         (each.place, each.episode) for each in assign_episodes(found, vectors or [None] * len(found), None, **asked)
     ]
@@ -206,7 +206,7 @@ def test_a_long_pause_begins_a_segment_and_leaves_a_gap() -> None:
 def test_a_segment_has_a_ceiling() -> None:
     messages = said(*(HumanMessage("the same kiln again and again") for _ in range(9)))
     size = count_tokens("the same kiln again and again")
-    episodes = [episode for _, episode in run(messages, most_tokens=3 * size)]
+    episodes = [episode for _, episode in run(messages, max_tokens=3 * size)]
     assert episodes == [0, 0, 0, 3, 3, 3, 6, 6, 6]
 
 

@@ -126,7 +126,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "summary": write("summary"),
     "board": write("board"),
     "quality": lambda text: quality([TranscriptLine(0, "user", None, text)], text[:2_000]),
-    "chunks": lambda text: units([StoredText(0, "m", HumanMessage(text), NOW)], most_tokens=256),
+    "chunks": lambda text: units([StoredText(0, "m", HumanMessage(text), NOW)], max_tokens=256),
     "prompt": lambda text: prompts.pieces([(0, HumanMessage(text))], 24_000),
     "rendered": lambda text: rendering.render(HumanMessage(text)),
     "redaction": Redactor([*SECRETS, *PERSONAL_DATA]).redact,

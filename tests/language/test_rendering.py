@@ -269,7 +269,7 @@ def surfaces(message: BaseMessage) -> dict[str, str]:
         )
     return {
         "summary prompt": html.unescape("\n".join(each.text for each in pieces([(0, stored)], 100_000))),
-        "chunks": "\n".join(texts(units([said], most_tokens=100_000, more=True)[0])),
+        "chunks": "\n".join(texts(units([said], max_tokens=100_000, more=True)[0])),
         "read_messages": _passage(StoredMessage(0, stored, role="user"), UTC, 0).text,
         "text of a pack": "\n".join(content.line(entry.message) for block in made for entry in block.entries),
     }
@@ -408,7 +408,7 @@ def test_a_size_is_no_number_that_somebody_said() -> None:
     image: Block = {"type": "image", "base64": "A" * 17_336, "mime_type": "image/png"}
     bodies: list[Any] = ["look at this", ["look at this", image]]
     plain, named = (
-        units([StoredText(0, "m", HumanMessage(said, id="m"), NOW)], most_tokens=400, more=True)[0][0].parts[0]
+        units([StoredText(0, "m", HumanMessage(said, id="m"), NOW)], max_tokens=400, more=True)[0][0].parts[0]
         for said in bodies
     )
     assert (named.kind, named.importance, named.marks) == (plain.kind, plain.importance, plain.marks)
@@ -416,7 +416,7 @@ def test_a_size_is_no_number_that_somebody_said() -> None:
     (piece,) = pieces([(0, HumanMessage(["look at this", image]))], 1000)
     assert (piece.lines[0].text, "[image/png, 13 KB]" in piece.text) == ("look at this", True)
     many = HumanMessage(["a " * 90, *[{"type": "image", "url": f"https://example.com/{n}"} for n in range(60)]], id="m")
-    parts = units([StoredText(0, "m", many, NOW)], most_tokens=100, more=True)[0][0].parts
+    parts = units([StoredText(0, "m", many, NOW)], max_tokens=100, more=True)[0][0].parts
     assert len(parts) > 2
     assert all(part.tokens <= 100 for part in parts)
     assert all(f"https://example.com/{n}" in "".join(each.text for each in parts) for n in range(60))
@@ -460,7 +460,7 @@ def test_calls_of_the_memorys_own_tools_are_no_talk_wherever_they_stand() -> Non
         ),
         StoredText(2, "c", ToolMessage("found", tool_call_id="c2", id="c"), NOW),
     ]
-    text = "\n".join(texts(units(said, most_tokens=400, more=True)[0]))
+    text = "\n".join(texts(units(said, max_tokens=400, more=True)[0]))
     assert "plum" not in text
     assert text.count("kiwi") == 1
 

@@ -27,7 +27,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.mcp.http_app import AuthSite, app, own_address
 from langchain_supabase_memory.mcp.request_memory import ServerOptions
-from langchain_supabase_memory.mcp.sessions import MOST
+from langchain_supabase_memory.mcp.sessions import MAX_SESSIONS
 from langchain_supabase_memory.mcp.tokens import ALGORITHMS, SigningKeys
 from tests.adapters.test_breaker import Clock
 from tests.cli.running import PROGRAM, refused, surroundings
@@ -561,13 +561,13 @@ async def test_one_user_has_so_many_sessions_and_takes_no_place_of_anothers(proj
     ana, ben = project.token(user_id), project.token(f"{user_id}-ben")
     async with serving(project) as address, httpx.AsyncClient(timeout=30) as client:
         (_, of_ben) = await opened(client, address, ben)
-        of_ana = [(await opened(client, address, ana))[1] for _ in range(MOST)]
+        of_ana = [(await opened(client, address, ana))[1] for _ in range(MAX_SESSIONS)]
         assert all([await lives(client, address, ana, each) for each in of_ana])
         assert await lives(client, address, ana, of_ana[0])  # so it is no longer the one that was idle for longest
         more = [(await opened(client, address, ana)) for _ in range(3)]
         assert [status for status, _ in more] == [200] * 3
         living = [await lives(client, address, ana, each) for each in [*of_ana, *(session for _, session in more)]]
-        assert living == [True, False, False, False, *[True] * (MOST - 1)]
+        assert living == [True, False, False, False, *[True] * (MAX_SESSIONS - 1)]
         assert await lives(client, address, ben, of_ben)
         assert not await lives(client, address, ben, of_ana[0]), "another user's session is none"
         # One that is ended makes room.
@@ -588,7 +588,7 @@ async def test_who_is_slow_to_open_sessions_takes_no_place_of_anothers(project: 
 
     async with serving(project) as address, httpx.AsyncClient(timeout=30, limits=httpx.Limits()) as client:
         auth = {**HEADERS, "Authorization": f"Bearer {ana}"}
-        slow = [asyncio.create_task(client.post(address, content=slowly(), headers=auth)) for _ in range(MOST)]
+        slow = [asyncio.create_task(client.post(address, content=slowly(), headers=auth)) for _ in range(MAX_SESSIONS)]
         for _ in slow:
             await begun.acquire()
         refused_status = 0

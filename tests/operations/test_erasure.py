@@ -428,7 +428,7 @@ def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(me
     assert len({chunk for chunk, _ in found}) == 2, "another conversation is another place"
     conversation = str(uuid4())
     pieces = [
-        units([StoredText(3, "pin", HumanMessage(text), datetime.now(UTC))], most_tokens=99)[0]
+        units([StoredText(3, "pin", HumanMessage(text), datetime.now(UTC))], max_tokens=99)[0]
         for text in ("A kiln.", "B.")
     ]
     ids = [next(_rows(made, PlacedUnit(0, 0, None), conversation, {3: []}))["id"] for made in pieces]

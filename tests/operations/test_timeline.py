@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.operations.recall.chunk_timeline import MOST, ChunkTimeline, chunk_timeline
+from langchain_supabase_memory.operations.recall.chunk_timeline import MAX_DRAWN, ChunkTimeline, chunk_timeline
 from langchain_supabase_memory.values import Chunk
 from tests.each_case import each_case
 
@@ -136,11 +136,11 @@ def test_thousands_of_chunks_are_thinned() -> None:
     found = [chunk(each.place, each.said_at, score=each.place / 20_000) for each in said[::20]]
     picture = chunk_timeline(said, found)
     drawn = stems(picture)
-    assert len(drawn) == MOST
+    assert len(drawn) == MAX_DRAWN
     assert {int(re.findall(r"message (\d+)", title)[0]) for title, _, _ in drawn} == {
-        each.place for each in found[-MOST:]
+        each.place for each in found[-MAX_DRAWN:]
     }
-    assert f"1,000 of 20,000 chunks recalled, the best {MOST} drawn" in str(picture)
+    assert f"1,000 of 20,000 chunks recalled, the best {MAX_DRAWN} drawn" in str(picture)
     assert len(picture.svg) < 60_000
 
 

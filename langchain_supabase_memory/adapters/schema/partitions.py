@@ -11,7 +11,7 @@ from typing import Final
 
 from langchain_supabase_memory.errors import ConfigurationError
 
-_MOST: Final = 64
+_MAX_PARTITIONS: Final = 64
 """The maximum: that many partitions, with their indexes, fit into the default locks of one transaction."""
 
 _OWNED: Final = re.compile(
@@ -26,9 +26,9 @@ def check(count: int) -> None:
     Raises:
         ConfigurationError: It is not 2 to 64.
     """
-    if not 2 <= count <= _MOST:
+    if not 2 <= count <= _MAX_PARTITIONS:
         raise ConfigurationError(
-            f"There are 2 to {_MOST} partitions, not {count}.",
+            f"There are 2 to {_MAX_PARTITIONS} partitions, not {count}.",
             hint="Pass a number such as 16; without --partitions the tables are plain.",
         )
 

@@ -25,7 +25,7 @@ from langchain_supabase_memory.operations.boards.kinds import ContextType  # noq
 from langchain_supabase_memory.operations.conversations import count, read
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
-from langchain_supabase_memory.operations.recall.query import LIMIT, MOST_QUESTIONS, Filters, check_questions
+from langchain_supabase_memory.operations.recall.query import LIMIT, MAX_QUESTIONS, Filters, check_questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ class _SearchArguments(BaseModel):
     limit: int = Field(default=5, ge=1, le=20, description="The most passages.")
     more: list[str] = Field(
         default=[],
-        max_length=MOST_QUESTIONS - 1,
+        max_length=MAX_QUESTIONS - 1,
         description="Further things to look for in the same search, each in words or as a question.",
     )
     exact: Literal["newest", "oldest"] | None = Field(

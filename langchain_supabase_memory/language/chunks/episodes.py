@@ -76,7 +76,7 @@ def assign_episodes(
     before: PreviousUnits | None,
     *,
     pause: timedelta,
-    most_tokens: int,
+    max_tokens: int,
 ) -> list[PlacedUnit]:
     """Assign units their places and episodes.
 
@@ -88,7 +88,7 @@ def assign_episodes(
         vectors: The vector of each unit's first text; `None` without an embedder.
         before: The state of the units that are already indexed; `None` if there are none.
         pause: The silence that separates two sittings.
-        most_tokens: The maximum number of tokens in an episode.
+        max_tokens: The maximum number of tokens in an episode.
     """
     near = deque(
         (_WordsAndVector(text, _stored(vector)) for text, vector in before.near) if before else (), maxlen=NEAR
@@ -107,7 +107,7 @@ def assign_episodes(
             near.clear()
         said = _WordsAndVector(unit.parts[0].text, _stored(vector))
         cohesion = _cohesion(said, near)
-        ends = paused or size + unit.tokens > most_tokens
+        ends = paused or size + unit.tokens > max_tokens
         if not ends and unit.is_asked:
             ends = completed or (count > 1 and _changes(cohesion, known))
         if episode is None or ends:

@@ -22,12 +22,12 @@ def _after(mark: str) -> Callable[[str], Iterator[int]]:
 _BREAKS: Final = (_after(r"\n\s*\n"), _after(r"\n"), sentence_ends, _after(r"\s+"))
 
 
-def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_tokens) -> list[str]:
-    """Split a text into parts of at most `most_tokens` tokens.
+def parts(text: str, max_tokens: int, count: Callable[[str], int] = count_tokens) -> list[str]:
+    """Split a text into parts of at most `max_tokens` tokens.
 
     Args:
         text: Any text.
-        most_tokens: The maximum number of tokens in one part.
+        max_tokens: The maximum number of tokens in one part.
         count: Counts the tokens of a text.
 
     Returns:
@@ -35,10 +35,10 @@ def parts(text: str, most_tokens: int, count: Callable[[str], int] = count_token
     """
     made: list[str] = []
     start = size = 0
-    for first, end, tokens in _pieces(text, most_tokens, count, 0):
+    for first, end, tokens in _pieces(text, max_tokens, count, 0):
         if made and text[first - 1].islower() and text[first].isupper():
             tokens += 1  # a capital inside a word counts more, and the split hid that
-        if made and size + tokens <= most_tokens:
+        if made and size + tokens <= max_tokens:
             size += tokens
             made[-1] = text[start:end]
         else:

@@ -104,7 +104,7 @@ class Unit:
 def units(
     messages: Sequence[StoredText],
     *,
-    most_tokens: int,
+    max_tokens: int,
     more: bool = False,
     after_question: bool = False,
     importance: Callable[[str, Kind], float] | None = None,
@@ -116,7 +116,7 @@ def units(
 
     Args:
         messages: Messages of one conversation, in order.
-        most_tokens: The maximum number of tokens in one text.
+        max_tokens: The maximum number of tokens in one text.
         more: Whether more messages follow.
         after_question: Whether the message before the first one asked something.
         importance: Rates how much a text of a kind matters, from 0 to 1; `kinds.importance` by default.
@@ -135,7 +135,7 @@ def units(
         if calls >= len(group) and place + len(group) == len(messages) and not (more and place == 0):
             break  # results are still to come, unless one call fills the whole batch
         place += len(group)
-        unit = _unit(group, most_tokens, asked, importance)
+        unit = _unit(group, max_tokens, asked, importance)
         if unit is not None:
             made.append(unit)
             asked = unit.parts[-1].kind == "question"
@@ -143,7 +143,7 @@ def units(
 
 
 def _unit(
-    group: Sequence[StoredText], most_tokens: int, is_question: bool, importance: Callable[[str, Kind], float] | None
+    group: Sequence[StoredText], max_tokens: int, is_question: bool, importance: Callable[[str, Kind], float] | None
 ) -> Unit | None:
     first = group[0].message
     role = content.role(first)
@@ -168,12 +168,12 @@ def _unit(
         told = query_hints.relative_days(text, day) if marks.has_time else ()
         return UnitPart(text, kind, weight, marks, count_tokens(text), told)
 
-    found = [part(each) for each in parts(text, most_tokens)]
-    for each in parts(named, most_tokens):
+    found = [part(each) for each in parts(text, max_tokens)]
+    for each in parts(named, max_tokens):
         # Marks are taken from the prose only: the size of a file is not a number that a speaker mentioned.
         whole = f"{found[-1].text}\n{each}" if found else each
         tokens = count_tokens(whole)
-        if found and tokens <= most_tokens:
+        if found and tokens <= max_tokens:
             found[-1] = replace(found[-1], text=whole, tokens=tokens)
         else:
             found.append(replace(part(""), text=each, tokens=count_tokens(each)))

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.tasks import DialogueTask
     from langchain_supabase_memory.language.extractive.utterances import Sentence
 
-_MOST_FACTS: Final = 30
-_LEAST_FACTS: Final = 6  # in a short conversation, if it has so many
+_MAX_FACTS: Final = 30
+_MIN_FACTS: Final = 6  # in a short conversation, if it has so many
 _FACT_EACH: Final = 6  # user messages for each fact, in a long conversation
-_MOST_ENTITIES: Final = 20
-_MOST_TOPICS: Final = 6
-_MOST_ACTIONS: Final = 15
-_MOST_QUESTIONS: Final = 5
+_MAX_ENTITIES: Final = 20
+_MAX_TOPICS: Final = 6
+_MAX_ACTIONS: Final = 15
+_MAX_QUESTIONS: Final = 5
 
 
 def board(material: Material) -> str:
@@ -54,7 +54,7 @@ def board(material: Material) -> str:
     found = tasks(sentences, items.texts("action"))
     closed = list(_closed(sentences, items))
     used = about_tasks(found) | {sentence.text for _, sentence in closed}
-    named = entities(sentences, items.texts("entity"), _MOST_ENTITIES)
+    named = entities(sentences, items.texts("entity"), _MAX_ENTITIES)
     names = [each.name for each in named if each.type != "date"]
     return json.dumps(
         {
@@ -66,7 +66,7 @@ def board(material: Material) -> str:
             ],
             "topics": [
                 {"text": each.text, "source": each.number, "quote": each.text}
-                for each in topics(sentences, items.texts("topic"), [*items.texts("entity"), *names], _MOST_TOPICS)
+                for each in topics(sentences, items.texts("topic"), [*items.texts("entity"), *names], _MAX_TOPICS)
             ],
             "action_items": _actions([each for each in found if waits(each, last)]),
             "pending_questions": _questions(lines, items),
@@ -111,8 +111,8 @@ def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -
     told = [each for each in sentences if each.text not in used]
     fresh = facts(told, present, items.texts("fact"))
     own = len({each.place for each in sentences if each.line.role == "user"})
-    most = min(max(_LEAST_FACTS, own // _FACT_EACH), _MOST_FACTS)
-    kept = {id(each) for each in rank((sentence for sentence, _ in fresh), _LEAST_FACTS, most)}
+    most = min(max(_MIN_FACTS, own // _FACT_EACH), _MAX_FACTS)
+    kept = {id(each) for each in rank((sentence for sentence, _ in fresh), _MIN_FACTS, most)}
     return [_item(sentence, replaces=gone) for sentence, gone in fresh if id(sentence) in kept or gone]
 
 
@@ -121,7 +121,7 @@ def _actions(tasks: Sequence[DialogueTask]) -> list[dict[str, Any]]:
     kept = sorted(
         range(len(tasks)),
         key=lambda at: (tasks[at].state != "open", tasks[at].sentence.line.role != "user", -at),
-    )[:_MOST_ACTIONS]
+    )[:_MAX_ACTIONS]
     return [_item(tasks[at].sentence, state=tasks[at].state, replaces=None) for at in sorted(kept)]
 
 
@@ -147,7 +147,7 @@ def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str,
         for each in unanswered(lines)
         if each.text.casefold() not in known
     ]
-    return found[-_MOST_QUESTIONS:]
+    return found[-_MAX_QUESTIONS:]
 
 
 def _answered_questions(

@@ -27,8 +27,8 @@ _LONGEST_QUESTION: Final = 400
 _ASKING: Final = frozenset("?？؟⁇⁈⁉⸮")
 _PAUSES: Final = frozenset(".!,;:\n")  # a text with one of these and no question mark is not a question
 _LONGEST_UNMARKED: Final = 200
-_MOST_QUESTIONS: Final = 20
-_MOST_SENTENCES: Final = 200  # in one line
+_MAX_QUESTIONS: Final = 20
+_MAX_SENTENCES: Final = 200  # in one line
 _LATEST: Final = 40  # lines at the end that are searched for open questions
 _ENOUGH: Final = 0.5  # share of a question's stems that makes a line its answer
 
@@ -89,7 +89,7 @@ def unanswered(lines: Sequence[TranscriptLine]) -> list[DialogueQuestion]:
     recent = lines[first:]
     said = [_ReplyLine(line) for line in recent]
     found: list[DialogueQuestion] = []
-    for each in [*questions(recent)][-_MOST_QUESTIONS:]:
+    for each in [*questions(recent)][-_MAX_QUESTIONS:]:
         asked = frozenset(stems(each.text))
         role = recent[each.place].role
         later = said[each.place + 1 :]
@@ -113,7 +113,7 @@ class _ReplyLine:
     @cached_property
     def _stated(self) -> list[frozenset[str]]:
         """The stems of its statements."""
-        spans = islice(sentences(self._text), _MOST_SENTENCES)
+        spans = islice(sentences(self._text), _MAX_SENTENCES)
         said = [self._text[span.start : span.end] for span in spans]
         return [
             frozenset(stems(each)) for each in said if not _is_question(each) and not ParsedText(each).has("defers")

@@ -44,7 +44,7 @@ _TELLING: Final = 5  # minimum terms of a piece that is more than a fragment
 _KEPT: Final = 1.25  # a quote of the previous summary stands for more than the new lines
 _SUMMARIZED: Final = 1.0
 _OF_ONESELF: Final = frozenset({"self", "mine", "mine_after", "prefers"})
-_LEAST: Final = 40
+_MIN_CHARACTERS: Final = 40
 _SHORTEST: Final = 8  # minimum characters of a quote that was cut
 
 
@@ -66,7 +66,7 @@ def summary(previous: str | None, lines: Sequence[TranscriptLine], characters: i
     Returns:
         A heading and one quote per line, in conversation order.
     """
-    header = HEADER if characters >= len(HEADER) + _LEAST else SHORT_HEADER
+    header = HEADER if characters >= len(HEADER) + _MIN_CHARACTERS else SHORT_HEADER
     room = characters - len(header)
     candidates = [each for each in (*_previous_candidates(previous or ""), *_new_candidates(lines)) if each.terms]
     fitting = [fitted for each in candidates if (fitted := _cut_to(each, room)) is not None]

@@ -35,7 +35,7 @@ _CONTEXTS: Final = {
 _BEFORE: Final = tuple(kind for kind in _CONTEXTS if kind.endswith("before"))
 _BEGUN: Final = re.compile(rf"(?<![^\W\d_]){LETTERS}")
 _RECURS: Final = 2  # occurrences that a name of unknown type needs
-_MOST_DATES: Final = 8
+_MAX_DATES: Final = 8
 _LONGEST: Final = 60
 _ABBREVIATED: Final = 3  # letters of "Nov"
 _NOUNS: Final = 2  # articles in a sentence from which its language is one that capitalizes nouns
@@ -91,7 +91,7 @@ def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: 
         for each, seen in found.items()
         if each not in known_names and (seen.votes or seen.count >= _RECURS)
     ]
-    best = sorted(ranked, key=lambda item: -item[0])[: max(limit - _MOST_DATES, 0)]
+    best = sorted(ranked, key=lambda item: -item[0])[: max(limit - _MAX_DATES, 0)]
     kept = {each for _, each, _ in best}
     made = [Entity(seen.first[0], _type(seen.votes), seen.first[1]) for each, seen in found.items() if each in kept]
     return [*made, *_dates(sentences, known_names)]
@@ -204,4 +204,4 @@ def _dates(sentences: Iterable[Sentence], known_names: frozenset[str]) -> list[E
                 continue
             if any(letter.isdecimal() for letter in said) and key(said) not in known_names and each.date not in made:
                 made[each.date] = Entity(said, "date", sentence.line.number)
-    return list(made.values())[-_MOST_DATES:]
+    return list(made.values())[-_MAX_DATES:]

@@ -32,7 +32,7 @@ _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
 _CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
 _GERUND: Final = re.compile(r"\w{3,}ing")
 _THING: Final = 7  # maximum words of a thing
-_MOST_COMPARED: Final = 300
+_MAX_COMPARED: Final = 300
 _BEFORE: Final = -1_000_000  # the place of statements before the lines
 _FAR: Final = 12  # lines after which "it" refers to something else
 _OVERLAP: Final = 0.5
@@ -124,7 +124,7 @@ def facts(
         if said.get(folded) in places:
             continue
         made = claim(statement.text, statement.reading)
-        living = [(at, held[at]) for at in [*places][-_MOST_COMPARED:]]
+        living = [(at, held[at]) for at in [*places][-_MAX_COMPARED:]]
         before = replaced(made, [each for _, each in living], statement.place)
         if before is not None:
             at = living[before][0]

@@ -30,7 +30,7 @@ _ASKED_FOR: Final = 5  # stems that identify a task
 _ASKING: Final = ("asks_to", "heads_task", "opens_task", "promises")
 _PATIENCE: Final = timedelta(days=14)
 _NEAR: Final = 3  # words between "I'll" and its verb
-_MOST_COMPARED: Final = 300  # tasks that one sentence may close
+_MAX_COMPARED: Final = 300  # tasks that one sentence may close
 _NOTHING: Final[frozenset[str]] = frozenset()
 _AT_ONCE: Final = 1  # words before a phrase that still opens the sentence
 _FIRST_REPLIES: Final = 2  # lines that may answer the last question of a board without sharing its words
@@ -62,7 +62,7 @@ def tasks(sentences: Iterable[Sentence], known_names: frozenset[str] = frozenset
     """
     made: list[DialogueTask] = []
     for sentence in sentences:
-        for each in made[-_MOST_COMPARED:]:
+        for each in made[-_MAX_COMPARED:]:
             is_waiting = each.state == "open" and each.sentence.place < sentence.place
             if is_waiting and (state := outcome(each.requested, sentence)):
                 each.state, each.closing = state, sentence

@@ -27,7 +27,7 @@ _DAYS: Final = 2  # minimum days on which it is mentioned
 _SHORT: Final = 4  # in a short conversation, one in so many lines must mention it
 _LONG: Final = 40  # the same in a long conversation
 _EACH: Final = 8  # user messages for each further topic
-_LEAST_LETTERS: Final = 4
+_MIN_LETTERS: Final = 4
 _AS_OFTEN: Final = 0.5  # share of a word's lines from which a longer phrase replaces it
 _TOGETHER: Final = 0.3  # extra weight of a phrase, for each further word
 _ARTICLES: Final = 0.03  # share of words from which a language counts as one with articles
@@ -146,7 +146,7 @@ def _grams(reading: ParsedText, names: frozenset[str]) -> Iterator[tuple[_Terms,
         if word in plain
         or stem(word) in names
         or word[0].isdecimal()
-        or len(word) < _LEAST_LETTERS - (not word.isascii()) * 2
+        or len(word) < _MIN_LETTERS - (not word.isascii()) * 2
         else word
         for word in reading.words
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import TranscriptLine
     from langchain_supabase_memory.language.query_hints import Marks
 
-_MOST: Final = 3000  # more is a document, not a conversation
+_MAX_SENTENCES: Final = 3000  # more is a document, not a conversation
 _LONGEST: Final = 400  # a longer sentence was pasted
 _SOME_DAY: Final = date(2000, 1, 1)
 
@@ -60,7 +60,7 @@ def day(line: TranscriptLine) -> date:
 
 def utterances(lines: Sequence[TranscriptLine]) -> Iterator[Sentence]:
     """Yield the statements and questions of the user and the assistant, in order; of too many, only the latest."""
-    for place, line, text in deque(_texts(lines), _MOST):
+    for place, line, text in deque(_texts(lines), _MAX_SENTENCES):
         if not greets(text):
             yield sentence(place, line, text)
 

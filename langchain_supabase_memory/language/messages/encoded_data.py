@@ -22,7 +22,7 @@ _SEALED: Final = re.compile("encrypted|signature", re.IGNORECASE)
 LONGEST: Final = 1_000_000
 """The maximum characters of one message that rules, a model or an embedder read: its beginning and its end."""
 
-_LEAST: Final = 256
+_MIN_LENGTH: Final = 256
 """Shorter data stays in place."""
 
 # Each pattern matches a whole run and the code decides on the match, so no run is scanned twice.
@@ -118,7 +118,7 @@ def without_data(text: str) -> str:
     Returns:
         The text with the names; the same object if it contains no data.
     """
-    if len(text) < _LEAST:
+    if len(text) < _MIN_LENGTH:
         return text
     made = _IN_TEXT.sub(_named_url, text)
     made = _DUMP.sub(_named_bytes, made)
@@ -127,7 +127,7 @@ def without_data(text: str) -> str:
     made = _NUMBERS.sub(_named_numbers, made)
     if _IS_BINARY.search(made) is not None:
         made = _BINARY.sub(_named_binary, made)
-    if len(made) >= _LEAST:
+    if len(made) >= _MIN_LENGTH:
         made = _CODE_LINE.sub(_named_code, made)
         made = _UNBROKEN.sub(_named_unbroken, made)
     return text if made == text else made
@@ -163,7 +163,7 @@ def _data(size: int, kind: str) -> str:
 
 
 def _named_url(match: re.Match[str]) -> str:
-    if len(match[0]) < _LEAST:
+    if len(match[0]) < _MIN_LENGTH:
         return match[0]
     return _data(bytes_in(match[0]), match["type"] or "text")
 
@@ -189,7 +189,7 @@ def _named_encoded(match: re.Match[str]) -> str:
 def _one_encoded(text: str) -> str:
     part = text.rstrip()
     letters = set(part)
-    if len(part) < _LEAST or len(letters) < _VARIED or not any(map(str.isalnum, letters)):
+    if len(part) < _MIN_LENGTH or len(letters) < _VARIED or not any(map(str.isalnum, letters)):
         return text
     what = "characters without spaces"
     if letters <= _HEX:
@@ -204,13 +204,13 @@ def _one_encoded(text: str) -> str:
 def _named_bytes(match: re.Match[str]) -> str:
     parts = _HEX_PART.findall(match[0])
     lettered = sum(_HEX_LETTER.search(part) is not None for part in parts)
-    if len(match[0]) < _LEAST or len(set(match[0])) < _VARIED or lettered < _HEX_SHARE * len(parts):
+    if len(match[0]) < _MIN_LENGTH or len(set(match[0])) < _VARIED or lettered < _HEX_SHARE * len(parts):
         return match[0]
     return _data(len(match[0]), "hexadecimal") + _space_after(match[0])
 
 
 def _named_numbers(match: re.Match[str]) -> str:
-    if len(match[0]) < 2 * _LEAST:
+    if len(match[0]) < 2 * _MIN_LENGTH:
         return match[0]
     return _data(len(match[0]), "numbers") + _space_after(match[0])
 
@@ -221,7 +221,7 @@ def _space_after(text: str) -> str:
 
 
 def _named_binary(match: re.Match[str]) -> str:
-    return match[0] if len(match[0]) < _LEAST // 4 else _data(len(match[0].encode(errors="replace")), "binary")
+    return match[0] if len(match[0]) < _MIN_LENGTH // 4 else _data(len(match[0].encode(errors="replace")), "binary")
 
 
 def _named_code(match: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ _JOINED: Final = re.compile(
 _VIRAMA: Final = 9
 """The combining class of the sign that removes a consonant's vowel."""
 
-_MOST_KNOWN: Final = 20_000
+_MAX_KNOWN: Final = 20_000
 
 
 def is_invisible(character: str) -> bool:
@@ -129,7 +129,7 @@ class _VisibleTable(dict[int, int | str]):
     """The replacement of each character in visible text, computed on demand."""
 
     def __missing__(self, code: int) -> int | str:
-        if len(self) > _MOST_KNOWN:
+        if len(self) > _MAX_KNOWN:
             self.clear()
         made = self[code] = self._replacement(chr(code))
         return made

@@ -40,8 +40,8 @@ TAG: Final = "$python"
 
 _DEEPEST: Final = 100
 # Postgres parses an integer of any size inside `json`; other JSON readers may not.
-_LEAST_INT: Final = -(2**63)
-_MOST_INT: Final = 2**63 - 1
+_MIN_INT: Final = -(2**63)
+_MAX_INT: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -129,7 +129,7 @@ def _encode(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if _LEAST_INT <= value <= _MOST_INT else _large(value)
+        return value if _MIN_INT <= value <= _MAX_INT else _large(value)
     if kind is float:
         return value if math.isfinite(value) else _tagged("float", repr(value))
     if (kind is dict or kind is list) and not value:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Expectation = Literal["time", "number"]
 
 _LONGEST: Final = 10_000
-_MOST_NAMES: Final = 3
-_MOST_DATES: Final = 4
+_MAX_NAMES: Final = 3
+_MAX_DATES: Final = 4
 _ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
 _WANTS: Final[tuple[Expectation, ...]] = ("time", "number")
 
@@ -51,8 +51,8 @@ def find_hints(question: str, now: datetime) -> QueryHints:
     words = HintWords(text)
     said = dates(words, now.date())
     return QueryHints(
-        names(text, [(each.start, each.end) for each in said], _MOST_NAMES),
-        tuple(dict.fromkeys(each.date for each in said if each.date))[:_MOST_DATES],
+        names(text, [(each.start, each.end) for each in said], _MAX_NAMES),
+        tuple(dict.fromkeys(each.date for each in said if each.date))[:_MAX_DATES],
         _expectations(words),
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Days: TypeAlias = tuple[int, int]
 """The first and the last of some days, by how far each is from the day of reference: (-1, -1) is yesterday."""
 
-_MOST: Final = 8
+_MAX_DATES: Final = 8
 _LONGEST: Final = 1000  # weeks
 _OF_A_WEEK: Final = 7
 _OF_A_YEAR: Final = 12
@@ -38,7 +38,7 @@ def relative_days(text: str, said_on: date) -> tuple[Days, ...]:
         days = _days(time, said_on)
         if days is not None and days != (0, 0):
             found.setdefault(days)
-        if len(found) == _MOST:
+        if len(found) == _MAX_DATES:
             break
     return tuple(found)
 

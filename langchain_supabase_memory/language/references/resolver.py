@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _ANCHOR_WORDS: Final = frozenset({"late_time", "before", "just", "just_said"})
 _MAX_ANCHOR_WORDS: Final = 32
 """The maximum number of anchor words that are read in one utterance; more only cost time."""
-_MOST_WORDS: Final = 24
+_MAX_WORDS: Final = 24
 """The maximum number of words in an utterance that is only a reference and polite words."""
 _QUARTERS: Final = 4
 _GREATEST: Final = 999
@@ -267,7 +267,7 @@ class _Resolver(Surroundings):
         """Return whether a position without a determiner is a sentence: "second, please", "ulitin mo pangalawa"."""
         adverb = self._is(index, "adverb")
         places = range(len(self.words)) if adverb else self._sentence(index)
-        if len(places) > _MOST_WORDS:
+        if len(places) > _MAX_WORDS:
             return False
         for place in places:
             kinds = self.words[place].kinds
@@ -388,7 +388,7 @@ class _Resolver(Surroundings):
     def _figure(self, index: int, number: int) -> _Candidate | None:
         """Return a candidate for figures alone: "2 please", "yung 2"."""
         word = self.words[index]
-        if not word.text.isdigit() or number > _GREATEST or self._is_of_the_world or len(self.words) > _MOST_WORDS:
+        if not word.text.isdigit() or number > _GREATEST or self._is_of_the_world or len(self.words) > _MAX_WORDS:
             return None
         others = [each.kinds for each in self.words if each is not word]
         if all(each & AROUND and not each & {"limit", "of", "place"} for each in others):
@@ -564,7 +564,7 @@ class _Resolver(Surroundings):
         fitting = AROUND | {"definite", "request", "place", "to", "speaker"}
         foreign = NOUNS | {"third", "copula", "person", "world", "idiom", "modal"}
         others = [self.words[place].kinds for place in self._sentence(index) if place != index]
-        return len(others) < _MOST_WORDS and all(each & fitting and not each & foreign for each in others)
+        return len(others) < _MAX_WORDS and all(each & fitting and not each & foreign for each in others)
 
     def _just_said_turn(self, index: int) -> _Candidate | None:
         """Return a candidate for a single word that means "just said": "kakasabi mo lang"."""

@@ -35,7 +35,7 @@ _CHIP: Final = (
 )
 # Each line follows the direction of its own script.
 _PARAGRAPH: Final = "margin:8px 0;unicode-bidi:plaintext"
-_MOST_NUMBERS: Final = 8
+_MAX_NUMBERS: Final = 8
 
 
 def board_card(board: Board) -> str:
@@ -126,7 +126,7 @@ def _evidence(item: BoardItem, board: Board) -> Iterator[str]:
 
 def _numbers(sequences: Sequence[int]) -> str:
     """List the messages that an item comes from."""
-    shown = [str(each) for each in sequences[:_MOST_NUMBERS]]
+    shown = [str(each) for each in sequences[:_MAX_NUMBERS]]
     left = len(sequences) - len(shown)
     if len(sequences) == 1:
         return f"message {shown[0]}"

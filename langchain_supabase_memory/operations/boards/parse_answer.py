@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"-?\d+")
 _ALIKE: Final = str.maketrans(dict.fromkeys('’‘‚‛“”„‟«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−", "-"))
 _LONGEST_ANSWER: Final = 1_000_000
 _STARTS: Final = 50
-_MOST: Final = 200
+_MAX_ITEMS: Final = 200
 """The maximum number of items of one list."""
 
 
@@ -150,15 +150,15 @@ def parse_revision(
     items: list[NewItem] = []
     refused = 0
     for kind in BOARD_KINDS.values():
-        refused += max(len(_as_list(answer.get(kind.plural))) - _MOST, 0)
-        for given in _as_list(answer.get(kind.plural))[:_MOST]:
+        refused += max(len(_as_list(answer.get(kind.plural))) - _MAX_ITEMS, 0)
+        for given in _as_list(answer.get(kind.plural))[:_MAX_ITEMS]:
             made = _item(kind, given, texts, ids)
             if made is None:
                 refused += 1
             else:
                 items.append(made)
     closed: list[ClosedItem] = []
-    for given in _as_list(answer.get("closed"))[:_MOST]:
+    for given in _as_list(answer.get("closed"))[:_MAX_ITEMS]:
         found = ids.get(str(given.get("id"))) if isinstance(given, dict) else None
         state = str(given.get("state")) if isinstance(given, dict) else ""
         number = _number(given.get("source")) if isinstance(given, dict) else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 
-_MOST: Final = 200
+_MAX_LIMIT: Final = 200
 """The maximum number of manifests on a page."""
 
 
@@ -44,8 +44,8 @@ def manifests(
         InvalidInputError: An argument is not one of its choices.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MOST:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {_MOST}.", hint="20 is the default.")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {_MAX_LIMIT}.", hint="20 is the default.")
     if after is not None and not isinstance(after, str):
         raise InvalidInputError(f"after must be a text, not {type(after).__name__}.", hint="Pass page.after as it is.")
     arguments = {

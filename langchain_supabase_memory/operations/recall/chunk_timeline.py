@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import Chunk
 
-MOST: Final = 100
+MAX_DRAWN: Final = 100
 """The maximum number of recalled chunks that are drawn, the best first; others get one mark per point of width."""
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BASE = 960, 236, 44, 20, 36, 176
@@ -86,12 +86,12 @@ class ChunkTimeline:
 
     def _best(self) -> list[tuple[Chunk, float]]:
         """Return the best recalled chunks, the best first, with their scores relative to the best."""
-        scored = sorted(((each, _score(each)) for each in self.recalled), key=lambda each: -each[1])[:MOST]
+        scored = sorted(((each, _score(each)) for each in self.recalled), key=lambda each: -each[1])[:MAX_DRAWN]
         top = max((score for _, score in scored), default=0.0)
         return [(chunk, score / top if top else 0.5) for chunk, score in scored]
 
     def _caption(self) -> str:
-        drawn = f", the best {MOST} drawn" if len(self.recalled) > MOST else ""
+        drawn = f", the best {MAX_DRAWN} drawn" if len(self.recalled) > MAX_DRAWN else ""
         return f"{len(self.recalled):,} of {len(self.chunks):,} chunks recalled{drawn}"
 
     def _drawn(self) -> Iterator[str]:

@@ -32,7 +32,7 @@ LONGEST: Final = 1_000
 """The maximum number of characters of one text."""
 
 LIMIT: Final = 20
-MOST: Final = 100
+MAX_LIMIT: Final = 100
 """The maximum number of messages that one call returns."""
 
 AROUND: Final = 10
@@ -68,7 +68,7 @@ class ExactQuery:
         _check_texts(self.texts)
         if self.order not in get_args(Order):
             raise InvalidInputError("order is not one of the choices.", hint='Pass "newest" or "oldest".')
-        for name, least, most in (("around", 0, AROUND), ("limit", 1, MOST)):
+        for name, least, most in (("around", 0, AROUND), ("limit", 1, MAX_LIMIT)):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
                 raise InvalidInputError(
@@ -157,7 +157,7 @@ def find_page(
         )
     beside = {"p_after": None if after is None else clean(after), "p_retention": retention_argument(retention)}
     answer = yield from call("memory_find", {**query.arguments(), **scope_ids(scope), **beside})
-    return FoundPage([_found_message(row) for row in answer["found"]], read=answer["read"], after=answer["after"])
+    return FoundPage([_parse_message(row) for row in answer["found"]], read=answer["read"], after=answer["after"])
 
 
 def find_all(
@@ -183,7 +183,7 @@ def find_all(
     """
     page = FoundPage([], after=after)
     for number in count(1):
-        asked = dataclasses.replace(query, limit=min(MOST, limit - len(page)))
+        asked = dataclasses.replace(query, limit=min(MAX_LIMIT, limit - len(page)))
         following = yield from find_page(scope, asked, after=page.after, retention=retention)
         page = FoundPage([*page, *filter(keep, following)], page.read + following.read, following.after)
         if page.after is None or len(page) >= limit or number == calls:
@@ -212,7 +212,7 @@ def _as_list(texts: Any) -> Any:
     return [texts] if isinstance(texts, str) else texts
 
 
-def _found_message(row: Mapping[str, Any]) -> FoundMessage:
+def _parse_message(row: Mapping[str, Any]) -> FoundMessage:
     return FoundMessage(
         row["thread_id"],
         row["agent_id"],

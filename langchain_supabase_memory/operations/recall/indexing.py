@@ -95,7 +95,7 @@ def index_messages(
         make = partial(
             units,
             said,
-            most_tokens=chunking.max_tokens,
+            max_tokens=chunking.max_tokens,
             more=pending["more"],
             after_question=before is not None and before["is_question"],
             importance=chunking.importance,
@@ -114,7 +114,7 @@ def index_messages(
             vectors = yield from _vectors(all_units, None, None)
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
-            fresh, firsts, _before(before), pause=chunking.pause, most_tokens=chunking.max_episode_tokens
+            fresh, firsts, _before(before), pause=chunking.pause, max_tokens=chunking.max_episode_tokens
         )
         groups = [*(([unit], place) for unit, place in zip(fresh, places, strict=True)), *anew]
         commit = yield from call(
@@ -216,7 +216,7 @@ def reembed(key: ConversationKey, *, embedder: str, drop: bool = False) -> Flow[
 
 
 def _embed_missing(
-    key: ConversationKey, model: str, place: int, failures: int, most_pages: int | None, seconds: float | None
+    key: ConversationKey, model: str, place: int, failures: int, max_pages: int | None, seconds: float | None
 ) -> Flow[tuple[int, str | None]]:
     """Embed the chunks from a place on that lack a vector; return how many got one, and why it stopped early.
 
@@ -241,7 +241,7 @@ def _embed_missing(
         embedded, _ = yield from _stored(key, model, rows, after)
         made += embedded
         pages += 1
-        if not more or pages == most_pages:
+        if not more or pages == max_pages:
             return made, None
 
 
@@ -321,7 +321,7 @@ def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
 def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
     """Return the units that are left at a place whose messages were edited or forgotten."""
     said = [StoredText.from_row(each) for each in row["messages"] or []]
-    found, _ = units(said, most_tokens=policy.max_tokens, more=True, importance=policy.importance)
+    found, _ = units(said, max_tokens=policy.max_tokens, more=True, importance=policy.importance)
     return found
 
 

@@ -24,7 +24,7 @@ Fusion = Literal["score", "rrf"]
 """How keyword and vector rankings are fused: by score, or by reciprocal rank fusion."""
 
 LIMIT: Final = 10
-MOST: Final = 1000
+MAX_LIMIT: Final = 1000
 EXACT_BELOW: Final = 2000
 LONGEST: Final = 10_000
 
@@ -67,7 +67,7 @@ class Filters:
     exact_below: int = EXACT_BELOW
 
     def __post_init__(self) -> None:
-        numbers = (("limit", 1, MOST), ("characters", 1, 10**9), ("neighbors", 0, 20), ("exact_below", 0, 10**9))
+        numbers = (("limit", 1, MAX_LIMIT), ("characters", 1, 10**9), ("neighbors", 0, 20), ("exact_below", 0, 10**9))
         for each, least, most in numbers:
             number = getattr(self, each)
             if number is not None and (
@@ -91,7 +91,7 @@ class Filters:
 
 NO_FILTERS: Final = Filters()
 
-MOST_QUESTIONS: Final = 8
+MAX_QUESTIONS: Final = 8
 """The maximum number of questions of one recall."""
 
 
@@ -107,9 +107,9 @@ def check_questions(query: str | Sequence[str], filters: Filters = NO_FILTERS) -
     """
     if isinstance(query, str) or not isinstance(query, (list, tuple)):
         return [RecallQuery(query, filters)]  # type: ignore[arg-type]
-    if not 1 <= len(query) <= MOST_QUESTIONS:
+    if not 1 <= len(query) <= MAX_QUESTIONS:
         raise InvalidInputError(
-            f"A recall has 1 to {MOST_QUESTIONS} questions, not {len(query)}.",
+            f"A recall has 1 to {MAX_QUESTIONS} questions, not {len(query)}.",
             hint='Pass fewer at once; the one question "" lists what the filters leave.',
         )
     asked = [RecallQuery(each, filters) for each in query]

@@ -105,18 +105,18 @@ class PreparedRecall:
     Attributes:
         questions: The questions.
         further: The questions that the query expander added.
-        means: The models that can be used.
+        capabilities: The models that can be used.
         document: The argument of the SQL functions.
         failed: Why there are no vectors although there is an embedder.
     """
 
     questions: Sequence[RecallQuery]
     further: Sequence[RecallQuery]
-    means: RecallCapabilities
+    capabilities: RecallCapabilities
     document: Mapping[str, Any]
     failed: str | None
 
-    def by_words(self, failed: str) -> PreparedRecall:
+    def without_vectors(self, failed: str) -> PreparedRecall:
         """Return the same questions without vectors.
 
         Args:
@@ -152,7 +152,7 @@ class PreparedRecall:
 
     def _reranked(self, chunks: list[Chunk]) -> Flow[tuple[list[Chunk], str | None]]:
         """Return the reranked candidates followed by the rest, and the reason if reranking failed."""
-        pool, rest = chunks[: self.means.candidates], chunks[self.means.candidates :]
+        pool, rest = chunks[: self.capabilities.candidates], chunks[self.capabilities.candidates :]
         queries = [each.text_sent for each in self.questions if each.text_sent.strip()]
         if len(pool) < 2 or not queries:
             return chunks, None
@@ -177,24 +177,24 @@ def _further(questions: Sequence[RecallQuery]) -> Flow[list[RecallQuery]]:
         except ExpansionError:
             break  # the failure is recorded already, and would repeat
         for text in texts:
-            if text.strip().casefold() not in known and len(made) < _MOST_FURTHER:
+            if text.strip().casefold() not in known and len(made) < _MAX_FURTHER:
                 known.add(text.strip().casefold())
                 made.append(replace(question, text=text))
     return made
 
 
-_MOST_FURTHER: Final = 7
+_MAX_FURTHER: Final = 7
 
 
-def _merge_documents(documents: Sequence[Mapping[str, Any]], means: RecallCapabilities) -> dict[str, Any]:
+def _merge_documents(documents: Sequence[Mapping[str, Any]], capabilities: RecallCapabilities) -> dict[str, Any]:
     """Merge the documents of several questions into one."""
     first, *others = documents
     asked = dict(first)
     if others:
         asked["more"] = [{name: each[name] for name in _OF_A_QUESTION} for each in others]
-    if others or (means.candidates and first["query"].strip()):
+    if others or (capabilities.candidates and first["query"].strip()):
         # All chunks come with their neighbors, because the best are not known yet.
-        asked["pool"] = max(means.candidates, 1)
+        asked["pool"] = max(capabilities.candidates, 1)
     return asked
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _END: Final = 2**62
 _FEWEST: Final = 2
-_MOST: Final = 8
+_MAX_MERGED: Final = 8
 """How many summaries are merged into one."""
 
 
@@ -117,7 +117,7 @@ def _level(
 ) -> Flow[bool]:
     """Bring one level up to the one below; return false if another process changed it meanwhile."""
     longest = policy.max_characters or LONGEST
-    size = min(max(policy.input_characters // longest, _FEWEST), _MOST)
+    size = min(max(policy.input_characters // longest, _FEWEST), _MAX_MERGED)
     groups = [parts[start : start + size] for start in range(0, len(parts), size)]
     there = yield from list_segments(key, level=level)
     known = {tuple(each.parts or ()) for each in there}

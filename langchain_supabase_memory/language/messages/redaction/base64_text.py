@@ -23,9 +23,9 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _BREAKS: Final = str.maketrans("", "", "\r\n")
 _SHORTEST: Final = 12
-_MOST_BEGINNINGS: Final = 12
+_MAX_BEGINNINGS: Final = 12
 _PEEK: Final = 16
-_LEAST_SAID: Final = 8
+_MIN_TEXT_LENGTH: Final = 8
 
 
 def runs(text: str) -> Iterator[tuple[Span, str]]:
@@ -41,7 +41,7 @@ def runs(text: str) -> Iterator[tuple[Span, str]]:
 
 def _decode_at(text: str, place: int, end: int) -> Iterator[tuple[Span, str]]:
     """Yield the decoded text of a run, from some of its possible start positions."""
-    for _ in range(_MOST_BEGINNINGS):
+    for _ in range(_MAX_BEGINNINGS):
         if place > end - _SHORTEST:
             return
         said = decode(text[place : place + _PEEK]) and decode(text[place:end])
@@ -73,4 +73,4 @@ def decode(encoded: str) -> str | None:
         text = data[: error.start].decode("utf-8", "ignore")
     control = _CONTROL.search(text)
     text = text if control is None else text[: control.start()]
-    return text if text and len(text.encode()) >= min(_LEAST_SAID, len(data) // 2) else None
+    return text if text and len(text.encode()) >= min(_MIN_TEXT_LENGTH, len(data) // 2) else None

@@ -22,7 +22,7 @@ _UNSEEN: Final = (
 _ESCAPE: Final = "\\u00"
 _RESOLVED: Final = re.compile(rf"[{_UNSEEN}]+|\\{{1,8}}u00(?P<code>[2-7][0-9A-Fa-f])")
 _MINUS: Final = "\u2212"
-_MOST_KNOWN: Final = 20_000
+_MAX_KNOWN: Final = 20_000
 
 
 class TextView(NamedTuple):
@@ -78,7 +78,7 @@ class _Common(dict[int, int]):
     def __missing__(self, code: int) -> int:
         form = unicodedata.normalize("NFKC", chr(code))
         made = code if len(form) != 1 or code in ALIKE else _plain(form)
-        if len(self) < _MOST_KNOWN:
+        if len(self) < _MAX_KNOWN:
             self[code] = made
         return made
 
