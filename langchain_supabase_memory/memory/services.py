@@ -229,7 +229,7 @@ class Services(Unpicklable):
         return str(named)
 
     @property
-    def made_for(self) -> str | None:
+    def fixed_user_id(self) -> str | None:
         """The only user of this memory, by `user_id` or by a token; `None` if calls and runs name the user."""
         if self.user_id is None:
             return getattr(self.transport, "user", None)

@@ -117,7 +117,7 @@ class Worker(Unpicklable):
         require_type("policy", policy, WorkerPolicy, "policy=WorkerPolicy(concurrency=4), for example")
         function("long_term", long_term, "a function from a user's id to their long-term memory")
         function("on_alert", on_alert, "a function of an alert and its facts")
-        user_id = memory._services.made_for
+        user_id = memory._services.fixed_user_id
         if memory._services.transport.acts_as_user:
             raise ConfigurationError(
                 "A worker processes all users' conversations and cannot act as one user.",
@@ -426,13 +426,13 @@ class Worker(Unpicklable):
             self._warn("A job failed", raised, conversation_fields(lease.key))
         self._ending.add(lease.token)  # from here on, a missing lease may have been released
         try:
-            outcome = await self._given_back(lease, error, done)
+            outcome = await self._release(lease, error, done)
         except Exception as raised:
             outcome = "lost"  # the lease expires, and another worker claims the job
             self._warn("A lease could not be released", raised, conversation_fields(lease.key))
         self._count(lease, done, error, outcome)
 
-    async def _given_back(self, lease: Lease, error: str | None, done: JobResult) -> Outcome:
+    async def _release(self, lease: Lease, error: str | None, done: JobResult) -> Outcome:
         if error is None and done.conflict:
             # Another worker processes it too, which is not a failure: run it again from the new state.
             return "again" if await self._memory._services.arun(work.release([lease])) else "lost"

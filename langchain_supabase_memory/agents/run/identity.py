@@ -71,7 +71,7 @@ class RunIdentity:
         user_id = getattr(server, "identity", None) or of_run("user_id", config, runtime)
         agent_id = self.agent_id or of_run("agent_id", config, runtime)
         if user_id is not None:
-            same_user(memory._services.made_for, user_id)
+            same_user(memory._services.fixed_user_id, user_id)
         return memory._services.key(thread_id, user_id, agent_id)
 
     def scope(
