@@ -17,7 +17,7 @@ def installed(memory: SupabaseMemory) -> Installed:
     return Installed(**memory._services.run(doctor.schema_report()))
 
 
-def found(memory: SupabaseMemory) -> dict[str, Finding]:
+def findings_by_name(memory: SupabaseMemory) -> dict[str, Finding]:
     """Return the doctor's findings by name."""
     findings = memory.doctor()
     named = {each.name: each for each in findings}

@@ -24,9 +24,9 @@ FAMILY = "👨‍👩‍👧"
 HOSTILE = "\x1b[2J\x1b]0;gone\x07 pay\u202eload \u200b\ttab \u2028 \udcff"
 
 
-def told(said: str) -> str:
-    """What is shown, without its line breaks."""
-    return " ".join(said.split())
+def join_lines(output: str) -> str:
+    """Return the output as one line."""
+    return " ".join(output.split())
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     allowed = "\r\u200d\u2068\u2069"  # line ends, what joins the family, what isolates
     assert not [character for character in shown if is_invisible(character) and character not in allowed]
     assert FAMILY in shown
-    assert ":smile: [bold]no[/bold]" in told(shown)
+    assert ":smile: [bold]no[/bold]" in join_lines(shown)
     assert shown.count("\u2068") == shown.count("\u2069") > 0
     plain = piped(*arguments).stdout
     assert "User (Assistant" in plain

@@ -50,8 +50,8 @@ FOUND = {
 FENCE = "<conversation_memory>"
 
 
-def told(result: CallToolResult) -> str:
-    """What the model reads of a result that is no failure."""
+def result_text(result: CallToolResult) -> str:
+    """Return the text that the model reads, of a result that is not a failure."""
     assert not result.is_error, words(result)
     assert result.structured_content is not None
     assert result.structured_content["text"] == words(result)

@@ -31,7 +31,7 @@ from langchain_supabase_memory.mcp.sessions import MAX_SESSIONS
 from langchain_supabase_memory.mcp.tokens import ALGORITHMS, SigningKeys
 from tests.adapters.test_breaker import Clock
 from tests.cli.running import PROGRAM, refused, surroundings
-from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, told
+from tests.mcp.conftest import EVERY, FOUND, MODES, READING, YES, Person, failed, result_text
 from tests.services.data_api import SECRET, token
 from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Key, Project
@@ -113,15 +113,15 @@ async def test_who_signs_in_sees_their_own(project: Project, studio: SupabaseMem
         async with signed_in(address, project.token(user_id), mode, elicitation_callback=person) as client:
             assert client.protocol_version == MODES[mode]
             for name, arguments in READING.items():
-                assert FOUND[name] in told(await client.call_tool(name, arguments)), name
+                assert FOUND[name] in result_text(await client.call_tool(name, arguments)), name
             saved = {**EVERY["save_turn"], "conversation_id": "garden"}
-            assert "Stored" in told(await client.call_tool("save_turn", saved))
+            assert "Stored" in result_text(await client.call_tool("save_turn", saved))
             gone = await client.call_tool("forget", {"conversation_id": "garden", "dry_run": False})
-            assert "Forgotten: 1 conversation" in told(gone)
+            assert "Forgotten: 1 conversation" in result_text(gone)
             prompt = await client.get_prompt("continue_conversation")
             assert "E-47" in str(prompt.messages[0].content)
         async with signed_in(address, project.token(f"{user_id}-other"), mode) as client:
-            assert "There are no conversations." in told(await client.call_tool("list_conversations", {}))
+            assert "There are no conversations." in result_text(await client.call_tool("list_conversations", {}))
             for arguments in ({"n": 1}, {"n": 1, "conversation_id": "studio"}):
                 assert "E-47" not in str(await client.call_tool("get_turn", arguments))
             text = str(await client.read_resource("memory://conversations/studio/messages/0-9"))
@@ -182,7 +182,7 @@ async def test_a_token_that_expires_in_the_middle_of_a_session(
 ) -> None:
     bearer = Bearer(project.token(user_id))
     async with serving(project) as address, signed_in(address, bearer, mode) as client:
-        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
         bearer.token = project.token(user_id, expires_in=-1)
         bearer.statuses.clear()
         with pytest.raises(MCPError) as caught:
@@ -190,7 +190,7 @@ async def test_a_token_that_expires_in_the_middle_of_a_session(
         assert set(bearer.statuses) == {401}
         assert "E-47" not in str(caught.value)
         bearer.token = project.token(user_id)
-        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -200,7 +200,7 @@ async def test_each_way_to_sign(project: Project, studio: SupabaseMemory, user_i
     try:
         async with serving(project) as address:
             async with signed_in(address, project.token(user_id, key=place)) as client:
-                assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+                assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
             async with httpx.AsyncClient(headers=HEADERS) as http:
                 forged = Key(project.keys[place].key_id, algorithm)
                 signed = jwt.encode(project.claims(user_id), forged.private, algorithm, headers={"kid": forged.key_id})
@@ -345,17 +345,17 @@ async def test_a_client_that_goes_away_disturbs_nobody(project: Project, studio:
             await writer.wait_closed()
             del reader
         async with signed_in(address, project.token(user_id)) as client:
-            assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+            assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
 
 
 async def test_keys_are_rotated(project: Project, studio: SupabaseMemory, user_id: str) -> None:
     try:
         async with serving(project) as address:
             async with signed_in(address, project.token(user_id)) as client:
-                assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+                assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
             project.rotate()
             async with signed_in(address, project.token(user_id, key=1)) as client:
-                assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+                assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
             async with httpx.AsyncClient(headers=HEADERS) as http:
                 old = {"Authorization": f"Bearer {project.token(user_id)}"}
                 assert (await http.post(address, json=initialize(), headers=old)).status_code == 401
@@ -471,7 +471,7 @@ async def test_while_nobody_can_tell_whether_a_token_is_good_clients_are_told_to
             assert set(bearer.statuses) == {503}
             for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": f"Bearer {token(user_id=user_id)}"}):
                 assert (await http.post(address, json=initialize(), headers=headers)).status_code == 401
-        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ async def test_the_command(project: Project, studio: SupabaseMemory, user_id: st
         assert f"Listening at http://127.0.0.1:{port}/mcp" in await asyncio.to_thread(server.stderr.readline)
         address = f"http://127.0.0.1:{port}/mcp"
         async with signed_in(address, project.token(user_id)) as client:
-            assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+            assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
         server.send_signal(signal.SIGTERM)
         _, said = await asyncio.to_thread(server.communicate, timeout=60)
         assert server.returncode in (0, -signal.SIGTERM, 143)

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.cli.running import PROGRAM, refused, surroundings
-from tests.mcp.conftest import FOUND, MODES, READING, WRITING, YES, Person, failed, told
+from tests.mcp.conftest import FOUND, MODES, READING, WRITING, YES, Person, failed, result_text
 from tests.services.data_api import token
 from tests.services.project import PUBLISHABLE, Project
 
@@ -74,12 +74,12 @@ async def test_a_client_reads_and_stores_and_forgets(
         assert client.protocol_version == MODES[mode]
         assert client.server_info is None or client.server_info.name == "supabase-memory"
         for name, arguments in READING.items():
-            assert FOUND[name] in told(await client.call_tool(name, arguments)), name
+            assert FOUND[name] in result_text(await client.call_tool(name, arguments)), name
         stored = {**WRITING["save_turn"], "conversation_id": "garden"}
-        assert "Stored as messages 0-1." in told(await client.call_tool("save_turn", stored))
-        assert "garden" in told(await client.call_tool("list_conversations", {}))
+        assert "Stored as messages 0-1." in result_text(await client.call_tool("save_turn", stored))
+        assert "garden" in result_text(await client.call_tool("list_conversations", {}))
         gone = await client.call_tool("forget", {"conversation_id": "garden", "dry_run": False})
-        assert "Forgotten: 1 conversation" in told(gone)
+        assert "Forgotten: 1 conversation" in result_text(gone)
         text = (await client.read_resource("memory://conversations")).contents[0].text  # type: ignore[union-attr]
         assert 'id="studio"' in text
     assert len(person.asked) == 1
@@ -89,7 +89,7 @@ async def test_a_client_reads_and_stores_and_forgets(
 @pytest.mark.slow
 async def test_it_serves_its_own_person_alone(conn_string: str, studio: SupabaseMemory, user_id: str) -> None:
     async with Client(started("--user", f"{user_id}-other", SUPABASE_DB_URL=conn_string)) as client:
-        assert "There are no conversations." in told(await client.call_tool("list_conversations", {}))
+        assert "There are no conversations." in result_text(await client.call_tool("list_conversations", {}))
         assert "E-47" not in str(await client.call_tool("read_messages", {**READING["read_messages"]}))
 
 
@@ -97,7 +97,7 @@ async def test_it_serves_its_own_person_alone(conn_string: str, studio: Supabase
 async def test_a_person_by_their_own_token(project: Project, studio: SupabaseMemory, user_id: str) -> None:
     address = {"SUPABASE_URL": project.url, "SUPABASE_KEY": PUBLISHABLE}
     async with Client(started(**address, SUPABASE_MEMORY_TOKEN=project.token(user_id))) as client:
-        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
     expired = project.token(user_id, expires_in=-100)
     async with Client(started(**address, SUPABASE_MEMORY_TOKEN=expired)) as client:
         for name, arguments in READING.items():
@@ -112,7 +112,7 @@ async def test_a_service_key_serves_the_person_who_is_named_alone(
 ) -> None:
     address = {"SUPABASE_URL": project.url, "SUPABASE_KEY": token("service_role")}
     async with Client(started("--user", user_id, **address)) as client:
-        assert "E-47" in told(await client.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await client.call_tool("get_turn", {"n": 1}))
     async with Client(started("--user", f"{user_id}-other", **address)) as client:
         assert "E-47" not in str(await client.call_tool("search_conversation_history", {"query": "kiln"}))
 

@@ -28,7 +28,7 @@ from tests.mcp.conftest import (
     Person,
     client,
     failed,
-    told,
+    result_text,
 )
 
 CANARY = "canary-8831"
@@ -85,7 +85,7 @@ async def test_each_tool_answers_with_a_fenced_text_and_where_it_is_from(studio:
     async with client(studio, mode) as made:
         for name, arguments in READING.items():
             result = await made.call_tool(name, arguments)
-            assert FOUND[name] in told(result), name
+            assert FOUND[name] in result_text(result), name
             assert result.structured_content is not None
             sources = result.structured_content["sources"]
             assert all(each["conversation_id"] == "studio" for each in sources), name
@@ -107,7 +107,7 @@ async def test_a_search_goes_as_far_as_it_is_told(studio: SupabaseMemory, mode: 
 
         async def search(**arguments: Any) -> set[str]:
             given = {"query": "kiln", "limit": 20, **arguments}
-            text = told(await made.call_tool("search_conversation_history", given))
+            text = result_text(await made.call_tool("search_conversation_history", given))
             return {word for word in ("E-47", "garden", "900 euros") if word in text}
 
         assert await search() == {"E-47", "garden", "900 euros"}
@@ -117,8 +117,8 @@ async def test_a_search_goes_as_far_as_it_is_told(studio: SupabaseMemory, mode: 
         assert await search(types=["action"]) == set()
         assert await search(conversation_id="nowhere") == set()
         found = await made.call_tool("list_conversations", {"query": "kiln garden", "limit": 1})
-        assert '<conversation id="garden" said=' in told(found)
-        assert "bills" not in told(await made.call_tool("list_conversations", {}))
+        assert '<conversation id="garden" said=' in result_text(found)
+        assert "bills" not in result_text(await made.call_tool("list_conversations", {}))
     async with client(studio, mode, conversation_id="studio") as made:
         assert await search(scope="conversation") == {"E-47"}
 
@@ -131,7 +131,7 @@ async def test_conversations_come_in_pages(studio: SupabaseMemory, mode: str) ->
         after: str | None = None
         while len(seen) < 9:
             result = await made.call_tool("list_conversations", {"limit": 2, **({"after": after} if after else {})})
-            text = told(result)
+            text = result_text(result)
             assert result.structured_content is not None
             seen += [each["conversation_id"] for each in result.structured_content["sources"]]
             if "after=" not in text:
@@ -149,13 +149,13 @@ async def test_a_result_is_bounded_and_goes_on(memory: SupabaseMemory, mode: str
     await memory.conversation("studio").aindex()
     async with client(memory, mode, characters=2_000) as made:
         for name, arguments in READING.items():
-            text = told(await made.call_tool(name, arguments))
+            text = result_text(await made.call_tool(name, arguments))
             assert len(text) <= 2_000 or name == "get_context", name
-        assert len(told(await made.call_tool("get_context", {"question": "kiln", "tokens": 500}))) < 4_000
-        page = told(await made.call_tool("read_messages", {"first": 3, "last": 20}))
+        assert len(result_text(await made.call_tool("get_context", {"question": "kiln", "tokens": 500}))) < 4_000
+        page = result_text(await made.call_tool("read_messages", {"first": 3, "last": 20}))
         assert "go on with first=3, last=20, skip=" in page
         arguments = {"first": 3, "last": 20, "skip": int(page.split("skip=")[1].split(".")[0])}
-        assert 'from_character="' in told(await made.call_tool("read_messages", arguments))
+        assert 'from_character="' in result_text(await made.call_tool("read_messages", arguments))
         listed = (await made.read_resource("memory://conversations/studio/messages/0-29")).contents[0]
         assert len(listed.text) <= 2_000  # type: ignore[union-attr]
     await memory.aclose()
@@ -167,9 +167,9 @@ async def test_what_was_said_is_data_and_does_not_leave_its_fence(memory: Supaba
     await memory.conversation(nasty).aadd_turn(attack, attack, idempotency_key="1")
     await memory.conversation(nasty).aindex()
     async with client(memory, mode) as made:
-        texts = [told(await made.call_tool(name, arguments)) for name, arguments in READING.items()]
-        texts.append(told(await made.call_tool("search_conversation_history", {"query": "SYSTEM forget"})))
-        texts.append(told(await made.call_tool("list_conversations", {"query": "SYSTEM forget"})))
+        texts = [result_text(await made.call_tool(name, arguments)) for name, arguments in READING.items()]
+        texts.append(result_text(await made.call_tool("search_conversation_history", {"query": "SYSTEM forget"})))
+        texts.append(result_text(await made.call_tool("list_conversations", {"query": "SYSTEM forget"})))
         for prompt in ("continue_conversation", "what_is_open"):
             block = (await made.get_prompt(prompt)).messages[0].content
             assert isinstance(block, TextContent)
@@ -186,13 +186,13 @@ async def test_what_was_said_is_data_and_does_not_leave_its_fence(memory: Supaba
 async def test_it_stores_a_turn_once_and_a_note_on_the_board(memory: SupabaseMemory, mode: str) -> None:
     async with client(memory, mode, write=True) as made:
         begun = await made.call_tool("note", {"kind": "fact", "text": "Begins it.", "conversation_id": "new"})
-        assert "Noted on the board" in told(begun), "a note may be the first that is written"
-        first = told(await made.call_tool("save_turn", WRITING["save_turn"]))
-        again = told(await made.call_tool("save_turn", WRITING["save_turn"]))
+        assert "Noted on the board" in result_text(begun), "a note may be the first that is written"
+        first = result_text(await made.call_tool("save_turn", WRITING["save_turn"]))
+        again = result_text(await made.call_tool("save_turn", WRITING["save_turn"]))
         assert "Stored as messages 0-1." in first
         assert "It was stored before, as messages 0-1." in again
-        assert "hello" in told(await made.call_tool("search_conversation_history", {"query": "hello"}))
-        assert "Noted on the board" in told(await made.call_tool("note", WRITING["note"]))
+        assert "hello" in result_text(await made.call_tool("search_conversation_history", {"query": "hello"}))
+        assert "Noted on the board" in result_text(await made.call_tool("note", WRITING["note"]))
         board = (await made.read_resource("memory://conversations/studio/board")).contents[0]
         assert "Likes clay." in board.text  # type: ignore[union-attr]
     assert await memory.conversation("studio").acount() == 2
@@ -208,13 +208,13 @@ async def test_an_answer_names_the_conversation_that_it_is_about(studio: Supabas
     async with client(studio, mode) as made:
         for name in ("recall_context", "read_messages", "get_turn", "get_conversation_summary"):
             for named in ({}, {"conversation_id": "studio"}):
-                text = told(await made.call_tool(name, {**READING[name], **named}))
+                text = result_text(await made.call_tool(name, {**READING[name], **named}))
                 meant = named.get("conversation_id", "garden")
                 assert f'conversation_id="{meant}"' in text or f"The conversation is '{meant}'." in text, (name, text)
-        nothing = told(await made.call_tool("recall_context", {"context_type": "action_items"}))
+        nothing = result_text(await made.call_tool("recall_context", {"context_type": "action_items"}))
         assert "There is nothing of this kind. The conversation is 'garden'." in nothing
         # The newest is the garden's: what is recalled of another names that beside the number.
-        recalled = told(await made.call_tool("get_context", {"question": "What did my kiln show?"}))
+        recalled = result_text(await made.call_tool("get_context", {"question": "What did my kiln show?"}))
         assert '[0 of "studio"]: My kiln shows E-47' in recalled
 
 
@@ -241,7 +241,7 @@ async def test_reading_stores_nothing(memory: SupabaseMemory, mode: str) -> None
     )  # as the command does
     async with client(only, mode) as made:
         for name, arguments in READING.items():
-            told(await made.call_tool(name, arguments))
+            result_text(await made.call_tool(name, arguments))
         await made.get_prompt("what_is_open")
     assert await memory.conversation("studio").chunks.alist() == []
     await memory.aclose()
@@ -256,10 +256,10 @@ async def test_nothing_goes_unless_the_person_agrees(
     declined = ElicitResult(action="decline")
     for person in (Person(declined), Person(ElicitResult(action="accept", content={"forget": False}))):
         async with client(studio, mode, destructive=True, elicitation_callback=person) as made:
-            dry = told(await made.call_tool("forget", {"conversation_id": "studio"}))
+            dry = result_text(await made.call_tool("forget", {"conversation_id": "studio"}))
             assert "This would be forgotten: 1 conversation, 2 messages" in dry
             assert person.asked == []
-            assert "The person did not agree" in told(await made.call_tool("forget", given))
+            assert "The person did not agree" in result_text(await made.call_tool("forget", given))
         assert len(person.asked) == 1
         what, title, named, times = person.asked[0].split("\n")
         assert what == "Permanently forget 1 conversation, 2 messages, 2 passages?"
@@ -276,20 +276,20 @@ async def test_nothing_goes_unless_the_person_agrees(
 
     person = Person(YES)
     async with client(studio, mode, destructive=True, elicitation_callback=person) as made:
-        nothing = told(await made.call_tool("forget", {"conversation_id": "nowhere", "dry_run": False}))
+        nothing = result_text(await made.call_tool("forget", {"conversation_id": "nowhere", "dry_run": False}))
         assert "There is nothing with this id." in nothing
         assert person.asked == []
         found = await made.call_tool("search_conversation_history", {"query": "kiln", "limit": 1})
         assert found.structured_content is not None
         (message_id,) = found.structured_content["sources"][0]["message_ids"]
         gone = await made.call_tool("forget", {**given, "message_id": message_id})
-        assert "Forgotten: 1 message" in told(gone)
+        assert "Forgotten: 1 message" in result_text(gone)
         assert re.match(
             r"Permanently forget 1 message.*\?\nMessage [01] by (user|assistant) on 2.*: \w+", person.asked[0]
         )
         assert "\nId: studio\n" in person.asked[0]
         assert await conversation.acount() == 1
-        assert "Forgotten: 1 conversation, 1 message" in told(await made.call_tool("forget", given))
+        assert "Forgotten: 1 conversation, 1 message" in result_text(await made.call_tool("forget", given))
     assert await conversation.acount() == 0
 
 
@@ -305,7 +305,7 @@ async def test_what_the_person_is_asked_is_bounded_and_everything_of_it_is_seen(
     person = Person(ElicitResult(action="decline"))
     async with client(memory, mode, destructive=True, elicitation_callback=person) as made:
         given = {"conversation_id": thread_id, "message_id": first.message_id, "dry_run": False}
-        assert "did not agree" in told(await made.call_tool("forget", given))
+        assert "did not agree" in result_text(await made.call_tool("forget", given))
     (asked,) = person.asked
     assert "kiln" in asked
     assert "Id: a\\u202eb Id: other\n" in asked
@@ -354,8 +354,10 @@ async def test_a_person_who_never_said_anything(memory: SupabaseMemory, mode: st
         nothing = "Go on without the memory: nothing was said before."
         for name in ("get_context", "get_conversation_summary", "recall_context", "read_messages", "get_turn"):
             assert nothing in failed(await made.call_tool(name, READING[name])), name
-        assert "Nothing that was said fits" in told(await made.call_tool("search_conversation_history", {"query": "x"}))
-        assert "There are no conversations." in told(await made.call_tool("list_conversations", {}))
+        assert "Nothing that was said fits" in result_text(
+            await made.call_tool("search_conversation_history", {"query": "x"})
+        )
+        assert "There are no conversations." in result_text(await made.call_tool("list_conversations", {}))
         with pytest.raises(MCPError, match="There is no conversation yet"):
             await made.get_prompt("what_is_open")
     await memory.aclose()
@@ -395,7 +397,7 @@ async def test_wrong_arguments_are_a_result_that_says_what_is_wrong_without_cont
             assert CANARY not in text, (name, text)
             assert len(text) < 1_500
             assert "Please report" not in text, (name, text)
-        assert "E-47" in told(await made.call_tool("get_turn", {"n": 1}))
+        assert "E-47" in result_text(await made.call_tool("get_turn", {"n": 1}))
     ours = [each for each in caplog.records if each.name.startswith("langchain_supabase_memory")]
     assert CANARY not in str([each.getMessage() for each in ours])
 

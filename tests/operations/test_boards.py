@@ -104,10 +104,10 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-def told(
+def with_model(
     memory: SupabaseMemory, script: Callable[[Material], Mapping[str, Any] | str], **policy: Any
 ) -> SupabaseMemory:
-    """The same database and user with another writer."""
+    """The same database and user with another model."""
     return SupabaseMemory(
         memory._services.transport,
         user_id=memory.user_id,
@@ -250,7 +250,7 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
         1: replacing(lives[1], 1, lives[0]),
         2: replacing(lives[2], 2, lives[1]),
     })  # fmt: skip
-    moving = told(memory, script)
+    moving = with_model(memory, script)
     conversation = conversation_of(moving, **WHERE)
     for number, text in enumerate(lives):
         say(moving, text, first=number)
@@ -275,7 +275,7 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
 
 def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: SupabaseMemory) -> None:
     lives = ["I live in Riga", "I live in Oslo", "I live in Rome"]
-    moving = told(memory, by_place({
+    moving = with_model(memory, by_place({
         0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
     }))  # fmt: skip
     for number, text in enumerate(lives):
@@ -329,7 +329,7 @@ def test_a_task_that_is_named_again_is_done_or_to_be_done_again(memory: Supabase
         named = [fact("Buy milk", each.number, "milk", state=states[each.number]) for each in material.lines]
         return noted(action_items=named)
 
-    shopping = told(memory, script)
+    shopping = with_model(memory, script)
     conversation = conversation_of(shopping, **WHERE)
     for number, state in enumerate(("open", "done", "open")):
         say(shopping, "milk", first=number)
@@ -362,7 +362,7 @@ def test_what_is_done_and_answered_is_closed_with_its_evidence(memory: SupabaseM
             None,
         ])  # fmt: skip
 
-    closing = told(memory, script)
+    closing = with_model(memory, script)
     say(closing, "call Ada", "When is lunch?")
     conversation_of(closing, **WHERE).board.revise()
     say(closing, "Called. Lunch is at noon.", first=2)
@@ -383,7 +383,7 @@ def test_pieces_of_one_long_message_build_on_one_another(memory: SupabaseMemory)
         old = material.items[-1]["id"] if material.items else None
         return noted(fact(text, 0, material.lines[0].text[:20], replaces=old), summary=text)
 
-    reading = told(memory, script, input_characters=20_000)
+    reading = with_model(memory, script, input_characters=20_000)
     say(reading, "word " * 200_000)
     result = conversation_of(reading, **WHERE).board.revise()
     assert result.model_calls == len(seen) >= 50
@@ -393,7 +393,7 @@ def test_pieces_of_one_long_message_build_on_one_another(memory: SupabaseMemory)
 
 
 def test_five_thousand_messages_are_all_read_once(memory: SupabaseMemory) -> None:
-    reading = told(memory, lambda m: noted(summary=f"up to {m.lines[-1].number}"))
+    reading = with_model(memory, lambda m: noted(summary=f"up to {m.lines[-1].number}"))
     for start in range(0, 5000, 1000):
         say(reading, *[f"message {start + n}" for n in range(1000)], first=start)
     result = conversation_of(reading, **WHERE).board.revise()
@@ -543,7 +543,7 @@ def test_a_bad_answer_is_asked_for_again_and_leaves_the_board_as_it_was(memory: 
 
 
 def test_marks_that_postgres_cannot_hold_do_not_stop_a_revision(memory: SupabaseMemory) -> None:
-    strange = told(memory, lambda m: json.dumps(noted(fact("a\0b\ud800", 0, "one\0two"), summary="s\0\udfff")))
+    strange = with_model(memory, lambda m: json.dumps(noted(fact("a\0b\ud800", 0, "one\0two"), summary="s\0\udfff")))
     memory.conversation("t").append([HumanMessage("one\0two \ud800", id="m0")])
     assert conversation_of(strange, **WHERE).board.revise().added == 1
     (item,) = conversation_of(memory, **WHERE).board.read().facts
@@ -596,7 +596,7 @@ def test_a_model_that_will_not_hold_to_a_schema_is_asked_without(memory: Supabas
 @pytest.mark.parametrize("text", ["word " * 5000, "一个很长的摘要。" * 2000, "x" * 9000, "a🎉" * 3000])
 def test_a_summary_has_at_most_five_hundred_tokens(memory: SupabaseMemory, text: str) -> None:
     say(memory, "hello")
-    assert conversation_of(told(memory, lambda _: noted(summary=text)), **WHERE).board.revise().failed is None
+    assert conversation_of(with_model(memory, lambda _: noted(summary=text)), **WHERE).board.revise().failed is None
     board = conversation_of(memory, **WHERE).board.read()
     assert 100 < count_tokens(board.summary) == board.tokens <= 500
 
@@ -704,7 +704,7 @@ def test_what_changes_while_the_model_thinks_is_not_read_as_it_was(memory: Supab
             say(memory, "anew", "and anew")
         return quoting(material)
 
-    result = conversation_of(told(memory, meanwhile), **WHERE).board.revise()
+    result = conversation_of(with_model(memory, meanwhile), **WHERE).board.revise()
     assert result.conflict
     assert conversation.board.read().items == []
     assert conversation.board.revise().failed is None
@@ -718,7 +718,7 @@ def test_what_is_said_meanwhile_is_read_next(memory: SupabaseMemory) -> None:
         say(memory, "two", first=1)
         return quoting(material)
 
-    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().through_sequence == 0
+    assert conversation_of(with_model(memory, meanwhile), **WHERE).board.revise().through_sequence == 0
     assert conversation_of(memory, **WHERE).board.revise().through_sequence == 1
     assert facts(conversation_of(memory, **WHERE).board.read()) == ["one", "two"]
 
@@ -786,7 +786,7 @@ def test_a_summary_of_what_expired_is_taken_back_though_nothing_else_names_it(
     memory: SupabaseMemory, conn_string: str
 ) -> None:
     say(memory, f"My secret is {CANARY}", *["more"] * 6)
-    conversation_of(told(memory, lambda _: noted(summary=CANARY)), **WHERE).board.revise()
+    conversation_of(with_model(memory, lambda _: noted(summary=CANARY)), **WHERE).board.revise()
     conversation = conversation_of(memory, **WHERE)
     memory.forget_expired(retention=Retention(max_messages=3))
     conversation.forget_message("nobody")
@@ -963,11 +963,11 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
     pad = " and so on" * 100
     say(memory, f"I live in Riga.{pad}")
     policy: dict[str, Any] = {"input_characters": 1000, "update_frequency": 1}
-    conversation_of(told(memory, lambda _: noted(summary="Lives on Mars."), **policy), **WHERE).board.revise()
+    conversation_of(with_model(memory, lambda _: noted(summary="Lives on Mars."), **policy), **WHERE).board.revise()
     say(memory, f"I have a cat.{pad}", first=1)
 
     def meanwhile(_: Material) -> dict[str, Any]:
-        run = told(memory, lambda _: noted(summary="Lives in Riga."), **policy)
+        run = with_model(memory, lambda _: noted(summary="Lives in Riga."), **policy)
         run._services.run(edit_board(run._services.key("t"), "regenerate", actor="ana"))
         assert (
             run._services.run(
@@ -977,7 +977,7 @@ def test_a_regeneration_overtakes_what_a_writer_is_at(memory: SupabaseMemory) ->
         )
         return noted(summary="Lives on Mars, with a cat.")
 
-    assert conversation_of(told(memory, meanwhile, **policy), **WHERE).board.revise().conflict
+    assert conversation_of(with_model(memory, meanwhile, **policy), **WHERE).board.revise().conflict
     assert conversation_of(memory, **WHERE).board.read().summary == "Lives in Riga."
 
 
@@ -988,7 +988,7 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
         conversation_of(memory, **WHERE).forget()
         say(memory, "Book the hall.")
         conversation_of(
-            told(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])), **WHERE
+            with_model(memory, lambda _: noted(action_items=[fact("Book the hall.", 0, state="open")])), **WHERE
         ).board.revise()
         for number in (1, 2, 3):
             say(memory, f"Now it is {states[number]}.", first=number)
@@ -997,7 +997,7 @@ def test_a_state_that_a_forgotten_message_gave_does_not_come_back(memory: Supaba
                 return noted(closed=[{"id": material.items[0]["id"], "state": states[at], "source": at}])
 
             sure = {1: closing, 2: closing, 3: lambda _: noted(action_items=[fact("Book the hall.", 3, "Now it is open", state="open")])}  # fmt: skip
-            conversation_of(told(memory, sure[number]), **WHERE).board.revise()
+            conversation_of(with_model(memory, sure[number]), **WHERE).board.revise()
         left = [0, 1, 2, 3]
         for number in order:
             left.remove(number)
@@ -1012,7 +1012,7 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
     pad = " and so on" * 100
     say(memory, "I live in Berlin.", "Call Ada.")
     conversation_of(
-        told(
+        with_model(
             memory,
             lambda _: noted(fact("I live in Berlin.", 0), action_items=[fact("Call Ada.", 1, state="open")]),
         ),
@@ -1030,7 +1030,7 @@ def test_a_repeat_is_contradicted_and_closed_within_one_revision(memory: Supabas
             closed=[{"id": last["Call Ada."], "state": "done", "source": 3}],
         )
 
-    conversation_of(told(memory, piece, input_characters=1100), **WHERE).board.revise()
+    conversation_of(with_model(memory, piece, input_characters=1100), **WHERE).board.revise()
     board = conversation_of(memory, **WHERE).board.read()
     assert facts(board) == ["I live in Rome."]
     assert [each.state for each in board.of_kind("action", open_only=False)] == ["done"]
@@ -1088,7 +1088,7 @@ def test_what_was_deleted_while_a_model_wrote_is_cut_from_its_summary(memory: Su
         conversation_of(memory, **WHERE).board.delete(one(memory, SEATS), actor="ana")
         return noted(fact("I live in Oslo", 2), summary=f"They speak. {SEATS} They live in Oslo.")
 
-    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().failed is None
+    assert conversation_of(with_model(memory, meanwhile), **WHERE).board.revise().failed is None
     assert conversation_of(memory, **WHERE).board.read().summary == "They speak. They live in Oslo."
 
 
@@ -1096,7 +1096,7 @@ def test_a_name_that_is_deleted_takes_no_sentence_along(memory: SupabaseMemory) 
     """It stands in sentences about other things, too."""
     say(memory, "Ada lives in Riga.")
     conversation_of(
-        told(
+        with_model(
             memory,
             lambda _: noted(entities=[{**fact("Riga", 0), "type": "place"}], summary="Ada lives in Riga."),
         ),
@@ -1124,7 +1124,7 @@ def test_an_edit_during_a_model_call_survives_it(memory: SupabaseMemory) -> None
             fact("soup", 3, "Oslo"),
         )
 
-    assert conversation_of(told(memory, meanwhile), **WHERE).board.revise().failed is None
+    assert conversation_of(with_model(memory, meanwhile), **WHERE).board.revise().failed is None
     board = conversation.board.read()
     assert {"I live in Rome", "tea"} <= set(facts(board))
     assert "soup" not in facts(board)
@@ -1166,7 +1166,7 @@ def test_what_is_deleted_leaves_the_summary_whatever_its_kind_unless_it_is_a_nam
 
 
 def test_what_was_superseded_stays_deleted_too(memory: SupabaseMemory) -> None:
-    moving = told(
+    moving = with_model(
         memory, by_place({0: lambda _: fact("Riga", 0), 1: replacing("Oslo", 1, "Riga"), 2: lambda _: fact("Riga", 2)})
     )
     for number, text in enumerate(("Riga", "Oslo")):
@@ -1253,7 +1253,7 @@ async def test_a_stranger_reaches_no_board(caller: Caller, user_id: str) -> None
 
 
 def test_what_is_not_listed_is_counted(memory: SupabaseMemory) -> None:
-    with_many = told(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
+    with_many = with_model(memory, lambda m: noted(*(fact(f"fact {n}", 0, "hello") for n in range(150))))
     say(with_many, "hello")
     conversation_of(with_many, **WHERE).board.revise()
     board = memory._services.run(read_board(memory._services.key("t"), limit=100))

@@ -24,7 +24,7 @@ from tests.conftest import Caller
 from tests.counting import CountingTransport
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
-from tests.examining import found
+from tests.examining import findings_by_name
 from tests.services.data_api import token
 from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster, free_port
@@ -53,7 +53,7 @@ def execute(conn_string: str, *statements: str) -> None:
 
 def changed(memory: SupabaseMemory) -> dict[str, str]:
     """The lines that are not green, with their states."""
-    return {name: each.state for name, each in found(memory).items() if each.state != "green"}
+    return {name: each.state for name, each in findings_by_name(memory).items() if each.state != "green"}
 
 
 @pytest.mark.not_on_citus(
@@ -80,7 +80,7 @@ async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> N
 def test_a_new_database_has_only_green_lines(fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {}
-        assert tuple(found(memory)) == (*LINES[:9], "vectors", *LINES[9:])
+        assert tuple(findings_by_name(memory)) == (*LINES[:9], "vectors", *LINES[9:])
 
 
 BREAKS = {
@@ -143,7 +143,7 @@ def test_rights_that_are_not_as_shipped_are_red_until_it_is_migrated(fresh: str,
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, statement)
         assert changed(memory) == {"access": "red"}
-        assert words in found(memory)["access"].text
+        assert words in findings_by_name(memory)["access"].text
         execute(fresh, "drop table if exists memory.theirs")
         migrate(fresh)
         assert changed(memory) == {}
@@ -159,7 +159,7 @@ def test_a_role_under_row_level_security_is_red_and_the_action_fixes_it(cluster:
         with SupabaseMemory.from_conn_string(fresh.replace("//postgres:", "//Kiln:"), user_id="u") as memory:
             assert memory.conversation("t").count() == 0
             assert changed(memory) == {"key": "red"}
-            key = found(memory)["key"]
+            key = findings_by_name(memory)["key"]
             assert "every read is empty" in key.text
             assert key.next_action is not None
         cluster.execute(key.next_action.partition(": ")[2].partition(";")[0], superuser=True)
@@ -178,7 +178,7 @@ def test_the_role_that_migrates_sees_all_also_where_row_level_security_binds_it(
     address = cluster.conn_string(name, "migrator")
     migrate(address)
     with SupabaseMemory.from_conn_string(address) as memory:
-        assert found(memory)["key"].state == "green"
+        assert findings_by_name(memory)["key"].state == "green"
     cluster.execute("drop owned by migrator", database=name, superuser=True)
 
 
@@ -195,17 +195,17 @@ def test_a_right_granted_to_a_custom_role_is_yellow(cluster: Cluster, fresh: str
 def test_of_many_changes_only_the_first_are_named(fresh: str) -> None:
     execute(fresh, "revoke all on all tables in schema memory from authenticated")
     with SupabaseMemory.from_conn_string(fresh) as memory:
-        words = found(memory)["access"].text
+        words = findings_by_name(memory)["access"].text
         assert "; and " in words
         assert len(words) < 600
 
 
 def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Cluster, fresh: str) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database())) as memory:
-        assert {name: each.state for name, each in found(memory).items()} == {
+        assert {name: each.state for name, each in findings_by_name(memory).items()} == {
             "address": "green", "transport": "green", "schema": "red", "summarizer": "green", "embedder": "green",
         }  # fmt: skip
-        assert "supabase-memory migrate" in str(found(memory)["schema"].next_action)
+        assert "supabase-memory migrate" in str(findings_by_name(memory)["schema"].next_action)
     execute(fresh, "drop function public.memory_worker_doctor")
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"schema": "red"}, "a release that had no doctor"
@@ -217,14 +217,14 @@ def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Clus
         "::jsonb $$",
     )
     with SupabaseMemory.from_conn_string(fresh) as memory:
-        assert found(memory)["schema"].state == "red"
-        assert "0.0.1" in found(memory)["schema"].text
+        assert findings_by_name(memory)["schema"].state == "red"
+        assert "0.0.1" in findings_by_name(memory)["schema"].text
 
 
 def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:
     cluster.execute("drop extension vector cascade", database=fresh.rpartition("/")[2], superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
-        assert found(memory)["pgvector"].state == "red"
+        assert findings_by_name(memory)["pgvector"].state == "red"
 
 
 def test_pgvector_that_has_moved_is_red_until_it_is_migrated(cluster: Cluster, fresh: str) -> None:
@@ -233,19 +233,19 @@ def test_pgvector_that_has_moved_is_red_until_it_is_migrated(cluster: Cluster, f
     cluster.execute("alter extension vector set schema elsewhere", database=database, superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"pgvector": "red"}
-        assert "is in the schema elsewhere. It has moved" in found(memory)["pgvector"].text
+        assert "is in the schema elsewhere. It has moved" in findings_by_name(memory)["pgvector"].text
         cluster.execute("grant usage on schema elsewhere to public", database=database, superuser=True)
         migrate(fresh)
         assert changed(memory) == {}
-        assert "is in the schema elsewhere." in found(memory)["pgvector"].text
+        assert "is in the schema elsewhere." in findings_by_name(memory)["pgvector"].text
 
 
 def test_an_index_whose_build_did_not_finish_is_red(cluster: Cluster) -> None:
     name = cluster.create_database()
     migrate(cluster.conn_string(name), vector_index=24)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder(32)) as memory:
-        assert found(memory)["embedder"].state == "yellow", "the index serves another width"
-        assert "--vector-index 32" in str(found(memory)["embedder"].next_action)
+        assert findings_by_name(memory)["embedder"].state == "yellow", "the index serves another width"
+        assert "--vector-index 32" in str(findings_by_name(memory)["embedder"].next_action)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), embeddings=WordEmbedder(24)) as memory:
         assert changed(memory) == {}
         cluster.execute(
@@ -270,22 +270,22 @@ def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> N
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, "alter table memory.conversations set (autovacuum_enabled = off)")
         assert changed(memory) == {"autovacuum": "red"}
-        assert "memory.conversations" in found(memory)["autovacuum"].text
+        assert "memory.conversations" in findings_by_name(memory)["autovacuum"].text
         execute(fresh, "alter table memory.conversations reset (autovacuum_enabled)")
         cluster.execute("alter system set autovacuum = off", superuser=True)
         try:
             cluster.execute("select pg_reload_conf()", superuser=True)
-            while found(memory)["autovacuum"].state == "green":
+            while findings_by_name(memory)["autovacuum"].state == "green":
                 pass  # until each process has read it
-            assert "only grow" in found(memory)["autovacuum"].text
+            assert "only grow" in findings_by_name(memory)["autovacuum"].text
             fill = "insert into memory_private.chores select n::text, now() from generate_series(1, 10100) n"
             execute(fresh, fill, "delete from memory_private.chores", "select pg_stat_force_next_flush()")
         finally:
             cluster.execute("alter system reset autovacuum", superuser=True)
             cluster.execute("select pg_reload_conf()", superuser=True)
-        while found(memory)["autovacuum"].state == "red":
+        while findings_by_name(memory)["autovacuum"].state == "red":
             pass
-        assert "dead rows" in found(memory)["autovacuum"].text
+        assert "dead rows" in findings_by_name(memory)["autovacuum"].text
         assert changed(memory) == {"autovacuum": "yellow"}
 
 
@@ -325,7 +325,7 @@ def test_what_was_given_up_is_red(fresh: str) -> None:
         with Worker(memory, policy=WorkerPolicy(max_attempts=1, duties=("summarize",), debounce_seconds=0)).in_thread():
             while not memory.work.status(state="dead"):
                 pass
-        findings = found(memory)
+        findings = findings_by_name(memory)
         assert findings["dead work"].state == "red"
         assert "1 conversation was" in findings["dead work"].text
         assert "retry" in str(findings["dead work"].next_action)
@@ -350,23 +350,23 @@ def test_an_embedder_that_fails_or_gives_another_width_is_red(fresh: str) -> Non
     failing = EmbeddingModel(Failing(), attempts=1)
     with SupabaseMemory.from_conn_string(fresh, embeddings=failing) as memory:
         assert changed(memory) == {"embedder": "red"}
-        assert "canary" not in str(found(memory))
+        assert "canary" not in str(findings_by_name(memory))
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(24), user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         assert memory.conversation("t").index().failed is None
-        assert "24 dimensions" in found(memory)["embedder"].text
+        assert "24 dimensions" in findings_by_name(memory)["embedder"].text
         assert changed(memory) == {}
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(32)) as memory:
         assert changed(memory) == {"embedder": "red"}
-        assert "32 dimensions" in found(memory)["embedder"].text
-        assert "have 24" in found(memory)["embedder"].text
+        assert "32 dimensions" in findings_by_name(memory)["embedder"].text
+        assert "have 24" in findings_by_name(memory)["embedder"].text
 
 
 def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         memory.conversation("t").index()
-        assert "vectors" not in found(memory)
+        assert "vectors" not in findings_by_name(memory)
     with SupabaseMemory.from_conn_string(fresh, user_id="u", embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {"vectors": "yellow"}
         memory.conversation("t").chunks.reembed()
@@ -388,7 +388,7 @@ def test_a_failed_summarizer_is_red_until_it_answers_and_none_is_yellow(fresh: s
         assert changed(memory) == {}
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {"summarizer": "red"}
-        assert "canary" not in str(found(memory))
+        assert "canary" not in str(findings_by_name(memory))
         fails = False
         execute(fresh, "update memory.conversations set summary_retry_at = null")
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
@@ -423,7 +423,7 @@ def test_a_server_whose_clock_is_an_hour_off_is_red(fresh: str, hours: int, word
         connection.execute(row[0].replace(before, after).encode())
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == {"clock": "red"}
-        assert words in found(memory)["clock"].text
+        assert words in findings_by_name(memory)["clock"].text
 
 
 @each_case(("seconds", "state"), [(0, "green"), (60, "green"), (61, "yellow"), (7200, "yellow")])
@@ -438,9 +438,9 @@ def test_an_address_where_nothing_answers_is_red_and_holds_no_password() -> None
     address = f"postgresql://postgres:secret-password@127.0.0.1:{free_port()}/postgres"
     with SupabaseMemory.from_conn_string(address, retry=NO_RETRY, embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {"address": "red"}
-        assert tuple(found(memory)) == ("address", "summarizer", "embedder")
-        assert "secret" not in str(found(memory))
-        assert "127.0.0.1:" in found(memory)["address"].text
+        assert tuple(findings_by_name(memory)) == ("address", "summarizer", "embedder")
+        assert "secret" not in str(findings_by_name(memory))
+        assert "127.0.0.1:" in findings_by_name(memory)["address"].text
 
 
 async def test_a_key_without_rights_is_red(caller: Caller) -> None:
@@ -471,7 +471,7 @@ def test_a_pooler_is_known(cluster: Cluster, fresh: str) -> None:
         SupabaseMemory.from_conn_string(pooler.conn_string) as memory,
     ):
         assert changed(memory) == {}
-        assert "through a pooler" in found(memory)["transport"].text
+        assert "through a pooler" in findings_by_name(memory)["transport"].text
 
 
 @pytest.fixture
@@ -547,11 +547,11 @@ def test_it_reads_no_more_of_many_conversations_than_of_a_hundred(planner: Clust
         with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
             transport = CountingTransport(connection)
             memory = SupabaseMemory(transport, embeddings=WordEmbedder(3), user_id="u")
-            assert found(memory)["dead work"].state == "red"
-            assert found(memory)["lag"].state == "yellow"
-            assert "3 dimensions" in found(memory)["embedder"].text
+            assert findings_by_name(memory)["dead work"].state == "red"
+            assert findings_by_name(memory)["lag"].state == "yellow"
+            assert "3 dimensions" in findings_by_name(memory)["embedder"].text
             transport.taken()
-            assert found(memory)["vectors"].text.startswith("All 100 " if first == 1 else "All ")
+            assert findings_by_name(memory)["vectors"].text.startswith("All 100 " if first == 1 else "All ")
             cost.append(transport.taken())
     few, many = cost
     assert few.round_trips == many.round_trips == 1

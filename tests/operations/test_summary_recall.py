@@ -76,7 +76,7 @@ def patient(embeddings: Embeddings) -> EmbeddingModel:
     return EmbeddingModel(embeddings, attempts=1, wait_seconds=0)
 
 
-def given(memory: SupabaseMemory, embeddings: Embeddings | None = None, **settings: Any) -> SupabaseMemory:
+def with_settings(memory: SupabaseMemory, embeddings: Embeddings | None = None, **settings: Any) -> SupabaseMemory:
     """The same caller with other settings."""
     model = None if embeddings is None else patient(embeddings)
     return SupabaseMemory(
@@ -84,7 +84,7 @@ def given(memory: SupabaseMemory, embeddings: Embeddings | None = None, **settin
     )
 
 
-async def tell(caller: Caller, memory: SupabaseMemory, summary: str, thread_id: str, **who: Any) -> None:
+async def add_summary_as(caller: Caller, memory: SupabaseMemory, summary: str, thread_id: str, **who: Any) -> None:
     """A conversation whose newest summary says this."""
     where = {"thread_id": thread_id, **who}
     await caller(conversation_of(memory, **where).append, [HumanMessage("word " * 20) for _ in range(3)])
@@ -92,9 +92,9 @@ async def tell(caller: Caller, memory: SupabaseMemory, summary: str, thread_id: 
     assert len(result.segments) == 1, result
 
 
-async def three(caller: Caller, memory: SupabaseMemory, **who: Any) -> None:
+async def add_three_summaries(caller: Caller, memory: SupabaseMemory, **who: Any) -> None:
     for thread_id, summary in (("kiln", KILN), ("boat", BOAT), ("taxes", TAXES)):
-        await tell(caller, memory, summary, thread_id, **who)
+        await add_summary_as(caller, memory, summary, thread_id, **who)
 
 
 def threads(found: Sequence[RecalledSummary]) -> list[str]:
@@ -109,7 +109,7 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-def told(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
+def add_summary(memory: SupabaseMemory, summary: str, thread_id: str = "t", **who: Any) -> None:
     where = {"thread_id": thread_id, **who}
     conversation_of(memory, **where).append([HumanMessage("word " * 60) for _ in range(3)])
     result = conversation_of(memory, **where).summaries.make(policy=POLICY, model=lambda _: summary)
@@ -130,8 +130,8 @@ def vectors(sql: psycopg.Connection, user_id: str) -> list[tuple[str, int, str, 
 
 async def test_a_conversation_is_found_by_what_its_summary_means(caller: Caller, user_id: str) -> None:
     topics = Topics()
-    memory = given(caller.service, topics)
-    await three(caller, memory, user_id=user_id)
+    memory = with_settings(caller.service, topics)
+    await add_three_summaries(caller, memory, user_id=user_id)
     for thread_id in ("kiln", "boat", "taxes"):
         assert await caller(memory.for_user(user_id).conversation(thread_id).summaries.index) == 1
         assert await caller(memory.for_user(user_id).conversation(thread_id).summaries.index) == 0
@@ -153,8 +153,8 @@ async def test_a_conversation_is_found_by_what_its_summary_means(caller: Caller,
 
 
 async def test_without_an_embedder_it_is_found_by_any_of_the_words(caller: Caller, user_id: str) -> None:
-    await three(caller, caller.service, user_id=user_id)
-    memory = given(caller.service)
+    await add_three_summaries(caller, caller.service, user_id=user_id)
+    memory = with_settings(caller.service)
     found = await caller(memory.for_user(user_id).recall_summaries, "Which regattas, and which invoice?")
     assert sorted(threads(found)) == ["boat", "taxes"]
     assert {each.similarity for each in found} == {None}
@@ -194,15 +194,15 @@ async def test_one_call_beside_the_embedding(caller: Caller, user_id: str) -> No
         async def aclose(self) -> None:
             """Nothing of its own."""
 
-    await tell(caller, caller.service, KILN, "kiln", user_id=user_id)
+    await add_summary_as(caller, caller.service, KILN, "kiln", user_id=user_id)
     memory = SupabaseMemory(Counting(), user_id=user_id, embeddings=Topics())
     assert threads(await caller(memory.recall_summaries, "kiln")) == ["kiln"]
     assert calls == ["memory_recall_summaries"]
 
 
 def test_words_and_meaning_are_fused_half_and_half(direct: SupabaseMemory) -> None:
-    told(direct, KILN, "kiln")
-    told(direct, BOAT, "boat")
+    add_summary(direct, KILN, "kiln")
+    add_summary(direct, BOAT, "boat")
     direct.work.index_due()
     # The word is in one, the meaning in the other: neither wins alone, both together do.
     both = {each.thread_id: each for each in direct.recall_summaries("ship thermocouple voyage")}
@@ -215,9 +215,9 @@ def test_words_and_meaning_are_fused_half_and_half(direct: SupabaseMemory) -> No
 
 def test_only_the_newest_segment_of_a_conversation_is_searched(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
-    told(direct, KILN)
+    add_summary(direct, KILN)
     assert direct.conversation("t").summaries.index() == 1
-    told(direct, BOAT)
+    add_summary(direct, BOAT)
     found = direct.recall_summaries("thermocouple boat")
     assert [(each.number, each.content) for each in found] == [(2, BOAT)]
     assert found[0].similarity is None, "not embedded yet: found by its words"
@@ -228,9 +228,9 @@ def test_only_the_newest_segment_of_a_conversation_is_searched(direct: SupabaseM
 
 
 def test_a_missing_vector_costs_the_meaning_and_not_the_conversation(direct: SupabaseMemory) -> None:
-    told(direct, KILN, "kiln")
+    add_summary(direct, KILN, "kiln")
     direct.work.index_due()
-    told(direct, BOAT, "boat")
+    add_summary(direct, BOAT, "boat")
     found = direct.recall_summaries("regatta")
     assert sorted(threads(found)) == ["boat", "kiln"]
     assert {each.thread_id: each.similarity is None for each in found} == {"kiln": False, "boat": True}
@@ -239,29 +239,29 @@ def test_a_missing_vector_costs_the_meaning_and_not_the_conversation(direct: Sup
 
 def test_a_blank_question_lists_the_newest(direct: SupabaseMemory) -> None:
     for thread_id, summary in (("kiln", KILN), ("boat", BOAT), ("taxes", TAXES)):
-        told(direct, summary, thread_id)
+        add_summary(direct, summary, thread_id)
     direct.work.index_due()
     assert threads(direct.recall_summaries("  ")) == ["taxes", "boat", "kiln"]
     assert threads(direct.recall_summaries("", limit=2)) == ["taxes", "boat"]
 
 
 def test_of_one_agent(direct: SupabaseMemory) -> None:
-    told(direct, KILN, "t")
-    told(direct, KILN, "t", agent_id="other")
+    add_summary(direct, KILN, "t")
+    add_summary(direct, KILN, "t", agent_id="other")
     direct.work.index_due()
     assert sorted(each.agent_id for each in direct.recall_summaries("kiln")) == ["default", "other"]
     assert [each.agent_id for each in direct.recall_summaries("kiln", agent_id="other")] == ["other"]
 
 
 def test_the_words_are_reduced_in_the_summarys_own_language(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
-    plain = given(direct)
+    plain = with_settings(direct)
     spanish = (
         "María ha comprado un horno nuevo para la cerámica y le ha contado a su hermana que las piezas de porcelana que"
         " había hecho para la exposición se rompieron, porque el termopar del horno estaba estropeado y nadie lo había"
         " revisado desde el invierno, por lo que ahora quiere repararlo cuanto antes."
     )
-    told(plain, spanish, "es")
-    told(plain, "玛雅修好了窑炉的热电偶", "zh")
+    add_summary(plain, spanish, "es")
+    add_summary(plain, "玛雅修好了窑炉的热电偶", "zh")
     assert sql.execute(
         "select c.thread_id, s.language from memory.conversation_summaries s join memory.conversations c"
         " on c.user_id = s.user_id and c.id = s.conversation_id where s.user_id = %s order by 1",
@@ -280,8 +280,8 @@ def test_the_words_are_reduced_in_the_summarys_own_language(direct: SupabaseMemo
     "text", ["nul\0 and \ud800 half", "🙂" * 5_000, "' or true --", "word " * 50_000, '\\ " {} ::x']
 )
 async def test_any_question_is_answered(caller: Caller, user_id: str, text: str) -> None:
-    memory = given(caller.service, Topics())
-    await tell(caller, memory, KILN, "kiln", user_id=user_id)
+    memory = with_settings(caller.service, Topics())
+    await add_summary_as(caller, memory, KILN, "kiln", user_id=user_id)
     await caller(memory.for_user(user_id).conversation("kiln").summaries.index)
     assert threads(await caller(memory.for_user(user_id).recall_summaries, text)) == ["kiln"]
 
@@ -319,15 +319,15 @@ def aged(sql: psycopg.Connection, user_id: str, thread_id: str, days: float) -> 
 
 def test_a_summary_is_found_for_ninety_days(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
-    told(direct, KILN, "kiln")
+    add_summary(direct, KILN, "kiln")
     direct.work.index_due()
     aged(sql, user_id, "kiln", 89.9)
     assert threads(direct.recall_summaries("kiln")) == ["kiln"]
     aged(sql, user_id, "kiln", 90.1)
     assert direct.recall_summaries("kiln") == []
-    forever = given(direct, Topics(), retention=Retention(max_summary_age=None))
+    forever = with_settings(direct, Topics(), retention=Retention(max_summary_age=None))
     assert threads(forever.recall_summaries("kiln")) == ["kiln"]
-    week = given(direct, Topics(), retention=Retention(max_summary_age=timedelta(days=7)))
+    week = with_settings(direct, Topics(), retention=Retention(max_summary_age=timedelta(days=7)))
     aged(sql, user_id, "kiln", 6)
     assert threads(week.recall_summaries("kiln")) == ["kiln"]
     aged(sql, user_id, "kiln", 8)
@@ -342,7 +342,7 @@ def test_a_summary_is_found_for_ninety_days(direct: SupabaseMemory, sql: psycopg
 def test_of_a_time(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
     for thread_id, days in (("now", 0), ("days", 5), ("weeks", 20), ("months", 60)):
-        told(direct, KILN, thread_id)
+        add_summary(direct, KILN, thread_id)
         aged(sql, user_id, thread_id, days)
     direct.work.index_due()
 
@@ -363,8 +363,8 @@ def test_of_a_time(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
 async def test_what_is_due_is_embedded_with_the_chunks(caller: Caller, user_id: str) -> None:
     topics = Topics()
     memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
-    await tell(caller, memory, KILN, "both")
-    await tell(caller, memory, BOAT, "summary alone")
+    await add_summary_as(caller, memory, KILN, "both")
+    await add_summary_as(caller, memory, BOAT, "summary alone")
     await caller(memory.conversation("summary alone").index)
     asked = len(topics.asked)
     done = {key.thread_id: result for key, result in (await caller(memory.work.index_due)).items()}
@@ -380,7 +380,7 @@ async def test_what_is_due_is_embedded_with_the_chunks(caller: Caller, user_id: 
 
 def test_more_summaries_than_a_page(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
-    told(direct, KILN, "t0")
+    add_summary(direct, KILN, "t0")
     direct.work.index_due()
     # As many conversations as two pages and some, by SQL, because only their number matters.
     sql.execute(
@@ -399,8 +399,8 @@ def test_more_summaries_than_a_page(direct: SupabaseMemory, sql: psycopg.Connect
 
 
 def test_without_an_embedder_nothing_is_embedded_and_that_is_said_to_who_asks_for_it(direct: SupabaseMemory) -> None:
-    plain = given(direct)
-    told(plain, KILN)
+    plain = with_settings(direct)
+    add_summary(plain, KILN)
     assert all(result.summaries == 0 for result in plain.work.index_due().values())
     with pytest.raises(ConfigurationError, match="no embedder"):
         plain.conversation("t").summaries.index()
@@ -411,7 +411,7 @@ async def test_an_embedder_that_fails_changes_nothing(
 ) -> None:
     topics = Topics()
     memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
-    await tell(caller, memory, KILN, "t")
+    await add_summary_as(caller, memory, KILN, "t")
     await caller(memory.conversation("t").index)
     topics.broken = True
     with pytest.raises(EmbeddingError):
@@ -435,7 +435,7 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
     memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=patient(topics))
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
         # The summary is taken back, because a message was forgotten.
-        await tell(caller, memory, KILN, "t")
+        await add_summary_as(caller, memory, KILN, "t")
         first = other.conversation("t").read(columns=["message_id"])[0]
 
         def forget() -> None:
@@ -444,23 +444,23 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
         topics.during = forget
         assert await caller(memory.conversation("t").summaries.index) == 0
         # Another of the same number takes its place.
-        await tell(caller, memory, KILN, "u")
+        await add_summary_as(caller, memory, KILN, "u")
         second = other.conversation("u").read(columns=["message_id"])[0]
 
         def replace() -> None:
             other.conversation("u").forget_message(str(second.message_id))
-            told(other, BOAT, "u")
+            add_summary(other, BOAT, "u")
 
         topics.during = replace
         assert await caller(memory.conversation("u").summaries.index) == 0
         assert [each.number for each in other.conversation("u").summaries.list()] == [1]
         # A newer one follows.
-        await tell(caller, memory, KILN, "v")
-        topics.during = lambda: told(other, TAXES, "v")
+        await add_summary_as(caller, memory, KILN, "v")
+        topics.during = lambda: add_summary(other, TAXES, "v")
         assert await caller(memory.conversation("v").summaries.index) == 0
         assert vectors(sql, user_id) == []
         # The whole conversation goes.
-        await tell(caller, memory, KILN, "w")
+        await add_summary_as(caller, memory, KILN, "w")
         topics.during = lambda: other.conversation("w").forget()
         assert await caller(memory.conversation("w").summaries.index) == 0
     assert vectors(sql, user_id) == []
@@ -470,9 +470,9 @@ async def test_a_vector_is_not_stored_for_what_has_changed_meanwhile(
 
 def test_one_page_of_which_one_has_gone_keeps_the_others(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     topics = Topics()
-    memory = given(direct, topics)
+    memory = with_settings(direct, topics)
     for thread_id in ("a", "b", "c"):
-        told(memory, KILN, thread_id)
+        add_summary(memory, KILN, thread_id)
     memory.work.index_due()
     sql.execute("delete from memory.summary_embeddings where user_id = %s", [direct.user_id])
     topics.during = lambda: direct.conversation("b").forget()
@@ -483,7 +483,7 @@ def test_one_page_of_which_one_has_gone_keeps_the_others(direct: SupabaseMemory,
 async def test_two_at_once_embed_each_summary_once(conn_string: str, user_id: str, sql: psycopg.Connection) -> None:
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings=patient(Topics())) as memory:
         for number in range(5):
-            told(memory, KILN, f"t{number}")
+            add_summary(memory, KILN, f"t{number}")
         await asyncio.gather(*(memory.work.aindex_due() for _ in range(4)))
     assert len(vectors(sql, user_id)) == 5
 
@@ -493,10 +493,10 @@ async def test_two_at_once_embed_each_summary_once(conn_string: str, user_id: st
 
 def test_another_embedder_finds_by_words_until_it_has_embedded(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
-    told(direct, KILN, "kiln")
-    told(direct, BOAT, "boat")
+    add_summary(direct, KILN, "kiln")
+    add_summary(direct, BOAT, "boat")
     direct.work.index_due()
-    other = given(direct, Topics("other", 24))
+    other = with_settings(direct, Topics("other", 24))
     found = other.recall_summaries("mast")
     assert [(each.thread_id, each.similarity) for each in found] == [("boat", None)]
     assert sorted(key.thread_id for key, result in other.work.index_due().items() if result.summaries) == [
@@ -507,15 +507,15 @@ def test_another_embedder_finds_by_words_until_it_has_embedded(direct: SupabaseM
     assert [row[2:] for row in vectors(sql, user_id)] == [("other", 24), ("topics", 16)] * 2, "both are in use"
     assert direct.recall_summaries("ship")[0].similarity is not None
     # The next summary leaves nothing of the one before it, of either.
-    told(direct, TAXES, "kiln")
+    add_summary(direct, TAXES, "kiln")
     direct.conversation("kiln").summaries.index()
     assert [row[:3] for row in vectors(sql, user_id) if row[0] == "kiln"] == [("kiln", 2, "topics")]
 
 
 def test_the_same_name_with_another_width_is_refused(direct: SupabaseMemory) -> None:
-    told(direct, KILN)
+    add_summary(direct, KILN)
     direct.work.index_due()
-    wider = given(direct, Topics("topics", 32))
+    wider = with_settings(direct, Topics("topics", 32))
     with pytest.raises(MigrationConflictError, match="16 dimensions|another") as caught:
         wider.recall_summaries("kiln")
     assert caught.value.code == "PT409"
@@ -526,9 +526,9 @@ def test_the_same_name_with_another_width_is_refused(direct: SupabaseMemory) -> 
 
 async def test_nobody_finds_another_users_summaries(caller: Caller, user_id: str, sql: psycopg.Connection) -> None:
     stranger = f"{user_id}-stranger"
-    memory = given(caller.service, Topics())
-    await tell(caller, memory, KILN, "kiln", user_id=user_id)
-    await tell(caller, memory, BOAT, "boat", user_id=stranger)
+    memory = with_settings(caller.service, Topics())
+    await add_summary_as(caller, memory, KILN, "kiln", user_id=user_id)
+    await add_summary_as(caller, memory, BOAT, "boat", user_id=stranger)
     (result,) = [
         r for k, r in (await caller(memory.for_user(stranger).work.index_due)).items() if k.user_id == stranger
     ]
@@ -556,13 +556,13 @@ async def test_nobody_finds_another_users_summaries(caller: Caller, user_id: str
 
 
 async def test_nobody_and_the_anonymous_are_refused(caller: Caller, user_id: str) -> None:
-    await tell(caller, caller.service, KILN, "kiln", user_id=user_id)
+    await add_summary_as(caller, caller.service, KILN, "kiln", user_id=user_id)
     anonymous = caller.as_token(token("anon", user_id)).for_user(user_id)
     for verb, arguments in ((anonymous.recall_summaries, ["kiln"]), (anonymous.work.index_due, [])):
         with pytest.raises(AccessError):
             await caller(verb, *arguments)
     with pytest.raises(InvalidInputError, match="No user is named"):
-        await caller(given(caller.service).recall_summaries, "kiln")
+        await caller(with_settings(caller.service).recall_summaries, "kiln")
     with pytest.raises((InvalidInputError, AccessError), match=r"No user id|name no user"):
         await caller(caller.as_token(token()).recall_summaries, "kiln")
 
@@ -583,7 +583,7 @@ async def test_nobody_and_the_anonymous_are_refused(caller: Caller, user_id: str
 def test_a_stranger_reaches_no_vector_by_sql(
     direct: SupabaseMemory, sql: psycopg.Connection, statement: str, outcome: str
 ) -> None:
-    told(direct, KILN)
+    add_summary(direct, KILN)
     direct.work.index_due()
     row = sql.execute("select id from memory.conversations where user_id = %s", [direct.user_id]).fetchone()
     assert row is not None
@@ -606,7 +606,7 @@ def test_a_stranger_reaches_no_vector_by_sql(
 def test_what_is_forgotten_takes_its_vectors_along(direct: SupabaseMemory, sql: psycopg.Connection) -> None:
     user_id = str(direct.user_id)
     for thread_id in ("a", "b", "c"):
-        told(direct, KILN, thread_id)
+        add_summary(direct, KILN, thread_id)
     direct.work.index_due()
     assert len(vectors(sql, user_id)) == 3
     direct.conversation("a").forget()
@@ -625,8 +625,8 @@ def test_what_is_forgotten_takes_its_vectors_along(direct: SupabaseMemory, sql: 
 def test_an_edit_takes_the_summary_and_the_one_before_is_embedded_again(
     direct: SupabaseMemory, sql: psycopg.Connection
 ) -> None:
-    told(direct, KILN)
-    told(direct, BOAT)
+    add_summary(direct, KILN)
+    add_summary(direct, BOAT)
     direct.work.index_due()
     assert vectors(sql, str(direct.user_id)) == [("t", 2, "topics", 16)]
     conversation = direct.conversation("t")

@@ -28,7 +28,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy
 from tests.converse import Caller, converse
 from tests.each_case import each_case
-from tests.examining import found
+from tests.examining import findings_by_name
 from tests.services.citus import CitusCluster
 from tests.services.postgres import Cluster
 from tests.sql.test_partitions import talk
@@ -389,7 +389,7 @@ def test_a_node_that_is_away_is_an_error_for_its_owners_alone(citus: CitusCluste
 
 def test_the_doctor_says_what_is_true_there(address: str) -> None:
     with SupabaseMemory.from_conn_string(address, model=None) as memory:
-        lines = found(memory)
+        lines = findings_by_name(memory)
     assert all(lines[name].state == "green" for name in ("transport", "key", "schema", "access", "sizes", "autovacuum"))
     assert "no NOTIFY" in lines["transport"].text
     assert "not measured" in lines["sizes"].text

@@ -108,8 +108,8 @@ def signed_up(server: psycopg.Connection) -> str:
     return user_id
 
 
-def held(server: psycopg.Connection, user_id: str) -> dict[str, int]:
-    """How many rows each table has of a user."""
+def row_counts(server: psycopg.Connection, user_id: str) -> dict[str, int]:
+    """Return the number of rows of a user in each table."""
     tables = server.execute(
         "select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         " join pg_attribute a on a.attrelid = c.oid and a.attname = 'user_id'"
@@ -130,29 +130,29 @@ def test_who_is_deleted_is_in_no_table_and_nobody_else_is_touched(
     auth: psycopg.Connection, server: psycopg.Connection
 ) -> None:
     one, other = signed_up(server), signed_up(server)
-    before = held(server, other)
-    assert min(held(server, one).values()) > 0, "a row in every table"
+    before = row_counts(server, other)
+    assert min(row_counts(server, one).values()) > 0, "a row in every table"
     delete(auth, one)
-    assert {table for table, rows in held(server, one).items() if rows} == {KEPT}
-    assert held(server, other) == before
+    assert {table for table, rows in row_counts(server, one).items() if rows} == {KEPT}
+    assert row_counts(server, other) == before
 
 
 def test_several_are_deleted_at_once(auth: psycopg.Connection, server: psycopg.Connection) -> None:
     several = [signed_up(server) for _ in range(3)]
     stays = signed_up(server)
     delete(auth, *several)
-    assert [sum(held(server, each).values()) for each in several] == [1, 1, 1]
-    assert min(held(server, stays).values()) > 0
+    assert [sum(row_counts(server, each).values()) for each in several] == [1, 1, 1]
+    assert min(row_counts(server, stays).values()) > 0
 
 
 def test_who_is_not_deleted_after_all_is_remembered(auth: psycopg.Connection, server: psycopg.Connection) -> None:
     user_id = signed_up(server)
-    before = held(server, user_id)
+    before = row_counts(server, user_id)
     with auth.transaction(force_rollback=True):
         delete(auth, user_id)
-    assert held(server, user_id) == before
+    assert row_counts(server, user_id) == before
     auth.execute("update auth.users set deleted_at = now() where id = %s", [user_id])
-    assert held(server, user_id) == before, "a soft deletion keeps the user"
+    assert row_counts(server, user_id) == before, "a soft deletion keeps the user"
 
 
 def test_who_has_no_memory_is_deleted_too(auth: psycopg.Connection, server: psycopg.Connection) -> None:
@@ -171,9 +171,9 @@ def test_a_large_history_goes_whole(auth: psycopg.Connection, server: psycopg.Co
             " from generate_series(1, 1000) n), %s)",
             [f"long-{thread}", user_id],
         )
-    assert held(server, user_id)["memory.conversation_messages"] == 20_002
+    assert row_counts(server, user_id)["memory.conversation_messages"] == 20_002
     delete(auth, user_id)
-    assert {table for table, rows in held(server, user_id).items() if rows} == {KEPT}
+    assert {table for table, rows in row_counts(server, user_id).items() if rows} == {KEPT}
 
 
 def test_supabase_auth_may_do_nothing_else_here(auth: psycopg.Connection, server: psycopg.Connection) -> None:
@@ -186,13 +186,13 @@ def test_supabase_auth_may_do_nothing_else_here(auth: psycopg.Connection, server
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             auth.execute(statement.encode(), [user_id] if "%s" in statement else None)
-    assert min(held(server, user_id).values()) > 0
+    assert min(row_counts(server, user_id).values()) > 0
 
 
 def test_nobody_named_is_not_who_deletes(server: psycopg.Connection, own: str) -> None:
     """A trigger on a table whose id may be null forgets nobody, and not the caller."""
     user_id = signed_up(server)
-    before = held(server, user_id)
+    before = row_counts(server, user_id)
     server.execute("create table public.members (id uuid); insert into public.members values (null)")
     server.execute(
         "create trigger forget after delete on public.members for each row"
@@ -202,7 +202,7 @@ def test_nobody_named_is_not_who_deletes(server: psycopg.Connection, own: str) -
         with server.transaction():
             server.execute("select set_config('request.jwt.claims', %s, true)", [f'{{"sub": "{user_id}"}}'])
             server.execute("delete from public.members")
-        assert held(server, user_id) == before
+        assert row_counts(server, user_id) == before
     finally:
         server.execute("drop table public.members")
 
@@ -230,7 +230,7 @@ def test_the_trigger_outlives_an_upgrade(cluster: Cluster, code: str) -> None:
         migrate(cluster.conn_string(name))
         user_id = signed_up(server)
         delete(auth, user_id)
-        assert {table for table, rows in held(server, user_id).items() if rows} == {KEPT}
+        assert {table for table, rows in row_counts(server, user_id).items() if rows} == {KEPT}
 
 
 def test_without_the_trigger_nobody_is_forgotten(cluster: Cluster) -> None:
@@ -243,4 +243,4 @@ def test_without_the_trigger_nobody_is_forgotten(cluster: Cluster) -> None:
     with psycopg.connect(cluster.conn_string(name, "supabase_admin"), autocommit=True) as server:
         user_id = signed_up(server)
         delete(server, user_id)
-        assert min(held(server, user_id).values()) > 0
+        assert min(row_counts(server, user_id).values()) > 0

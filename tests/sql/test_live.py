@@ -24,7 +24,7 @@ from langchain_supabase_memory.errors import MigrationConflictError
 from tests.cli.running import run
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
-from tests.examining import found
+from tests.examining import findings_by_name
 from tests.services.decoding import Change, Slot
 from tests.services.postgres import Cluster
 
@@ -181,7 +181,7 @@ def test_it_is_switched_on_and_off_as_often_as_one_likes(decoding: Cluster) -> N
     assert published(conn_string) == [BOARDS, CONVERSATIONS, "public.theirs"], "an upgrade leaves it"
     with SupabaseMemory.from_conn_string(conn_string) as memory:
         assert {each.state for each in memory.doctor()} == {"green"}
-        assert "to their owners" in found(memory)["realtime"].text
+        assert "to their owners" in findings_by_name(memory)["realtime"].text
     for _ in range(2):
         assert run("migrate", "--no-realtime", "--database-url", conn_string)[0] == 0
         assert published(conn_string) == ["public.theirs"]
@@ -215,7 +215,7 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
     migrate(conn_string)
     decoding.execute("create publication supabase_realtime for table memory.conversations", database=name)
     with SupabaseMemory.from_conn_string(conn_string) as memory, psycopg.connect(conn_string, autocommit=True) as other:
-        line = found(memory)["realtime"]
+        line = findings_by_name(memory)["realtime"]
         assert line.state == "red"
         assert "memory.conversations." in line.text
         assert "columns that clients should not get" in line.text
@@ -224,7 +224,7 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
             live_through(conn_string)
             assert "summary_error" in {column for each in slot.changes() for column in each.row}
             assert run("migrate", "--realtime", "--database-url", conn_string)[0] == 0
-            assert found(memory)["realtime"].state == "green"
+            assert findings_by_name(memory)["realtime"].state == "green"
             live_through(conn_string)
             assert "summary_error" not in {column for each in slot.changes() for column in each.row}
         finally:
@@ -232,10 +232,13 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
         fewer = "memory.conversation_summary_boards (user_id, conversation_id, version)"
         change = f"alter publication supabase_realtime set table memory.conversations (user_id, id, title), {fewer}"
         decoding.execute(change, database=name)
-        assert found(memory)["realtime"].state == "yellow"
-        assert "does not publish memory.conversation_summary_boards.context_notes" in found(memory)["realtime"].text
+        assert findings_by_name(memory)["realtime"].state == "yellow"
+        assert (
+            "does not publish memory.conversation_summary_boards.context_notes"
+            in findings_by_name(memory)["realtime"].text
+        )
         migrate(conn_string, realtime=True)
-        assert found(memory)["realtime"].state == "green"
+        assert findings_by_name(memory)["realtime"].state == "green"
 
 
 @each_case("schema", ["memory", "memory_private"])
@@ -247,7 +250,7 @@ def test_a_publication_of_a_whole_schema_is_refused_on_and_off(decoding: Cluster
         f"create publication supabase_realtime for tables in schema {schema}", database=name, superuser=True
     )
     with SupabaseMemory.from_conn_string(conn_string) as memory:
-        assert found(memory)["realtime"].state == "red"
+        assert findings_by_name(memory)["realtime"].state == "red"
         for realtime in (True, False):
             with pytest.raises(MigrationConflictError, match=f"drop tables in schema {schema}; then this again"):
                 migrate(conn_string, realtime=realtime)
@@ -255,7 +258,7 @@ def test_a_publication_of_a_whole_schema_is_refused_on_and_off(decoding: Cluster
         decoding.execute(change, database=name, superuser=True)
         decoding.execute("alter publication supabase_realtime owner to postgres", database=name, superuser=True)
         migrate(conn_string, realtime=True)
-        assert found(memory)["realtime"].state == "green"
+        assert findings_by_name(memory)["realtime"].state == "green"
 
 
 def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster) -> None:
@@ -264,7 +267,7 @@ def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster)
         def state(*statements: str) -> str:
             for statement in statements:
                 decoding.execute(statement, database=live.rpartition("/")[2])
-            return found(memory)["realtime"].state
+            return findings_by_name(memory)["realtime"].state
 
         change = "alter publication supabase_realtime {} table memory.{}"
         assert state() == "green"
@@ -277,12 +280,12 @@ def test_the_doctor_sees_what_is_published_besides(live: str, decoding: Cluster)
         migrate(live, realtime=True)
         assert state() == "green"
         assert state("alter table memory.conversations replica identity nothing") == "red"
-        assert "replica identity default" in str(found(memory)["realtime"].next_action)
+        assert "replica identity default" in str(findings_by_name(memory)["realtime"].next_action)
 
 
 def test_a_server_that_writes_too_little_into_its_log_is_said(cluster: Cluster) -> None:
     conn_string = cluster.conn_string(cluster.migrated_database())
     migrate(conn_string, realtime=True)
     with SupabaseMemory.from_conn_string(conn_string) as memory:
-        assert found(memory)["realtime"].state == "yellow"
-        assert "wal_level" in found(memory)["realtime"].text
+        assert findings_by_name(memory)["realtime"].state == "yellow"
+        assert "wal_level" in findings_by_name(memory)["realtime"].text

@@ -374,10 +374,10 @@ def test_a_database_moves_into_partitions_by_export_and_import(cluster: Cluster,
         for command in (("export", path, "--database-url", plain), ("import", "jsonl", path, "--database-url", parted)):
             code, output = run(*command, "--user", owner)
             assert code == 0, output
-    assert told(plain) == told(parted)
+    assert snapshot(plain) == snapshot(parted)
 
 
-def told(address: str) -> list[Any]:
+def snapshot(address: str) -> list[Any]:
     """All conversations, word for word."""
     found: list[Any] = []
     with SupabaseMemory.from_conn_string(address) as memory:

@@ -36,7 +36,7 @@ from langchain_supabase_memory.long_term.store import SupabaseStore
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import Receipt
 from tests.embedders import WordEmbedder
-from tests.examining import found
+from tests.examining import findings_by_name
 from tests.inspector.visiting import Person
 from tests.memory_keywords import memory_keywords
 from tests.operations.test_branches import Subject, asks, config, texts
@@ -412,7 +412,7 @@ def test_a_replica_is_set_up_at_its_primary(pair: tuple[Cluster, Replica]) -> No
     with pytest.raises(ConfigurationError, match="takes no writes"):
         migrate(replica.conn_string(name))
     with SupabaseMemory.from_conn_string(replica.conn_string(name)) as memory:
-        named = found(memory)
+        named = findings_by_name(memory)
         assert named["schema"].state == "green"
         assert {each.name: each.text for each in named.values() if each.state == "red"} == {}
 
@@ -436,9 +436,9 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
     ):
         written.conversation("t").add_turn("Where is the kiln?", "In Riga.")
         replica.follow()
-        assert "replica" not in found(written)
+        assert "replica" not in findings_by_name(written)
         assert written._services.transport.perform(lag)["replay_lag_seconds"] is None
-        assert found(read)["replica"].state == "green"
+        assert findings_by_name(read)["replica"].state == "green"
         until_it_lags_no_more(read)
 
         replica.lag()
@@ -447,7 +447,7 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
         while not 0 < first < second:  # what was written has to arrive first
             first, second = (read._services.transport.perform(lag)["replay_lag_seconds"] for _ in range(2))
         assert second < 60
-        assert found(read)["replica"].state == "green"
+        assert findings_by_name(read)["replica"].state == "green"
         replica.follow()
         until_it_lags_no_more(read)
 
@@ -461,12 +461,12 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
             assert later != row[0]
             connection.execute(later.encode())
         replica.follow()
-        assert found(read)["replica"].state == "green", "all that was received is replayed"
+        assert findings_by_name(read)["replica"].state == "green", "all that was received is replayed"
         replica.lag()
         written.conversation("t").add_turn("And the oldest?", "In Tallinn.")
-        while found(read)["replica"].state == "green":
+        while findings_by_name(read)["replica"].state == "green":
             pass  # until it has arrived
-        assert found(read)["replica"].state == "yellow"
-        assert "up to 2 minutes behind its primary" in found(read)["replica"].text
+        assert findings_by_name(read)["replica"].state == "yellow"
+        assert "up to 2 minutes behind its primary" in findings_by_name(read)["replica"].text
         replica.follow()
-        assert found(read)["replica"].state == "green"
+        assert findings_by_name(read)["replica"].state == "green"

@@ -32,7 +32,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.settings import NO_RETRY
-from tests.examining import found, installed
+from tests.examining import findings_by_name, installed
 from tests.services.postgres import Cluster, free_port
 
 PACKAGE = "langchain-supabase-memory"
@@ -55,7 +55,7 @@ def test_two_at_once_are_safe(cluster: Cluster) -> None:
         with ThreadPoolExecutor(4) as threads:
             assert len({str(each) for each in threads.map(migrate, [conn_string] * 4)}) == 1
         with SupabaseMemory.from_conn_string(conn_string) as memory:
-            assert found(memory)["schema"].state == found(memory)["access"].state == "green"
+            assert findings_by_name(memory)["schema"].state == findings_by_name(memory)["access"].state == "green"
 
 
 def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_older_release_is_upgraded_with_what_is_in_it_and_a_newer_one_refused
         migrate(address)
     assert cluster.dump(upgraded, "--no-comments") == before
     with SupabaseMemory.from_conn_string(address) as memory:
-        schema = found(memory)["schema"]
+        schema = findings_by_name(memory)["schema"]
         assert schema.state == "red"
         assert f"release 9.0.0, but this package is of release {version(PACKAGE)}." in schema.text
 
@@ -255,7 +255,7 @@ def test_a_database_without_the_schema_says_what_to_do(cluster: Cluster) -> None
     with SupabaseMemory.from_conn_string(cluster.conn_string(cluster.create_database()), user_id="u") as memory:
         with pytest.raises(SchemaMissingError, match=r"supabase-memory migrate"):
             memory.conversation("t").count()
-        schema = found(memory)["schema"]
+        schema = findings_by_name(memory)["schema"]
         assert (schema.state, "supabase-memory migrate" in str(schema.next_action)) == ("red", True)
 
 
@@ -266,7 +266,7 @@ def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         with pytest.raises(SchemaOutdatedError, match=r"no memory_count.*supabase-memory migrate"):
             memory.conversation("t").count()
-        schema, access = (found(memory)[name] for name in ("schema", "access"))
+        schema, access = (findings_by_name(memory)[name] for name in ("schema", "access"))
         assert (schema.state, access.state) == ("green", "red"), "the constants are those of this release"
         assert "missing: authenticated may execute public.memory_count(" in access.text
     cluster.execute(
@@ -275,7 +275,7 @@ def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
         database=name,
     )
     with SupabaseMemory.from_conn_string(cluster.conn_string(name)) as memory:
-        schema = found(memory)["schema"]
+        schema = findings_by_name(memory)["schema"]
         assert (schema.state, "0.0.1" in schema.text) == ("red", True)
         assert "supabase-memory migrate" in str(schema.next_action)
 

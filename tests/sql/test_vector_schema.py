@@ -22,7 +22,7 @@ from langchain_supabase_memory.errors import (
 )
 from tests.each_case import each_case
 from tests.embedders import WordEmbedder
-from tests.examining import found, installed
+from tests.examining import findings_by_name, installed
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
@@ -128,7 +128,7 @@ def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callab
         memory.conversation("kept").index()
     move(cluster, name, "public")
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
-        pgvector = found(memory)["pgvector"]
+        pgvector = findings_by_name(memory)["pgvector"]
         assert (pgvector.state, "has moved" in pgvector.text) == ("red", True)
         assert "supabase-memory migrate" in str(pgvector.next_action)
         with pytest.raises(SchemaOutdatedError, match=r"supabase-memory migrate"):

@@ -58,8 +58,8 @@ def filled(conversation: Conversation) -> None:
     conversation.opt_out("divorce", actor=BY)
 
 
-def told(memory: SupabaseMemory, user_id: str) -> list[Any]:
-    """All that an export is to keep of a user, as another user's would be."""
+def snapshot(memory: SupabaseMemory, user_id: str) -> list[Any]:
+    """Return everything of a user that an export keeps, without the user's id."""
     found: list[Any] = [
         [(o.topic, o.thread_id, o.agent_id, o.actor, o.at) for o in memory.for_user(user_id).privacy.opt_outs()]
     ]
@@ -117,10 +117,10 @@ def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: S
     memory.for_user(one).conversation("silent").append([HumanMessage("Nothing of this", id="n1")])
 
     path = moved(memory, one, other, tmp_path)
-    assert told(memory, other) == told(memory, one)
+    assert snapshot(memory, other) == snapshot(memory, one)
     again = import_conversations(memory.for_user(other), jsonl(path))
     assert (again.stored, again.restored, again.known) == (0, 0, again.messages)
-    assert told(memory, other) == told(memory, one)
+    assert snapshot(memory, other) == snapshot(memory, one)
 
 
 def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
@@ -152,7 +152,7 @@ def test_a_summary_that_a_person_wrote_stands_elsewhere(memory: SupabaseMemory, 
     said.summaries.edit(first.number, "Thirty glazes.", actor=BY)
     moved(memory, one, other, tmp_path)
     assert [s.content for s in memory.for_user(other).conversation("studio").summaries.list()] == ["Thirty glazes."]
-    assert told(memory, other) == told(memory, one)
+    assert snapshot(memory, other) == snapshot(memory, one)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -257,7 +257,7 @@ def test_any_conversation_is_equal_elsewhere(
     if not remembered:
         conversation.opt_out(actor=BY)
     moved(memory, one, other, tmp_path)
-    assert told(memory, other) == told(memory, one)
+    assert snapshot(memory, other) == snapshot(memory, one)
     there = memory.for_user(other).conversation("studio")
     for each in (conversation, there):
         each.index()
@@ -283,8 +283,8 @@ def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
     memory.for_user(one).conversation("empty").append([HumanMessage("Hello", id="m0")])
     memory.for_user(one).conversation("empty").forget_message("m0")
     path = moved(memory, one, other, tmp_path)
-    assert [len(each[7]) for each in told(memory, one)[1:]] == [0, 0]
-    assert told(memory, other) == told(memory, one)
+    assert [len(each[7]) for each in snapshot(memory, one)[1:]] == [0, 0]
+    assert snapshot(memory, other) == snapshot(memory, one)
     assert memory.for_user(other).conversation("studio").board.read().items
     again = import_conversations(memory.for_user(other), jsonl(path))
     assert (again.restored, again.lost) == (0, {})

@@ -40,7 +40,7 @@ from langchain_supabase_memory.worker.wake import Wake
 from tests.chat_models import ScriptedModel
 from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
-from tests.examining import found
+from tests.examining import findings_by_name
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster, execute
@@ -1041,9 +1041,9 @@ async def test_a_worker_of_another_release_works_or_says_what_to_do(
         await until(lambda: place.queue == [])
         assert worker.health()[0]
     assert place.covered() == [("later", 4, 5), ("t", 4, 5)]
-    schema = (await asyncio.to_thread(found, memory))["schema"]
+    schema = (await asyncio.to_thread(findings_by_name, memory))["schema"]
     assert schema.state == "red"
-    assert "of release 9.0.0, and not of" in schema.text
+    assert "of release 9.0.0, but this package" in schema.text
     assert "supabase-memory migrate" in str(schema.next_action)
 
 
