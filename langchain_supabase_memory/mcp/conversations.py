@@ -46,7 +46,7 @@ def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
     fits = fit_passages(shown, call.binding.characters, more)
     if fits.shown_count < len(page):
         count = fits.shown_count
-        more = f"{len(page) - count} more have no room: the same with limit={count} says where to go on."
+        more = f"{len(page) - count} more do not fit: repeat with limit={count} to continue after them."
     return wrap(fits.elements, more), [dict(each.source) for each in shown[: fits.shown_count]]
 
 

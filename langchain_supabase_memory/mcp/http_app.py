@@ -125,7 +125,7 @@ def publishable(key: str | None) -> str:
         )
     if not is_publishable(key):
         raise ConfigurationError(
-            "Over HTTP the server takes no secret key: it would see everybody's conversations.",
+            "Over HTTP the server takes no secret key: it would see all users' conversations.",
             hint="Pass the publishable key, --key sb_publishable_…, from the project's API settings.",
         )
     return key

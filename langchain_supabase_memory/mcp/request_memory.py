@@ -93,7 +93,7 @@ class RequestMemory:
 
 _present: ContextVar[RequestMemory | None] = ContextVar("served", default=None)
 
-_NOBODY: Final = "Nobody is signed in."
+_NOT_SIGNED_IN: Final = "No user is signed in."
 _SIGN_IN: Final = "Sign in again in the client, then repeat the call."
 
 
@@ -105,7 +105,7 @@ def current_request() -> RequestMemory:
     """
     served = _present.get()
     if served is None:
-        raise AuthenticationError(_NOBODY, hint=_SIGN_IN)
+        raise AuthenticationError(_NOT_SIGNED_IN, hint=_SIGN_IN)
     return served
 
 

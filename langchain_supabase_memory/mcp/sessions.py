@@ -1,4 +1,4 @@
-"""Limits the HTTP sessions of each user, so that no user takes everybody else's places."""
+"""Limits the HTTP sessions of each user, so that one user cannot use up all sessions."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class SigningKeys:
     """The public keys of an issuer, fetched when needed and cached for ten minutes.
 
     A token with an unknown key triggers a new fetch, so that a rotation works at once. Fetches are at least
-    `pause_seconds` apart, so that nobody can flood the issuer, and a hanging issuer delays few requests. While the
+    `pause_seconds` apart, so that the issuer cannot be flooded, and a hanging issuer delays few requests. While the
     issuer is unavailable the keys are used for up to an hour.
 
     Attributes:

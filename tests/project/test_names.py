@@ -1,6 +1,7 @@
 """Names are standard terms: no meaningless word, and no class name with two meanings."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,21 +10,31 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_supabase_memory"
 NOTHING_SAID = frozenset(
     [
+        "alone",
         "answered",
         "asked",
+        "beat",
         "beside",
+        "came",
+        "everybody",
         "found",
         "given",
+        "gone",
         "heard",
         "held",
         "instead",
         "kept",
         "least",
         "listed",
+        "looked",
+        "looks",
         "made",
+        "means",
         "meant",
         "most",
         "needed",
+        "nobody",
+        "noted",
         "opened",
         "said",
         "seen",
@@ -32,7 +43,10 @@ NOTHING_SAID = frozenset(
         "taken",
         "told",
         "wanted",
+        "went",
         "whole",
+        "whose",
+        "wish",
         "written",
     ]
 )
@@ -89,6 +103,13 @@ NO_NOUNS = frozenset(
 """What is no name of a module: a riddle, an adverb, a participle, a gerund."""
 
 
+NOT_PLAIN = re.compile(
+    r"\b(anew|alone|everybody|nobody|whole history|time line|no room|not there|is told|as it was said|words alone)\b",
+    re.IGNORECASE,
+)
+"""Phrases that stop a reader of a page, a finding, an option or a tool."""
+
+
 def modules() -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         yield path.relative_to(PACKAGE), ast.parse(path.read_text())
@@ -118,3 +139,16 @@ def test_no_public_class_has_its_name_in_two_modules() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path))
     assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+
+def test_texts_for_people_are_plain() -> None:
+    """The inspector, the doctor, and what commands and tools say."""
+    texts = [*PACKAGE.glob("inspector/templates/*.html"), PACKAGE / "inspector/static/inspector.js"]
+    wrong = [f"{path.name}: {phrase}" for path in texts for phrase in NOT_PLAIN.findall(path.read_text())]
+    for path, tree in modules():
+        if path.parts[0] in ("cli", "mcp") or path.parts[:2] == ("memory", "doctor"):
+            constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+            found = [phrase for text in constants if isinstance(text, str) for phrase in NOT_PLAIN.findall(text)]
+            # The catalog describes a grant to PUBLIC so.
+            wrong += [f"{path}: {phrase}" for phrase in found if (path.name, phrase) != ("database.py", "everybody")]
+    assert not wrong, "\n".join(wrong)

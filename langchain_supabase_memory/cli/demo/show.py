@@ -285,7 +285,7 @@ class _Scores:
         """Print the costs of all questions."""
         count = len(self.answers)
         table = Table(title=f"What {count} question{'s' * (count != 1)} took", title_justify="left")
-        for heading in ("of the conversation", "sent", "with the whole history each time", "saved"):
+        for heading in ("of the conversation", "sent", "with the full history each time", "saved"):
             table.add_column(heading, justify="right" if table.columns else "left")
         sent = sum(each.characters for each in self.answers), sum(each.tokens for each in self.answers)
         for name, used, history in zip(("characters", "tokens (approximate)"), sent, self.history_sizes, strict=True):
@@ -460,7 +460,7 @@ def _shorten_lines(text: str) -> str:
 def _show_prompt(console: Console, report: ContextReport, own: int) -> None:
     """Print the parts of a prompt."""
     omissions = [f"messages {first} to {last} are {reason}" for first, last, reason in report.omitted]
-    caption = "\n".join(omissions) or "nothing omitted: what is not there word for word is covered by the summary"
+    caption = "\n".join(omissions) or "nothing omitted: the summary covers every message that is not sent verbatim"
     table = Table(title="What was in that prompt", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("part")
     table.add_column("characters", justify="right")
