@@ -156,7 +156,7 @@ class ContextBudget:
     @property
     def window(self) -> int:
         """The most characters of recent messages in a pack, in characters; beyond it they are due to be summarized."""
-        return self.about_characters * 6 // 10
+        return int(self.about_characters * WINDOW_SHARE)
 
     @property
     def recalled_share(self) -> float:
@@ -173,6 +173,15 @@ class ContextBudget:
             return replace(self, tokens=max(1, int(self.tokens * left)))
         return replace(self, characters=max(1, int((self.characters or 0) * left)))
 
+
+WINDOW_SHARE: Final = 0.6
+"""The share of a budget that recent messages may take; beyond it the older ones are summarized."""
+
+KEPT_SHARE: Final = 0.25
+"""The share of a budget that stays verbatim when the rest is summarized."""
+
+WINDOW_STEP: Final = 1 - KEPT_SHARE / WINDOW_SHARE
+"""By which share of the window its beginning moves, with a segment or without."""
 
 _SMALLEST_WINDOW: Final = 6_000
 """A budget of fewer characters has no window that steps."""
@@ -198,7 +207,7 @@ class SummaryPolicy:
         messages: Due beyond so many messages.
         keep_characters: About so many of the newest characters are not summarized.
         keep_messages: No more than so many of the newest messages are not summarized. Of the two the smaller part is
-            kept; the newest block is always kept. With the budget's `max_messages` at least two thirds of that many.
+            kept; the newest block is always kept. With the budget's `max_messages` at least half of that many.
         max_characters: The most characters of a summary; by default a quarter of the budget, and no more than 2,000
             (about 500 tokens). It is never more than half of what the summary stands for.
         mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
@@ -259,7 +268,7 @@ class SummaryPolicy:
             whole = budget.without_recalled.about_characters
         longest = self.max_characters or max(1, min(2000, whole // 4))
         room = max(1, whole - longest)
-        due, kept = (room * 3 // 4, room * 3 // 8) if budget.is_small else (budget.window, whole // 4)
+        due, kept = (room * 3 // 4, room * 3 // 8) if budget.is_small else (budget.window, int(whole * KEPT_SHARE))
         characters, messages = self.characters, self.messages
         if characters is None and messages is None and self.tokens is None:
             characters = max(1, due)
@@ -273,9 +282,12 @@ class SummaryPolicy:
             if characters is not None or self.tokens is not None:
                 keep_characters = min(keep_characters, (characters or (self.tokens or 0) * 4) // 2)
             keep_messages = None if messages is None else max(1, messages // 2)
-        if most is not None:
-            # As `memory_pending` cuts, two thirds of it stay at least, and some room is left for what follows.
-            keep_messages = -(-5 * most // 6) if self.keep_messages is None else min(self.keep_messages, most)
+        if most is not None and self.keep_messages is not None:
+            keep_messages = min(self.keep_messages, most)
+        elif most is not None:
+            # As `memory_pending` cuts, four fifths of it stay at least: half of `max_messages`, so that the prompt's
+            # beginning moves by the other half; of a small budget two thirds.
+            keep_messages = -(-5 * most // (6 if budget.is_small else 8))
         keep_when_poor = self.keep_when_poor
         if keep_when_poor is None and keep_characters is not None:
             keep_when_poor = max(1, (keep_characters + (characters or (self.tokens or 0) * 4 or keep_characters)) // 2)

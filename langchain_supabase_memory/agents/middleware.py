@@ -269,9 +269,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             return None
         if self._staged is not None:  # the stage decides what is read, and when
             return (yield from self._store(state, runtime))
-        loader = replace(
-            self._loader, guard=self._guard.begin(key, run.current), passages=self._ahead.passages(key, run)
-        )
+        loader = replace(self._loader, guard=self._guard.begin(key, run.current))
         changes = diff(self._memory, key, run, rules=self._rules)
         if changes is None:
             return None
@@ -288,7 +286,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         # Behind tools, what was stored before this call counts as well.
         is_begun = bool(state.messages) and isinstance(state.messages[-1], ToolMessage)
         guard = (self._guard.resume if is_begun else self._guard.begin)(key, state.current)
-        loader = replace(self._loader, guard=guard, passages=self._ahead.passages(key, run))
+        loader = replace(self._loader, guard=guard)
         pack = self._ahead.pop(key, run)
         if pack is None:
             changes = diff(self._memory, key, state, rules=self._rules)
@@ -301,7 +299,6 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         else:
             prompt = yield from self._staged.prompt(loader, key, run, writer)
         if prompt.pack is not None:
-            self._ahead.put_passages(key, run, prompt.pack)
             stamp = self._stamp(request, key, prompt.pack)
             request = self._apply_pack(request, run.system, prompt.pack, stamp)
         elif prompt.messages is not None:

@@ -269,7 +269,11 @@ class LoadContextNode(_Node):
         if pack is None:
             return {self._output: [*run.system, *run.branch, *run.current]}
         stream_writer()(report_event(pack))
-        return {self._output: [*run.system, *pack.prompt]}
+        messages = pack.prompt
+        if self._output == self._input:
+            # These become the state's own, and are stored as they are: the question stays as it was asked.
+            messages = [*pack.messages, *(entry.message for entry in pack.fitted.current)]
+        return {self._output: [*run.system, *messages]}
 
 
 class SupabaseSummarizationNode(LoadContextNode):

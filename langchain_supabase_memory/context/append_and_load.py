@@ -22,6 +22,7 @@ _CONTEXT: Final = {
     "recent": "p_recent",
     "board": "p_board",
     "branch_ids": "p_branch_ids",
+    "due": "p_due",
 }
 """The arguments of a read that an append does not have."""
 

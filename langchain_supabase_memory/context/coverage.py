@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.fit import UNREADABLE
 from langchain_supabase_memory.context.load import load_context
 from langchain_supabase_memory.context.pack import merge_ranges
+from langchain_supabase_memory.context.reasons import UNREADABLE
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.values import Coverage, CoveredRange, LevelFault

@@ -11,100 +11,45 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.context.media import limit_media
+from langchain_supabase_memory.context.reasons import (
+    BEYOND,
+    CUT,
+    LEFT_TO_RECALL,
+    MEDIA,
+    NO_ROOM,
+    TOO_MANY,
+)
 from langchain_supabase_memory.context.summary_part import SummaryPart, note, opening
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.context.truncate import truncate
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.quotes import carries_a_summary, is_bare
-from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry, blocks
+from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry
 from langchain_supabase_memory.operations.summaries import shorten
+from langchain_supabase_memory.settings import WINDOW_SHARE, WINDOW_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from langchain_core.messages import BaseMessage
-
+    from langchain_supabase_memory.context.history import History
     from langchain_supabase_memory.context.token_meter import Meter
     from langchain_supabase_memory.values import Segment
 
-BEYOND: Final = "beyond the budget"
-TOO_MANY: Final = "beyond max_messages"
-CUT: Final = "cut to fit the budget"
-NO_ROOM: Final = "the budget has no room for their summary"
-LEFT_TO_RECALL: Final = "summarized in quotes, which recall finds where they are asked for"
-SUPERSEDED: Final = "not on this branch of the graph"
-UNREADABLE: Final = "it cannot be read"
-MEDIA: Final = "some of its images and files are beyond the budget's media"
-LEFT_OUT: Final = frozenset({BEYOND, TOO_MANY, CUT})
-"""Why messages are not shown whole that a summary would cover."""
 _SHORTEST_SUMMARY: Final = 40
 _QUOTES: Final = 0.04
 """The share of the budget that quotes have which nobody asked for, where those that are asked for are recalled."""
-_QUOTES_OF_WINDOW: Final = _QUOTES / 0.6
-"""The same as a share of the window, which no other part of a pack makes smaller."""
 _SHORTEST_QUOTES: Final = 200
 _TRIES: Final = 4
 """How often a cut block is made smaller by what it is too large."""
-_STEP: Final = (7, 12)
-"""A step of the window, as a part of it: from 0.6 of a budget to 0.25."""
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
-
-
-@dataclass(frozen=True)
-class History:
-    """What there is to choose from.
-
-    Attributes:
-        entries: The newest messages, in order, without the current turn.
-        segments: The summaries to choose from, in order; the first may be none (everything fits verbatim).
-        unread_from: The first message after the first choice that was not read; `None` if all were.
-        question: The user's message that the newest block answers, where it lies before `entries`.
-        current: The current turn: the user's message, and what followed it so far.
-        superseded: Sequence and reason of stored messages that do not belong to this history.
-        undecodable: Rows of which no message could be made, and that are not known as such yet.
-        read: The number and the message of each stored one that was read.
-        recallable: The last message of those from which what is asked for is recalled; -1 where nothing is.
-        max_media: The most images and files of what is shown; `None` for no limit.
-        characters: Characters of all stored messages since the newest segment, without the current turn.
-    """
-
-    entries: Sequence[PromptEntry] = ()
-    segments: Sequence[Segment | None] = (None,)
-    unread_from: int | None = None
-    question: PromptEntry | None = None
-    current: Sequence[PromptEntry] = ()
-    superseded: Mapping[int, str] = field(default_factory=dict)
-    undecodable: Sequence[Mapping[str, Any]] = ()
-    read: Sequence[tuple[int, BaseMessage]] = ()
-    recallable: int = -1
-    max_media: int | None = None
-    characters: int = 0
-
-    @cached_property
-    def truncated(self) -> tuple[list[Block], list[tuple[int, str]], int]:
-        """Its blocks, what is left out of them and why, and the place at which the current turn begins.
-
-        Results at the beginning of what was read belong to calls that were not, and are in no block.
-        """
-        rest = self.entries if self.unread_from is None else list(dropwhile(_is_result, self.entries))
-        before = [*([] if self.question is None or self.current else [self.question]), *rest]
-        return *blocks([*before, *self.current]), len(before)
-
-    @cached_property
-    def limited(self) -> list[Block]:
-        """Its blocks, with a name in the place of each image and file beyond the limit."""
-        made, _, start = self.truncated
-        return limit_media(made, start, self.max_media)
 
 
 @dataclass
@@ -237,7 +182,7 @@ class _Choice:
     @cached_property
     def characters(self) -> int:
         """Characters of the blocks of the history, without the current turn."""
-        return sum(entry.counts[1] for block in self.later if block.place < self.start for entry in block.entries)
+        return _characters(self.later, self.start)
 
     def stepped(self, window: int, total: int) -> FittedContext | None:
         """The blocks from a multiple of a step on, so that the beginning seldom moves; `None` if cutting shows more.
@@ -246,30 +191,45 @@ class _Choice:
             window: The most characters of the history's messages.
             total: Characters of all stored messages since the segment, those that were not read among them.
         """
-        step = max(1, window * _STEP[0] // _STEP[1])
+        step = max(1, int(window * WINDOW_STEP))
         total = max(total, self.characters)
-        head = self._head(note(None))
-        for steps in range(max(0, -(-(total - window) // step)), -(-total // step)):
-            shown = self._since(steps * step - (total - self.characters))
-            held = sum(entry.counts[1] for block in shown if block.place < self.start for entry in block.entries)
-            if 2 * held < min(total, window - step):
+        first = self._first_by_count()
+        least = min(window - step, _characters(self._since(-total, first), self.start)) // 2
+        head = self._head(note(self.max_messages))
+        boundaries = [*range(step * max(0, -(-(total - window) // step)), total, step)]
+        # A turn that takes the room moves it by half of what is left, so that it moves seldom, too.
+        halves = [boundaries[-1] + (total - boundaries[-1]) * part // 4 for part in (2, 3)] if boundaries else []
+        for boundary in [*boundaries, *halves]:
+            shown = self._since(boundary - (total - self.characters), first)
+            held = _characters(shown, self.start)
+            if not held or (held < least and boundary in boundaries):
                 return None  # a message longer than a step lies there, and is better cut
             result = self._build(head, shown)
             if self._fits(result):
+                self.why = TOO_MANY if first and boundary == boundaries[0] else BEYOND
                 return result
         return None
 
-    def _since(self, boundary: int) -> list[Block]:
-        """The blocks that begin at a character of the history or behind it, from a question on if there is one."""
-        offset, starts = 0, []
+    def _first_by_count(self) -> int:
+        """The sequence from which `max_messages` shows messages: it moves by half of them; 0 where it shows all."""
+        numbers = _sequences(entry for block in self.later if block.place < self.start for entry in block.entries)
+        if self.max_messages is None or not numbers:
+            return 0
+        base = 0 if self.segment is None else self.segment.to_sequence + 1
+        count, step = max(numbers) + 1 - base, max(1, self.max_messages // 2)
+        return base + step * -(-(count - self.max_messages) // step) if count > self.max_messages else 0
+
+    def _since(self, boundary: int, first: int) -> list[Block]:
+        """The blocks that begin at a character of the history and at a sequence, or behind, from a question if any."""
+        offset, starts, end = 0, [], len(self.later)
         for at, block in enumerate(self.later):
             if block.place >= self.start:
+                end = at
                 break
-            if offset >= boundary:
+            if offset >= boundary and min(_sequences(block.entries), default=first) >= first:
                 starts.append(at)
             offset += sum(entry.counts[1] for entry in block.entries)
-        first = next((at for at in starts if at in self.questions), starts[0] if starts else None)
-        return [] if first is None else self.later[first:]
+        return self.later[next((at for at in starts if at in self.questions), starts[0] if starts else end) :]
 
     def newest(self) -> FittedContext:
         """The newest blocks as far as they fit; what is never left out is there even if it does not."""
@@ -353,8 +313,6 @@ class _Choice:
     def _build(self, head: SummaryPart, blocks: list[Block]) -> FittedContext:
         recent = [entry for block in blocks if block.place < self.start for entry in block.entries]
         current = [entry for block in blocks if block.place >= self.start for entry in block.entries]
-        if head.note and self.max_messages is not None:
-            head = replace(head, note=note(len(recent)))
         message = head.message()
         if message is None and blocks and not isinstance(blocks[0].entries[0].message, HumanMessage):
             message = opening()
@@ -400,9 +358,12 @@ class _Choice:
         if self.segment is not None:
             characters, shortest = self.meter.room_in_characters(room), _SHORTEST_SUMMARY
             if self.only_quotes:
-                whole = self.meter.room_in_characters(self.meter.limit) * _QUOTES
-                most = int(whole if self.window is None else self.window * _QUOTES_OF_WINDOW)
-                characters, shortest = min(characters, most), _SHORTEST_QUOTES
+                # The window is a share of the whole budget, which no other part of a pack makes smaller.
+                whole = self.meter.room_in_characters(self.meter.limit)
+                characters = min(
+                    characters, int(_QUOTES * (whole if self.window is None else self.window / WINDOW_SHARE))
+                )
+                shortest = _SHORTEST_QUOTES
             while characters >= shortest:
                 head = SummaryPart(self.segment, shorten(self.segment.content, characters), left_out)
                 if is_bare(head.text):
@@ -427,13 +388,14 @@ def _later(blocks: list[Block], after: int, start: int) -> list[Block]:
     return later
 
 
+def _characters(blocks: Iterable[Block], start: int) -> int:
+    """Characters of the blocks of the history, without the current turn."""
+    return sum(entry.counts[1] for block in blocks if block.place < start for entry in block.entries)
+
+
 def _last(block: Block) -> float:
     """The number of a block's last message; one that is not stored yet is newer than all."""
     return max(_sequences(block.entries), default=math.inf)
-
-
-def _is_result(entry: PromptEntry) -> bool:
-    return isinstance(entry.message, ToolMessage)
 
 
 def _sequences(entries: Iterable[PromptEntry]) -> set[int]:

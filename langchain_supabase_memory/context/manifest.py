@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory.context.fit import (
+from langchain_supabase_memory.context.reasons import (
     BEYOND,
     CUT,
     LEFT_OUT,

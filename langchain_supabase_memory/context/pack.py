@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.fit import FittedContext
-from langchain_supabase_memory.context.manifest import encode_manifest
+from langchain_supabase_memory.context.manifest import REFERENCE_ID, encode_manifest
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.context.token_meter import Sizes
+from langchain_supabase_memory.context.turn_parts import Position, TurnParts, with_parts
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
+from langchain_supabase_memory.operations.manifests.beginning import Beginning, Move
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey
@@ -60,6 +62,9 @@ class ContextPack:
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         branch_token: Names the state of a graph that is stored; `None` if none is.
+        position: How often the conversation was edited, and its last message that has expired.
+        moved: Why the prompt's beginning is another than that of the prompt before; `None` if it is the same, or if
+            this process made none before.
     """
 
     key: ConversationKey
@@ -83,6 +88,8 @@ class ContextPack:
     recall_error: str | None = None
     rerank_error: str | None = None
     branch_token: str | None = None
+    position: Position = (0, -1)
+    moved: Move | None = None
 
     @property
     def recalled(self) -> list[Chunk]:
@@ -98,15 +105,13 @@ class ContextPack:
     def messages(self) -> list[BaseMessage]:
         """The history for the prompt: the fenced summary, the recent messages verbatim, the board, what was recalled.
 
-        The current user message is not among them: it comes after, and `prompt` has both. What changes from turn to
-        turn comes last, so that a provider's prompt cache holds. A provider that is asked to go on from a response it
-        holds would not be sent the summary at all, so ids of responses are left out here; `SupabaseMemoryMiddleware`
-        keeps them as long as they fit.
+        The current user message is not among them: it comes after. `prompt` has both, and the board and what was
+        recalled in the message of the question. What changes from turn to turn comes last, so that a provider's prompt
+        cache holds. A provider that is asked to go on from a response it holds would not be sent the summary at all, so
+        ids of responses are left out here; `SupabaseMemoryMiddleware` keeps them as long as they fit.
         """
-        if not self.budget.alternate_roles:
-            return chaining.cut(self._history)
-        recent = [entry.message for entry in self.fitted.recent]
-        return chaining.cut(alternate_roles([*self._head, *self._parts_before_history, *recent], ends=True))
+        history = self._history
+        return chaining.cut(alternate_roles(history, ends=True) if self.budget.alternate_roles else history)
 
     @property
     def prompt(self) -> list[BaseMessage]:
@@ -116,7 +121,9 @@ class ContextPack:
     @property
     def chained(self) -> list[BaseMessage]:
         """`prompt` with the ids of responses left in, for who makes sure that they fit (`chaining.prepared`)."""
-        messages = [*self._history, *(entry.message for entry in self.fitted.current)]
+        current = [entry.message for entry in self.fitted.current]
+        beginning = [*self._head, *(entry.message for entry in self.fitted.recent)]
+        messages = [*beginning, *with_parts(current, self._turn_messages)] if current else self._history
         return alternate_roles(messages) if self.budget.alternate_roles else messages
 
     @cached_property
@@ -181,6 +188,7 @@ class ContextPack:
             recall_error=self.recall_error,
             rerank_error=self.rerank_error,
             board_left_out=self.board.left_out,
+            moved=self.moved,
         )
 
     @property
@@ -241,13 +249,34 @@ class ContextPack:
         return [] if self.fitted.head_message is None else [self.fitted.head_message]
 
     @property
-    def _parts_before_history(self) -> list[BaseMessage]:
+    def beginning(self) -> Beginning:
+        """What the prompt begins with, before what belongs to the turn."""
+        summary, (revision, expired_through) = self.summary, self.position
+        return Beginning(
+            unit="characters" if self.budget.tokens is None else "tokens",
+            budget=self.budget.tokens or self.budget.characters or 0,
+            segment=None if summary is None else summary.number,
+            segment_id=None if summary is None else summary.id,
+            first=next((entry.sequences[0] for entry in self.fitted.recent if entry.sequences), None),
+            revision=revision,
+            expired_through=expired_through,
+            summary=len(self.fitted.head.text),
+        )
+
+    @property
+    def turn_parts(self) -> TurnParts:
+        """What belongs to the current turn alone, for the further prompts of its tool loop."""
+        reference = next((each.message for each in self.fitted.current if each.message.id == REFERENCE_ID), None)
+        return TurnParts(self.board, self.remembered, reference, self.position)
+
+    @property
+    def _turn_messages(self) -> list[BaseMessage]:
         parts = (self.board.message, self.remembered.message)
         return [message for message in parts if message is not None]
 
     @property
     def _history(self) -> list[BaseMessage]:
-        recent, found = [entry.message for entry in self.fitted.recent], self._parts_before_history
+        recent, found = [entry.message for entry in self.fitted.recent], self._turn_messages
         # What changes from turn to turn comes last; but nothing stands between calls and results that are to come.
         if not self.fitted.current and recent and (content.tool_calls(recent[-1]) or recent[-1].type == "tool"):
             return [*self._head, *found, *recent]

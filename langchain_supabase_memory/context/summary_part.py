@@ -60,8 +60,8 @@ def note(shown_count: int | None) -> str:
     """That something is left out.
 
     Args:
-        shown_count: How many messages are shown, where the budget limits their number. A count that changes with every
-            turn would cost the prompt's beginning its place in a provider's cache.
+        shown_count: The most messages that are shown, where the budget limits their number. How many are shown changes
+            with every turn, which would cost the prompt's beginning its place in a provider's cache.
     """
     return f"older messages omitted; showing last {shown_count} messages" if shown_count else "older messages omitted"
 

@@ -107,6 +107,42 @@ begin
 end
 $function$;
 
+-- Returns whether a summary is due: more is not summarized than a policy allows, and not all of that is to stay verbatim.
+-- {"characters", "tokens", "messages"}: due beyond one of these; {"keep_characters", "keep_messages", "min_quality",
+-- "keep_when_poor"}: what stays, as in memory_pending.
+create or replace function memory_private.is_summary_due(
+  p_conversation memory.conversations, -- as it is without what has expired
+  p_first bigint, -- the first message that is kept
+  p_holes int8multirange, p_due json
+) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user  constant text := p_conversation.user_id;
+  v_id    constant uuid := p_conversation.id;
+  v_after constant bigint := greatest(p_conversation.summarized_through, p_first - 1);
+  v_keep  bigint := (p_due ->> 'keep_characters')::bigint;
+  v_cut   bigint; -- the first message that stays
+begin
+  if p_conversation.opted_out_at is not null or p_conversation.summary_retry_at > clock_timestamp()
+     or not memory_private.exceeds_policy(p_conversation, p_due)
+  then
+    return false;
+  end if;
+  if p_conversation.summarized_through >= 0 then
+    v_keep := memory_private.kept_characters(
+      (select s.quality from memory.conversation_summaries s
+       where s.user_id = v_user and s.conversation_id = v_id and s.level = 0 order by s.number desc limit 1),
+      v_keep, (p_due ->> 'min_quality')::float8, (p_due ->> 'keep_when_poor')::bigint);
+  end if;
+  v_cut := memory_private.summary_cut(v_user, v_id, v_after, v_keep, (p_due ->> 'keep_messages')::integer, p_holes);
+  return exists (
+    select from memory.conversation_messages m
+    where m.user_id = v_user and m.conversation_id = v_id and m.sequence > v_after and m.sequence < v_cut
+      and not m.sequence <@ p_holes);
+end
+$function$;
+
 create function public.memory_context(
   p_thread_id  text,
   p_user_id    text    default null,
@@ -117,7 +153,8 @@ create function public.memory_context(
   p_recall     json    default null,  -- what to recall, see memory_private.recall, and its scope
   p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and said nowhere else
   p_board      integer default 0,     -- up to so many items of each kind that the board has; 0: no board
-  p_branch_ids json    default null   -- the ids of a graph's state whose run names the checkpoint that it goes on from
+  p_branch_ids json    default null,  -- the ids of a graph's state whose run names the checkpoint that it goes on from
+  p_due        json    default null   -- when something is to be summarized, and what stays: see memory_private.is_summary_due
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -143,7 +180,7 @@ declare
   v_bytes    bigint := (memory_private.current_limits()).answer_bytes;
   v_messages integer := greatest(1, least(p_messages, 1000));
 begin
-  perform memory_private.check_limits(p_recall);
+  perform memory_private.check_limits(p_recall), memory_private.check_limits(p_due);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
@@ -235,6 +272,14 @@ begin
     'summarized_characters', v_c.summarized_characters,
     'summarized_tokens', v_c.summarized_tokens,
     'summary_waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
+    'due', p_due is not null and memory_private.is_summary_due(v_c, v_gone.first, v_gone.holes, p_due),
+    'revision', v_c.revision,
+    'first_sequence', case when p_retention is not null then (
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_gone.first
+        and not m.sequence <@ v_gone.holes
+      order by m.sequence limit 1) end,
+    'expired_through', greatest(v_c.expired_through, upper(v_gone.messages) - 1),
     'summary_error', v_c.summary_error,
     'segments', coalesce(v_segments, '[]'),
     'messages', coalesce(v_rows, '[]'),
@@ -271,6 +316,8 @@ p_recent: characters of the newest messages that the prompt shows anyway: they a
 p_board: up to so many items of each kind of the board, at most 200; 0: no board.
 p_branch_ids: where a run of a graph names the checkpoint that it goes on from, the ids of its state''s messages, a list of
   text; null: there is no such run.
+p_due: when a summary is due, as p_due of memory_pending has it (characters, tokens, messages), and what stays as it is
+  then, as its arguments have it (keep_characters, keep_messages, min_quality, keep_when_poor); null: none is due.
 Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, an object that has
   only recalled.
 - conversation_id: uuid. The conversation.
@@ -282,6 +329,10 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - summarized_characters: integer. The characters up to there.
 - summarized_tokens: integer. About the tokens up to there.
 - summary_waiting: boolean. Whether summarizing failed, and the next try has to wait.
+- due: boolean. Whether a summary is due by p_due.
+- revision: integer. Counts edits and deletions.
+- first_sequence: integer or null. The first message that p_retention keeps; null without p_retention, or if it keeps none.
+- expired_through: integer. The last message that has expired, removed or not; -1 if none has.
 - summary_error: text or null. Why it failed, in a word.
 - segments: object[]. The newest summaries, in their order: each goes on from the one before it.
 - segments[].number: integer. Its number.
@@ -362,7 +413,8 @@ begin
       case when json_typeof(p_context -> 'recall') <> 'null' then p_context -> 'recall' end,
       coalesce((p_context ->> 'recent')::bigint, 0),
       coalesce((p_context ->> 'board')::integer, 0),
-      case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end);
+      case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end,
+      case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end
@@ -380,6 +432,7 @@ p_context: what is read, as memory_context takes it.
 - recent: integer or null. Its p_recent; null: 0.
 - board: integer or null. Its p_board; null: 0.
 - branch_ids: text[] or null. Its p_branch_ids.
+- due: object or null. Its p_due.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced, as in memory_append.

@@ -78,6 +78,61 @@ begin
 end
 $function$;
 
+-- Returns whether more is not yet summarized than a policy allows: {"characters", "tokens", "messages"}, null: any number.
+create or replace function memory_private.exceeds_policy(p_conversation memory.conversations, p_due json)
+returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(
+           p_conversation.total_characters - p_conversation.summarized_characters > (p_due ->> 'characters')::bigint, false)
+      or coalesce(p_conversation.total_tokens - p_conversation.summarized_tokens > (p_due ->> 'tokens')::bigint, false)
+      or coalesce(
+           p_conversation.next_sequence - 1 - p_conversation.summarized_through > (p_due ->> 'messages')::bigint, false)
+$function$;
+
+-- Returns the first message that stays verbatim when the rest is summarized; null: all of it stays. Complete turns stay
+-- if at least half of the characters and four fifths of the messages that may stay do; else complete blocks. So the newest
+-- block always stays, whatever its size: its calls may be waiting for results.
+create or replace function memory_private.summary_cut(
+  p_user_id text, p_conversation_id uuid, p_after bigint, p_keep_characters bigint, p_keep_messages integer,
+  p_holes int8multirange default '{}'
+) returns bigint
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_most   constant integer := coalesce(p_keep_messages, 2147483647);
+  v_low    constant bigint := memory_private.tail_start( -- the oldest message that may stay
+    p_user_id, p_conversation_id, p_after, p_keep_characters, v_most, null, p_holes);
+  v_middle constant bigint := memory_private.tail_start( -- the oldest that stays if only half of that does
+    p_user_id, p_conversation_id, p_after, p_keep_characters / 2, ceil(v_most * 0.8)::integer, null, p_holes);
+  v_cut    bigint;
+begin
+  select m.sequence into v_cut from memory.conversation_messages m
+   where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= v_low
+     and m.sequence <= v_middle and m.role = 'user' and not m.sequence <@ p_holes
+   order by m.sequence limit 1;
+  if v_cut is null then
+    select m.sequence into v_cut from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence > p_after
+       and m.sequence <= v_low and m.role <> 'tool' and not m.sequence <@ p_holes
+     order by m.sequence desc limit 1;
+  end if;
+  return v_cut;
+end
+$function$;
+
+-- Returns about how many characters stay verbatim: more of them after a poor summary.
+create or replace function memory_private.kept_characters(
+  p_quality float8, p_keep_characters bigint, p_min_quality float8, p_keep_when_poor bigint
+) returns bigint
+language sql immutable security invoker set search_path = ''
+as $function$
+  select case when p_quality < p_min_quality
+              then coalesce(p_keep_characters + greatest(p_keep_when_poor - p_keep_characters, 0), p_keep_characters)
+              else p_keep_characters end
+$function$;
+
 create function public.memory_pending(
   p_thread_id       text,
   p_user_id         text    default null,
@@ -100,9 +155,6 @@ declare
   v_c          memory.conversations;
   v_characters bigint;
   v_through    bigint; -- where this level's summaries end
-  v_keep       bigint := p_keep_characters;
-  v_low        bigint; -- the oldest message that may stay
-  v_middle     bigint; -- the oldest that stays if only half of that does
   v_cut        bigint;
   v_last       bigint; -- the last sequence to cover
   v_end        bigint; -- the last sequence of this piece
@@ -123,40 +175,20 @@ begin
    where s.user_id = v_user and s.conversation_id = v_c.id and s.level = p_level
    order by s.number desc limit 1;
   v_through := case when p_level = 0 then v_c.summarized_through else coalesce(v_previous.to_sequence, -1) end;
-  -- After a poor summary more of the messages stay verbatim.
-  if v_previous.quality < p_min_quality then
-    v_keep := v_keep + greatest(p_keep_when_poor - v_keep, 0); -- null: no limit
-    v_keep := coalesce(v_keep, p_keep_characters);
-  end if;
 
   if v_c.opted_out_at is not null then
     v_last := -1;
-  elsif p_due is not null
-     and coalesce(v_c.total_characters - v_c.summarized_characters <= (p_due ->> 'characters')::bigint, true)
-     and coalesce(v_c.total_tokens - v_c.summarized_tokens <= (p_due ->> 'tokens')::bigint, true)
-     and coalesce(v_c.next_sequence - 1 - v_c.summarized_through <= (p_due ->> 'messages')::bigint, true)
-  then
+  elsif p_due is not null and not memory_private.exceeds_policy(v_c, p_due) then
     v_last := -1;
   elsif p_until is not null then
     select m.sequence into v_last from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_until
      order by m.sequence desc limit 1;
   else
-    v_low := memory_private.tail_start(v_user, v_c.id, v_through, v_keep, coalesce(p_keep_messages, 2147483647));
-    v_middle := memory_private.tail_start(
-      v_user, v_c.id, v_through, v_keep / 2, ceil(coalesce(p_keep_messages, 2147483647) * 0.8)::integer);
-    -- Keep complete turns if at least half of the characters and four fifths of the messages that may stay do; else
-    -- keep complete blocks. So the newest block always stays, whatever its size: its calls may be waiting for results.
-    select m.sequence into v_cut from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
-       and m.sequence <= v_middle and m.role = 'user'
-     order by m.sequence limit 1;
-    if v_cut is null then
-      select m.sequence into v_cut from memory.conversation_messages m
-       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_through
-         and m.sequence <= v_low and m.role <> 'tool'
-       order by m.sequence desc limit 1;
-    end if;
+    v_cut := memory_private.summary_cut(
+      v_user, v_c.id, v_through,
+      memory_private.kept_characters(v_previous.quality, p_keep_characters, p_min_quality, p_keep_when_poor),
+      p_keep_messages);
     v_last := v_cut - 1;
     if p_least >= v_cut then
       select m.sequence into v_last from memory.conversation_messages m

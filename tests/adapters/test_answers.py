@@ -51,7 +51,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.settings import NO_RETRY, BreakerPolicy, RetryPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
-from tests.chat_models import ScriptedModel
+from tests.chat_models import ScriptedModel, question
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.outages import SEEN
@@ -546,7 +546,7 @@ async def test_what_waits_and_is_too_large_at_once_goes_one_by_one(through: Any,
 
 
 def echo(value: Any) -> AIMessage:
-    return AIMessage(f"heard {value[-1].text}")
+    return AIMessage(f"heard {question(value)}")
 
 
 class State(MessagesState):
@@ -558,7 +558,7 @@ def with_history(memory: SupabaseMemory) -> Any:
 
 
 def agent(memory: SupabaseMemory) -> Any:
-    model = ScriptedModel(script=lambda shown: f"heard {shown[-1].text}")
+    model = ScriptedModel(script=lambda shown: f"heard {question(shown)}")
     return create_agent(model, [], middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=InMemorySaver())
 
 

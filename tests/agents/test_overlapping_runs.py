@@ -29,7 +29,7 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.errors import InvalidInputError
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, calls, question, says
 from tests.operations.test_branches import Subject, asks, config, texts
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
@@ -43,7 +43,7 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 
 def echo() -> ScriptedModel:
-    return ScriptedModel(script=lambda given: f"re {given[-1].text}")
+    return ScriptedModel(script=lambda given: f"re {question(given)}")
 
 
 def stored(memory: SupabaseMemory, thread: str = "t") -> list[str]:

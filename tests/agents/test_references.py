@@ -56,11 +56,10 @@ async def test_the_turn_stands_fenced_before_the_question(
         agent.invoke(asks(text), config())
     else:
         await agent.ainvoke(asks(text), config())
-    *_, pointed, asked = model.shown[0]
-    assert asked.text == text
-    assert f"How do I cook {food}?" in str(pointed.content)
-    assert "<referenced_turn" in str(pointed.content)
-    assert pointed.additional_kwargs["lc_source"] == "supabase_memory"
+    pointed = model.shown[0][-1].text
+    assert pointed.endswith(f"</conversation_memory>\n\n{text}")
+    assert f"How do I cook {food}?" in pointed
+    assert "<referenced_turn" in pointed
     state = agent.get_state(config()).values["messages"]
     assert len(state) == 2  # it is not written into the state
     assert memory.conversation("t").count() == 8  # and not taken for something that was said

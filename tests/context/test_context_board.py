@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,14 +24,13 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
 )
 from langchain_supabase_memory.agents.run.load import EVENT, SUMMARIZING
-from langchain_supabase_memory.context.board import MESSAGE_ID, BoardPart, line
-from langchain_supabase_memory.context.fit import BEYOND, TOO_MANY
+from langchain_supabase_memory.context.board import BoardPart, line
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.reasons import BEYOND, TOO_MANY
 from langchain_supabase_memory.effects import Call, Flow, call
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations import work
-from langchain_supabase_memory.operations.recall.render import MESSAGE_ID as RECALLED
 from langchain_supabase_memory.values import ConversationKey
 from tests import provider_rules
 from tests.chat_models import says
@@ -97,8 +97,11 @@ def write(memory: SupabaseMemory, items: list[dict[str, Any]], notes: str = "", 
 
 
 def shown(messages: list[BaseMessage]) -> str:
-    """The board's message of a prompt."""
-    return "\n".join(str(each.text) for each in messages if each.id == MESSAGE_ID)
+    """The board in the question's message."""
+    parts = re.findall(
+        r"<conversation_memory>(?:(?!<conv).)*?<board>.*?</conversation_memory>", messages[-1].text, re.DOTALL
+    )
+    return "\n".join(parts)
 
 
 def verbatim(pack: ContextPack) -> list[int]:
@@ -142,8 +145,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(caller
     service._services.transport = Counting()  # type: ignore[assignment]
     pack = await caller(conversation_of(service, **where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
     assert made == ["memory_context"]
-    assert [each.id for each in pack.prompt[-2:-1]] == [MESSAGE_ID]
-    assert pack.prompt[-1].text == "And now?"
+    assert pack.prompt[-1].text == shown(pack.prompt) + "\n\nAnd now?"
     said = shown(pack.prompt)
     assert said.startswith("<conversation_memory>")
     assert "not instructions" in said
@@ -165,7 +167,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(caller
     assert [each.name for each in report.sections][-2:] == ["board", "current"]
     assert report.characters >= part.characters
     assert report.used <= 8_000
-    assert not content.is_conversation(pack.prompt[-2])
+    assert content.without_prefix(pack.prompt[-1]).text == "And now?"
 
 
 async def _awaited(value: Any) -> Any:
@@ -377,7 +379,7 @@ def test_a_pack_is_within_its_budget_valid_and_accounts_for_every_message(
     for rules in (provider_rules.openai, provider_rules.anthropic, provider_rules.gemini):
         assert not pack.prompt or rules(pack.prompt) == []
     if asks:
-        assert pack.prompt[-1].text == asked[0].text
+        assert content.without_prefix(pack.prompt[-1]) == asked[0]
     # Every message is shown, covered or named as omitted; never lost because of the board.
     for each in (pack, plain):
         left = {number for low, high, _ in each.omitted for number in range(low, high + 1)}
@@ -445,11 +447,10 @@ def test_the_beginning_stays_the_same_while_the_board_changes(memory: SupabaseMe
     for n in range(8):
         conversation.board.add("fact", f"Fact {n}, of the weather", actor="maya")
         prompt = conversation.context("And?", budget=budget, policy=BACKGROUND, query="turn 7").prompt
-        changing = next(place for place, each in enumerate(prompt) if each.id in (MESSAGE_ID, RECALLED))
         assert prompt[: len(before)] == before
         assert f"Fact {n}" in shown(prompt)
-        assert [each.id for each in prompt[changing:]][-2:] == [RECALLED, prompt[-1].id]
-        before = prompt[:changing]
+        assert re.search(r"<board>.*<recalled>.*And\?$", prompt[-1].text, re.DOTALL)
+        before = prompt[:-1]
         memory.conversation("t").append(talk(1, start=100 + n))
 
 

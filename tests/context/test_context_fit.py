@@ -28,10 +28,12 @@ from pydantic import SecretStr
 
 from langchain_supabase_memory import effects
 from langchain_supabase_memory.context import token_meter
-from langchain_supabase_memory.context.fit import BEYOND, CUT, TOO_MANY, FittedContext, History, fit
-from langchain_supabase_memory.context.fit import MEDIA as TOO_MANY_MEDIA
+from langchain_supabase_memory.context.fit import FittedContext, fit
+from langchain_supabase_memory.context.history import History
 from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.reasons import BEYOND, CUT, TOO_MANY
+from langchain_supabase_memory.context.reasons import MEDIA as TOO_MANY_MEDIA
 from langchain_supabase_memory.context.summary_part import MESSAGE_ID
 from langchain_supabase_memory.context.token_meter import TokenMeter, meter
 from langchain_supabase_memory.context.truncate import truncate

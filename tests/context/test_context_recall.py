@@ -29,12 +29,11 @@ from langchain_supabase_memory import (
     SupabaseMemoryToolkit,
 )
 from langchain_supabase_memory.agents.run.load import INDEXING
-from langchain_supabase_memory.context.fit import LEFT_TO_RECALL
 from langchain_supabase_memory.context.load import omitted_messages
+from langchain_supabase_memory.context.reasons import LEFT_TO_RECALL
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from tests import provider_rules
 from tests.chat_models import calls, says
 from tests.conftest import Caller
@@ -90,7 +89,7 @@ def memory(request: pytest.FixtureRequest, conn_string: str, user_id: str) -> It
 
 
 def recalled(messages: list[BaseMessage]) -> str:
-    return "\n".join(str(each.text) for each in messages if each.id == MESSAGE_ID)
+    return "\n".join(part for each in messages for part in re.findall("<recalled>.*?</recalled>", each.text, re.DOTALL))
 
 
 async def test_it_brings_back_what_has_left_the_window(caller: Caller, user_id: str) -> None:
@@ -219,7 +218,8 @@ def test_a_pack_is_within_its_budget_and_valid_for_every_provider(
         assert len(pack.block()) <= whole
     for rules in (provider_rules.openai, provider_rules.anthropic, provider_rules.gemini):
         assert rules(pack.prompt) == []
-    assert pack.prompt[-1].text == asked.text
+    assert pack.prompt[-1].text.endswith(asked.text)
+    assert content.without_prefix(pack.prompt[-1]) == asked
 
 
 BACKGROUND = SummaryPolicy(mode="background")
@@ -276,15 +276,14 @@ def test_it_is_fenced_dated_and_tagged_and_never_taken_in_again(memory: Supabase
     conversation = memory.conversation("t")
     conversation.append(talk(40, {3: evil}))
     pack = conversation.context("locker?", budget=SMALL, query="locker")
-    message = next(each for each in pack.prompt if each.id == MESSAGE_ID)
-    assert isinstance(message, HumanMessage)
-    assert message.additional_kwargs["lc_source"] == "supabase_memory"
+    message = pack.prompt[-1]
     assert str(message.text).count("</conversation_memory>") == 1
     assert re.search(r"^\d{4}-\d\d-\d\d:$", str(message.text), re.MULTILINE)
     assert "User [6]: My locker &lt;/recalled&gt;" in str(message.text)
     before = conversation.count()
     conversation.append(pack.prompt)
-    assert conversation.count() == before + 1  # the question alone
+    assert conversation.count() == before + 1  # the question alone, as it was asked
+    assert conversation.read(columns=["text"])[-1].text == "locker?"
     conversation.index()
     assert sum("obey me" in each.content for each in conversation.chunks.list()) == 1
 
@@ -385,9 +384,9 @@ async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemo
     for prompt in chat.shown:
         assert "7391" in recalled(prompt)
         assert provider_rules.openai(prompt) == []
-    # The question stands right after what was recalled for it.
-    places = [each.id for each in chat.shown[1]]
-    assert content.is_conversation(chat.shown[1][places.index(MESSAGE_ID) + 1])
+    # The question stands in one message with what was recalled for it, the same in the tool loop.
+    assert chat.shown[0][-1].text.endswith("</conversation_memory>\n\nWhat is the code of my locker?")
+    assert chat.shown[0][-1] in chat.shown[1]
     if memory._services.embeddings is not None:
         embedder: Any = memory._services.embeddings
         assert len(embedder._embeddings.asked) == 1  # not once more for each call of the model
@@ -426,7 +425,8 @@ def test_a_node_recalls_too(memory: SupabaseMemory) -> None:
     asked = {"messages": [HumanMessage("Who is allergic to cashews?")]}
     state = builder.compile().invoke(asked, {"configurable": {"thread_id": "t"}})
     assert "Ines" in recalled(state["context_messages"])
-    assert state["context_messages"][-1].text == "Who is allergic to cashews?"
+    assert state["context_messages"][-1].text.endswith("\n\nWho is allergic to cashews?")
+    assert state["messages"] == asked["messages"]
 
 
 def test_the_report_says_what_was_recalled(memory: SupabaseMemory) -> None:

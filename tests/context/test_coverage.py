@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.context.fit import BEYOND
+from langchain_supabase_memory.context.reasons import BEYOND
 from langchain_supabase_memory.types import Coverage
 from langchain_supabase_memory.values import CoveredRange
 from tests.conftest import Caller

@@ -23,7 +23,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     Worker,
 )
-from langchain_supabase_memory.context.fit import LEFT_OUT
+from langchain_supabase_memory.context.reasons import LEFT_OUT
 from langchain_supabase_memory.memory.config import Settings
 from tests.chat_models import ScriptedModel
 from tests.conftest import Caller

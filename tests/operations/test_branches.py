@@ -39,7 +39,7 @@ from langchain_supabase_memory.context.load import VIA
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content
 from tests.agents.test_middleware import Broken
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, calls, question, says
 from tests.conftest import Caller
 from tests.recount import assert_counted
 from tests.services.data_api import token
@@ -62,7 +62,7 @@ def asks(text: str) -> Any:
 
 
 def texts(messages: Sequence[BaseMessage]) -> list[str]:
-    return [str(message.text).strip() for message in messages]
+    return [str(content.without_prefix(message).text).strip() for message in messages]
 
 
 class Bounded(MessagesState):
@@ -80,7 +80,7 @@ class Subject:
 
     memory: SupabaseMemory
     way: str
-    chat: ScriptedModel = field(default_factory=lambda: ScriptedModel(script=lambda given: f"re {given[-1].text}"))
+    chat: ScriptedModel = field(default_factory=lambda: ScriptedModel(script=lambda given: f"re {question(given)}"))
     saver: Any = field(default_factory=InMemorySaver)
     others: tuple[Sequence[Any], Sequence[Any]] = ((), ())
     on_trim: Any = "keep"

@@ -26,7 +26,6 @@ from langchain_supabase_memory.effects import Call, Rerank
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.memory.instrumentation import HealthObserver
 from langchain_supabase_memory.models import RerankModel
-from langchain_supabase_memory.operations.recall.render import MESSAGE_ID
 from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.tools import search_conversation_history_tool
 from langchain_supabase_memory.values import Chunk
@@ -181,7 +180,7 @@ async def test_packs_tools_and_the_retriever_use_it(filled: SupabaseMemory) -> N
     assert wanted in [each.content.strip() for each in pack.recalled]
     plain = filled.conversation("t").context(QUESTION, budget=budget)
     assert wanted not in [each.content.strip() for each in plain.recalled]
-    assert any(each.id == MESSAGE_ID for each in pack.prompt)
+    assert "<recalled>" in pack.prompt[-1].text
     assert set(asked) == {40}
 
 
@@ -191,7 +190,7 @@ async def test_an_agent_recalls_in_its_order(filled: SupabaseMemory, color: str)
     seen: list[str] = []
 
     def answer(messages: Any) -> str:
-        seen.append("\n".join(str(each.text) for each in messages if each.id == MESSAGE_ID))
+        seen.append(messages[-1].text)
         return "So it is."
 
     def prefer(_: str, documents: Sequence[Document]) -> list[float]:

@@ -41,7 +41,7 @@ BOUNDS = {
     "append a turn with its manifest": Cost(1, 35, 4, 4160),
     "manifests, the last 20": Cost(1, 39, 0, 0),
     "append with a maximum age": Cost(1, 38, 3, 3408),
-    "store a question and load its pack": Cost(1, 184, 2, 1752),
+    "store a question and load its pack": Cost(1, 207, 2, 1752),
     "edit a message": Cost(1, 5295, 38, 6120),
     "forget a message": Cost(1, 3270, 29, 3292),
 }

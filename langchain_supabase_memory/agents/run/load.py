@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
+from langchain_supabase_memory.agents.run.expiring_cache import ExpiringCache
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.agents.run.identity import current_run, of_run
 from langchain_supabase_memory.checks import choice
@@ -17,6 +18,7 @@ from langchain_supabase_memory.context.load import (
     load_context,
     referenced_turn_message,
 )
+from langchain_supabase_memory.context.manifest import REFERENCE_ID
 from langchain_supabase_memory.memory.context_defaults import recall_options
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
@@ -27,17 +29,20 @@ from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import tzinfo
 
+    from langchain_core.messages import BaseMessage
     from langgraph.types import StreamWriter
 
     from langchain_supabase_memory.agents.run.graph_state import GraphState, StateDiff
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.recall_part import RecallRequest
+    from langchain_supabase_memory.context.turn_parts import TurnParts
     from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.manifests.beginning import Beginning
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
 
@@ -55,6 +60,13 @@ answer waits, with `state`: `running` while a worker holds the conversation, `du
 """
 
 
+_BEGINNING_SECONDS: Final = 3_600.0
+"""How long a provider's cache may hold the beginning of a prompt, in seconds."""
+
+_TURN_SECONDS: Final = 900.0
+"""How long the parts of a turn are kept for its next model call, in seconds."""
+
+
 @dataclass(frozen=True)
 class Loader:
     """Loads the pack of a graph's run, and first makes a summary and indexes where that is due.
@@ -67,7 +79,8 @@ class Loader:
         recall: Where to recall from what fits the user's message; `None` for nothing.
         retention: What is kept; the memory's by default.
         time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
-        passages: The ids of the passages that the turn's first prompt showed; `None` in that prompt.
+        turns: The parts that turns under way show, by the conversation and the id of the question.
+        beginnings: What the last prompt of each conversation began with.
     """
 
     guard: FailOpen
@@ -77,7 +90,12 @@ class Loader:
     recall: RecallScope | None = None
     retention: Retention | None = None
     time_zone: str | tzinfo | None = None
-    passages: Sequence[str] | None = None
+    turns: ExpiringCache[tuple[ConversationKey, str], TurnParts] = field(
+        default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False
+    )
+    beginnings: ExpiringCache[ConversationKey, Beginning] = field(
+        default_factory=lambda: ExpiringCache(_BEGINNING_SECONDS), repr=False
+    )
 
     def load(self, key: ConversationKey, run: GraphState, writer: StreamWriter) -> Effects[ContextPack | None]:
         """The pack; `None` if the memory failed.
@@ -90,7 +108,9 @@ class Loader:
         query = self._query(run)
         match = yield from self._match(key, run)
         if match is not None:
-            run = self._with_query(run, (yield from self.guard.attempt(self._referenced(key, match), _UNRESOLVED, key)))
+            reference = yield from self.guard.attempt(self._referenced(key, match), _UNRESOLVED, key)
+            if reference is not None:
+                run = _with_reference(run, referenced_turn_message(reference.turn, self.budget, zone(self._zone)))
         pack = yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)
         return None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
@@ -128,8 +148,8 @@ class Loader:
         return record, None if pack is None else (yield from self._finished(key, run, query, pack, writer))
 
     def _match(self, key: ConversationKey, run: GraphState) -> Effects[Match | None]:
-        """The words of the user that point at a turn."""
-        if not self.references or not run.current:
+        """The words of the user that point at a turn; once for a turn."""
+        if not self.references or not run.current or self._turn(key, run) is not None:
             return None
         return (yield from self.guard.attempt(turns.find_references(str(run.current[0].text)), _UNRESOLVED, key))
 
@@ -143,9 +163,20 @@ class Loader:
     ) -> Effects[ContextPack]:
         """The pack, read again if something was due before the answer."""
         self._report(key, pack, writer)
-        if not (yield from self._prepare(key, pack, query, writer)):
-            return pack
-        return (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
+        if (yield from self._prepare(key, pack, query, writer)):
+            pack = (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
+        before = self.beginnings.get(key)
+        pack = replace(pack, moved=None if before is None else pack.beginning.moved_since(before))
+        self.beginnings.set(key, pack.beginning)
+        question = next(iter(_turn_ids(run)), None)
+        if question is not None:
+            self.turns.set((key, question), pack.turn_parts)
+        return pack
+
+    def _turn(self, key: ConversationKey, run: GraphState) -> TurnParts | None:
+        """The parts that the turn's earlier prompts showed; `None` for its first prompt, or in another process."""
+        question, *loop = _turn_ids(run) or [None]
+        return self.turns.get((key, question)) if question is not None and loop else None
 
     def _report(self, key: ConversationKey, pack: ContextPack, writer: StreamWriter) -> None:
         """Say that a worker summarizes the conversation, or is awaited; not where it is done here."""
@@ -207,6 +238,9 @@ class Loader:
         return True
 
     def _context(self, key: ConversationKey, run: GraphState, query: RecallRequest | None) -> Flow[ContextPack]:
+        turn = self._turn(key, run)
+        if turn is not None and turn.reference is not None:
+            run = _with_reference(run, turn.reference)
         return load_context(
             key,
             budget=self.budget,
@@ -217,20 +251,13 @@ class Loader:
             pending=pending(self.guard.memory._services, key),
             retention=self._retention,
             recalling=query,
+            recalls=self.recall is not None,
             prepared=False,
-            passages=self.passages,
+            turn=turn,
         )
 
     def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:
         return turns.referenced_turn(key, match, retention=self.guard.memory._services.settings.retention)
-
-    def _with_query(self, run: GraphState, reference: Reference | None) -> GraphState:
-        """The current turn with the turn that it points at before it."""
-        if reference is None:
-            return run
-        return replace(
-            run, current=[referenced_turn_message(reference.turn, self.budget, zone(self._zone)), *run.current]
-        )
 
     def _summarize(self, key: ConversationKey, min_through: int | None) -> Flow[SummaryResult]:
         return summaries.summarize(
@@ -268,6 +295,16 @@ def stream_writer() -> StreamWriter:
         return get_stream_writer()
     except (RuntimeError, KeyError):
         return lambda _: None
+
+
+def _turn_ids(run: GraphState) -> list[str | None]:
+    """The ids of the current turn's messages, that of the user's first."""
+    return [message.id for message in run.current if message.id != REFERENCE_ID]
+
+
+def _with_reference(run: GraphState, reference: BaseMessage) -> GraphState:
+    """The current turn with the turn that it points at before it."""
+    return replace(run, current=[reference, *run.current])
 
 
 def _event(event: str, key: ConversationKey) -> dict[str, str]:

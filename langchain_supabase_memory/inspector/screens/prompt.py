@@ -153,30 +153,21 @@ async def screen(request: Request) -> Response:
 
 def parts_of(pack: ContextPack) -> list[ShownPart]:
     """Return the parts of a prompt in the order in which a model reads them."""
-    sections = {section.name: section for section in pack.report().sections}
-    recent = {id(entry.message) for entry in pack.fitted.recent}
-    first: dict[str, BaseMessage] = {}
-    for message in pack.chained:
-        first.setdefault(_name_of(pack, message, recent), message)
-    return [_part(pack, sections[name], message) for name, message in first.items() if name in sections]
+    texts = {
+        "note": pack.fitted.head_message,
+        "summary": pack.fitted.head_message,
+        "board": pack.board.message,
+        "recalled": pack.remembered.message,
+    }
+    return [_part(pack, section, texts.get(section.name)) for section in pack.sections if section.messages]
 
 
-def _part(pack: ContextPack, section: Section, message: BaseMessage) -> ShownPart:
+def _part(pack: ContextPack, section: Section, message: BaseMessage | None) -> ShownPart:
     name = section.name
     entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
-    raw = "" if name in ("recent", "current") else str(message.text)
+    raw = "" if message is None else str(message.text)
     lines, unshown = [_line(entry) for entry in entries[-MAX_LINES:]], max(0, len(entries) - MAX_LINES)
     return ShownPart(name, section.tokens, section.characters, section.covers, _why(pack, name), raw, lines, unshown)
-
-
-def _name_of(pack: ContextPack, message: BaseMessage, recent: set[int]) -> str:
-    if message is pack.fitted.head_message:
-        return "note" if pack.summary is None else "summary"
-    if message is pack.board.message:
-        return "board"
-    if message is pack.remembered.message:
-        return "recalled"
-    return "recent" if id(message) in recent else "current"
 
 
 def _line(entry: PromptEntry) -> tuple[int | None, str, str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from langchain_supabase_memory.operations.model_calls import shorten
 from langchain_supabase_memory.operations.summaries.rolling import (
+    due_argument,
     is_summary_due,
     list_segments,
     read_segment,
     summarize,
 )
 
-__all__ = ["is_summary_due", "list_segments", "read_segment", "shorten", "summarize"]
+__all__ = ["due_argument", "is_summary_due", "list_segments", "read_segment", "shorten", "summarize"]

@@ -254,6 +254,12 @@ def commit_summary(
     }
 
 
+def due_argument(policy: SummaryPolicy) -> dict[str, float | None]:
+    """Return when a summary is due, and what stays verbatim then, for `memory_context`."""
+    names = ("keep_characters", "keep_messages", "min_quality", "keep_when_poor")
+    return {**_thresholds(policy), **{name: getattr(policy, name) for name in names}}
+
+
 def _thresholds(policy: SummaryPolicy) -> dict[str, int | None]:
     return {"characters": policy.characters, "tokens": policy.tokens, "messages": policy.messages}
 

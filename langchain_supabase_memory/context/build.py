@@ -1,0 +1,178 @@
+"""Build a pack of what was read: the history first, then the board and what was recalled. Pure; it asks nobody."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, most_items
+from langchain_supabase_memory.context.fit import FittedContext, fit
+from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.reasons import LEFT_OUT, NO_ROOM
+from langchain_supabase_memory.context.recall_part import RecallPart
+from langchain_supabase_memory.context.recall_share import worth_showing
+from langchain_supabase_memory.context.summary_part import SummaryPart
+from langchain_supabase_memory.context.token_meter import Sizes, meter
+from langchain_supabase_memory.context.turn_parts import position
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_supabase_memory.context.history import History
+    from langchain_supabase_memory.context.recall_part import RecallRequest
+    from langchain_supabase_memory.context.token_meter import Meter
+    from langchain_supabase_memory.context.turn_parts import TurnParts
+    from langchain_supabase_memory.settings import ContextBudget
+    from langchain_supabase_memory.values import Chunk, ConversationKey
+
+
+@dataclass(frozen=True)
+class PackBuilder:
+    """Builds packs of one conversation.
+
+    Attributes:
+        key: The conversation.
+        budget: The most that the pack may hold.
+        request: What is recalled; `None` for nothing.
+        turn: The parts that an earlier prompt of the turn showed, which are shown again.
+    """
+
+    key: ConversationKey
+    budget: ContextBudget
+    request: RecallRequest | None = None
+    turn: TurnParts | None = None
+
+    def build(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()) -> ContextPack:
+        """Return the pack.
+
+        Args:
+            document: The answer of `memory_context`; empty if there is no such conversation.
+            history: What there is to choose from.
+            chunks: What was recalled.
+        """
+        whole = meter(self.budget)
+        history = replace(history, max_media=self.budget.media)
+        if self.turn is not None:
+            turn = self.turn.without_lost(chunks, self.key)
+            read, recalled = turn.board, turn.recalled
+            fitted = self._fit_history(history, whole, turn.forms(whole).heavier)
+            board = read
+        else:
+            recalled = RecallPart(chunks, None if self.request is None else self.request.time_zone, self.key)
+            fitted = self._choose(history, recalled, whole, is_recalling=document.get("recalled") is not None)
+            recalled = recalled.without_shown(_shown_whole(fitted), self.key)
+            is_query = self.request is not None and self.request.strict
+            recalled = worth_showing(recalled, history, self.budget, whole, is_query=is_query)
+            read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
+            if board:
+                fitted, board = self._with_board(board, history, fitted, whole)
+        # What the others leave over; where the user's message alone is more than there is, nothing.
+        frame = Sizes() if fitted.has_text else whole.sizes(None, SummaryPart().with_note())
+        room = (fitted.forms + frame).left_of(whole.limit)
+        if self.turn is None or not (board.forms(whole) + recalled.forms(whole)).fits(room):
+            share = int(whole.limit * (self.budget.board or 0))
+            board, recalled = allocate(board, read, recalled, _shown_whole(fitted), self.key, room, share, whole)
+        return ContextPack(
+            key=self.key,
+            budget=self.budget,
+            fitted=fitted,
+            full_messages=document.get("message_count", 0),
+            full_characters=document.get("total_characters", 0),
+            full_tokens=document.get("total_tokens", 0),
+            through_sequence=document.get("through_sequence", -1),
+            summary_error=document.get("summary_error"),
+            opted_out=document.get("opted_out", False),
+            remembered=recalled,
+            board=board,
+            work=document.get("work"),
+            branch_token=document.get("branch_token"),
+            expired=document.get("expired", False),
+            position=position(document),
+            taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Sizes()),
+        )
+
+    def _choose(self, history: History, recalled: RecallPart, meter: Meter, *, is_recalling: bool) -> FittedContext:
+        """The history, beside what is recalled."""
+        fitted = self._fit_history(history, meter)
+        if not self.budget.is_small:
+            # Whatever is recalled, the history stays where it is: it changes only with what is stored.
+            return fitted
+        if not is_recalling or (_fits_whole(fitted) and not recalled.without_shown(_shown_whole(fitted), self.key)):
+            return fitted
+        # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
+        room = int(meter.limit * self.budget.recalled_share)
+        fitted = self._fit_history(history, meter, room)
+        if not _leaves_out(fitted):
+            return fitted
+        while room and _lacks_summary(fitted):
+            # What is recalled stands beside a summary, and never in its place.
+            room = room * 7 // 8
+            fitted = self._fit_history(history, meter, room)
+        found = recalled.without_shown(_shown_whole(fitted), self.key)
+        part = found.fitting(Sizes(room, room), meter)
+        if len(part.chunks) < len(found.chunks):
+            # More was found than has room, so that nothing is left for the history, whatever the question.
+            return fitted
+        fitted = self._fit_history(history, meter, part.weight(meter))
+        repeated = part.without_shown(_shown_whole(fitted), self.key)
+        if len(repeated.chunks) < len(part.chunks):
+            # What is shown anyway is not recalled, and leaves room for more of the history, which may be shown anyway.
+            fitted = self._fit_history(history, meter, repeated.weight(meter))
+        return fitted
+
+    def _with_board(
+        self, board: BoardPart, history: History, fitted: FittedContext, meter: Meter
+    ) -> tuple[FittedContext, BoardPart]:
+        """What fits of a board into its share, beside what was chosen without it; that changes as little as it can.
+
+        The board takes from what is recalled first, then from the history; but no pack that leaves out nothing without
+        it leaves something out because of it.
+        """
+        share = int(meter.limit * (self.budget.board or 0))
+        part = _unread(board, fitted).fitting(Sizes(share, share), meter)
+        weight = part.forms(meter).heavier
+        if not part or (fitted.forms + part.forms(meter)).heavier <= meter.limit:
+            return fitted, part
+        shorter = self._fit_history(history, meter, weight)
+        part = _unread(board, shorter).fitting(Sizes(weight, weight), meter)
+        if (shorter.forms + part.forms(meter)).heavier <= meter.limit and (
+            _leaves_out(fitted) or not _leaves_out(shorter)
+        ):
+            return shorter, part
+        return fitted, _unread(board, fitted).fitting(fitted.forms.left_of(meter.limit), meter)
+
+    def _fit_history(self, history: History, meter: Meter, used: int = 0) -> FittedContext:
+        """The history beside something else."""
+        left = copy(meter)  # what was weighed once is known
+        left.limit = meter.limit - used
+        return fit(history, left, self.budget.max_messages, None if self.budget.is_small else self.budget.window)
+
+
+def _unread(board: BoardPart, fitted: FittedContext) -> BoardPart:
+    """A board without what can be read in the history."""
+    board = board.without_shown(_shown_whole(fitted))
+    if _fits_whole(fitted) and all(map(is_persons, board.items)):
+        return replace(board, context_notes="")
+    return board
+
+
+def _shown_whole(fitted: FittedContext) -> set[int]:
+    """The messages that a pack shows whole."""
+    shown = {sequence for entry in (*fitted.recent, *fitted.current) for sequence in entry.sequences}
+    return shown.difference(fitted.truncated)
+
+
+def _leaves_out(fitted: FittedContext) -> bool:
+    """Whether something is cut, or neither shown nor covered, for want of room."""
+    return bool(fitted.ranges or any(why in LEFT_OUT for why in fitted.omitted.values()))
+
+
+def _lacks_summary(fitted: FittedContext) -> bool:
+    """Whether a summary is left out for want of room."""
+    return any(why == NO_ROOM for _, _, why in fitted.ranges)
+
+
+def _fits_whole(fitted: FittedContext) -> bool:
+    """Whether everything that is stored is shown as it was said."""
+    return fitted.head.summary is None and not _leaves_out(fitted)

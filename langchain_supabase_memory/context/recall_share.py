@@ -1,0 +1,60 @@
+"""How much a turn recalls: as much as its question is worth, little where the user asks nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.token_meter import Sizes
+from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.context.history import History
+    from langchain_supabase_memory.context.recall_part import RecallPart
+    from langchain_supabase_memory.context.token_meter import Meter
+    from langchain_supabase_memory.language.messages.blocks import PromptEntry
+    from langchain_supabase_memory.settings import ContextBudget
+
+ASKED: Final = 8_400
+"""The most characters of what is recalled for a question; the questions of the last messages share it."""
+
+UNASKED: Final = 300
+"""The most characters of what is recalled where the user asks nothing."""
+
+_SHARING: Final = 4
+"""Questions among so many of the user's last messages share what is recalled: who asks at every turn pays each time."""
+
+_WORTH: Final = 0.45
+"""A passage is shown that has at least this share of the best one's score."""
+
+
+def worth_showing(
+    recalled: RecallPart, history: History, budget: ContextBudget, meter: Meter, *, is_query: bool
+) -> RecallPart:
+    """Return the passages that are worth their price.
+
+    Args:
+        recalled: What was found.
+        history: The history with the current turn.
+        budget: The budget; a small one shows whatever fits.
+        meter: The meter of the whole budget.
+        is_query: Whether the application named what is recalled, which is then always asked for.
+    """
+    if budget.is_small or not recalled:
+        return recalled
+    room = int(meter.limit * budget.recalled_share)
+    if not is_query:
+        users = [each for each in (*history.entries, *history.current) if _is_users(each)]
+        asked = [is_question_or_request(str(entry.message.text)) for entry in users[-_SHARING:]]
+        characters = ASKED // max(1, sum(asked)) if asked and asked[-1] else UNASKED
+        room = min(room // max(1, sum(asked)), characters * meter.limit // budget.about_characters)
+        best = max(chunk.score or 0.0 for chunk in recalled.chunks)
+        worth = [chunk for chunk in recalled.chunks if (chunk.score or 0.0) >= best * _WORTH]
+        recalled = replace(recalled, chunks=worth)
+    return recalled.fitting(Sizes(room, room), meter)
+
+
+def _is_users(entry: PromptEntry) -> bool:
+    return content.role(entry.message) == "user" and entry.message.id != REFERENCE_ID
