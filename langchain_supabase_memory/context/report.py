@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.language.messages.invisible import spell_out
+from langchain_supabase_memory.operations.manifests.beginning import MOVES, Move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,8 @@ class ContextReport:
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         board_left_out: How many items of the board were read for the pack and have no room in it.
+        moved: Why the prompt's beginning is another than that of the prompt before, which costs it its place in a
+            provider's cache; `None` if it is the same, or if this process made none before.
     """
 
     thread_id: str
@@ -77,6 +80,7 @@ class ContextReport:
     recall_error: str | None = None
     rerank_error: str | None = None
     board_left_out: int = 0
+    moved: Move | None = None
     characters: int = field(init=False)
     tokens: int = field(init=False)
     saved_characters: int = field(init=False)
@@ -142,6 +146,8 @@ class ContextReport:
         said = said or ["nothing omitted"]
         if self.board_left_out:
             said.append(f"{self.board_left_out:,} items of the board left out")
+        if self.moved is not None:
+            said.append(f"the beginning moved: {MOVES[self.moved]}")
         if self.summary_error is not None:
             said.append(f"the last summary failed: {self.summary_error}")
         if self.recall_error is not None:

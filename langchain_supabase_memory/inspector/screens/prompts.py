@@ -11,6 +11,7 @@ from langchain_supabase_memory.inspector.rendering import number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
+from langchain_supabase_memory.operations.manifests.beginning import MOVES
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ async def turn(request: Request) -> Response:
         manifest=manifest,
         before=before[0] if before else None,
         difference=manifest.since(before[0]) if before else None,
+        moves=MOVES,
         spent=spent(manifest),
         states=STATES,
         why=PART_REASONS,

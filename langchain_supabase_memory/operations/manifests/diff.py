@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory import markup
+from langchain_supabase_memory.operations.manifests.beginning import MOVES, Move
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class ManifestDiff:
         omitted_came: First, last and reason of each range that only the later pack omits.
         omitted_went: First, last and reason of each range that only the earlier pack omits.
         budget: The growth of the budget in its unit; `None` if the units differ.
+        moved: Why the beginning of the later prompt is another; `None` if it is the same, and at most goes on.
     """
 
     parts: tuple[PartDiff, ...]
@@ -80,6 +82,7 @@ class ManifestDiff:
     omitted_came: tuple[tuple[int, int, str], ...]
     omitted_went: tuple[tuple[int, int, str], ...]
     budget: int | None
+    moved: Move | None = None
 
     def __bool__(self) -> bool:
         """Return whether anything differs."""
@@ -88,7 +91,9 @@ class ManifestDiff:
         )
 
     def _repr_html_(self) -> str:
+        moved = [] if self.moved is None else [("beginning", f"moved: {MOVES[self.moved]}", None, None)]
         rows = [
+            *moved,
             *((part.name, part.change, f"{part.characters:+,}", f"{part.tokens:+,}") for part in self.parts),
             *((name, said, None, None) for name, said in self._changes_by_name()),
         ]
@@ -104,7 +109,8 @@ class ManifestDiff:
 
     def __str__(self) -> str:
         """Return one line for each part, and one for each other kind of difference."""
-        lines = [*map(str, self.parts), *(f"{name}: {said}" for name, said in self._changes_by_name())]
+        moved = [] if self.moved is None else [f"the beginning moved: {MOVES[self.moved]}"]
+        lines = [*moved, *map(str, self.parts), *(f"{name}: {said}" for name, said in self._changes_by_name())]
         return "\n".join(lines) or "nothing"
 
 
@@ -123,4 +129,5 @@ def diff(earlier: Manifest, later: Manifest) -> ManifestDiff:
         omitted_came=tuple(each for each in later.omitted if each not in earlier.omitted),
         omitted_went=tuple(each for each in earlier.omitted if each not in later.omitted),
         budget=later.budget - earlier.budget if later.unit == earlier.unit else None,
+        moved=later.beginning.moved_since(earlier.beginning),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.operations.manifests import encoding
+from langchain_supabase_memory.operations.manifests.beginning import Beginning
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff, diff
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 
@@ -116,6 +117,20 @@ class Manifest:
     def saved_tokens(self) -> int:
         """The approximate tokens saved compared to the whole history."""
         return self.full_tokens - self.tokens
+
+    @property
+    def beginning(self) -> Beginning:
+        """What the prompt begins with, as far as it is kept."""
+        parts = {part.name: part for part in self.parts}
+        summary, recent = parts.get("summary"), parts.get("recent")
+        return Beginning(
+            unit=self.unit,
+            budget=self.budget,
+            segment=None if summary is None else summary.number,
+            segment_id=None,
+            first=None if recent is None else recent.first,
+            summary=0 if summary is None else summary.characters,
+        )
 
     def since(self, earlier: Manifest) -> ManifestDiff:
         """Compare with an earlier manifest: which parts were added, removed, grew or have another reason.

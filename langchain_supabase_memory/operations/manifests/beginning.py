@@ -1,0 +1,77 @@
+"""Why the beginning of a prompt is another than that of the prompt before, so that a provider's cache does not hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Move: TypeAlias = Literal["budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed"]
+"""Why the beginning of a prompt moved.
+
+Another `budget`; a new `segment`, one that was `rewritten` or `deleted`; a `step` of the window where nothing is
+summarized; messages that `expired` or were `edited` (or forgotten); older messages were `indexed`, so that the
+summary's quotes of them are left to recall.
+"""
+
+
+MOVES: Final[Mapping[Move, str]] = MappingProxyType(
+    {
+        "budget": "another budget",
+        "segment": "a new segment",
+        "rewritten": "its segment was rewritten",
+        "deleted": "a segment was deleted",
+        "step": "a step of the window",
+        "expired": "messages expired",
+        "edited": "something was edited or forgotten",
+        "indexed": "older messages were indexed",
+    }
+)
+"""The reasons in words."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the beginning of a prompt is made of: the part before what belongs to its turn.
+
+    Attributes:
+        unit: The unit of the budget.
+        budget: The size of the budget.
+        segment: The number of the segment whose summary is shown; `None` without one.
+        segment_id: Its id, which changes with its words; `None` where only its number is known.
+        first: The sequence of the first message that is shown; `None` if none is.
+        revision: How often messages were edited or forgotten; `None` where that is not known.
+        expired_through: The last message that has expired; -1 if none has.
+        summary: The characters of the summary that are shown.
+    """
+
+    unit: str
+    budget: int
+    segment: int | None
+    segment_id: str | None
+    first: int | None
+    revision: int | None = None
+    expired_through: int = -1
+    summary: int = 0
+
+    def moved_since(self, before: Beginning) -> Move | None:
+        """Return why it is another than an earlier one; `None` if it is the same, and at most goes on.
+
+        Args:
+            before: The beginning of the prompt before.
+        """
+        if (self.unit, self.budget) != (before.unit, before.budget):
+            return "budget"
+        if self.segment != before.segment:
+            return "segment" if (self.segment or 0) > (before.segment or 0) else "deleted"
+        if self.segment_id != before.segment_id:
+            return "rewritten"
+        if self.first != before.first and before.first is not None:
+            has_expired = self.expired_through >= before.first
+            return "expired" if has_expired else "edited" if self.revision != before.revision else "step"
+        if self.revision != before.revision:
+            return "edited"
+        return "indexed" if self.summary != before.summary else None
