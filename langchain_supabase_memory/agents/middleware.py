@@ -26,6 +26,7 @@ from langchain_supabase_memory.agents.run.identity import RunIdentity, current_r
 from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recall_scope, report_event
 from langchain_supabase_memory.agents.run.pack_cache import PackCache, same
 from langchain_supabase_memory.agents.run.partial_answers import PartialAnswers
+from langchain_supabase_memory.agents.run.prompt_cache import cache_controls, cache_key, cache_kind, with_breakpoint
 from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
 from langchain_supabase_memory.checks import boolean, require_type
 from langchain_supabase_memory.context.alternate import alternate_roles
@@ -120,6 +121,10 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         partial_answers: Whether what a model had streamed is stored when the run is stopped or the model fails: as an
             AI message with `response_metadata["supabase_memory"] == {"partial": True}`, behind which prompts say
             `[stopped]`. By default it is not.
+        prompt_cache: Whether a provider's cache is told where the prompt's beginning ends: by one `cache_control` for
+            Anthropic's models, by a `prompt_cache_key` for those of OpenAI and Mistral. `None`: for these by their
+            class; `True`: also for other models that take `cache_control`, and other hosts; `False`: for none. Stands
+            beside `AnthropicPromptCachingMiddleware`, in either order; list it before this one if it has `ttl="1h"`.
         on_error: What happens when the memory fails. By default (`"setup"`) a mistake in the set-up is raised at the
             first call, everything else is logged, and the agent answers without memory; see `guard.OnError`.
         deadline_seconds: How long the memory may hold up one call of the model, in seconds, by all that it does before
@@ -156,6 +161,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         sends_history: bool = False,
         time_zone: str | tzinfo | None = None,
         partial_answers: bool = False,
+        prompt_cache: bool | None = None,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
     ) -> None:
@@ -165,6 +171,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         truths = {"references": references, "commands": commands, "partial_answers": partial_answers}
         for name, given in truths.items():
             boolean(name, given)
+        if prompt_cache is not None:
+            boolean("prompt_cache", prompt_cache)
         known_zone(time_zone)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = RunIdentity(agent_id, project_id)
@@ -181,6 +189,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         self._ahead = PackCache()
         self._partial = PartialAnswers(self._guard) if partial_answers else None
         self._commands = commands
+        self._prompt_cache = prompt_cache
         self._rules = Rules(on_trim, sends_history)
         # Whole conversations stay out of the tracing of the hooks.
         self.trace_policy = TracePolicy(process_inputs=omit_payload)
@@ -301,6 +310,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
             request = self._apply_pack(request, run.system, prompt.pack, stamp)
+            request = self._with_cache(request, key, len(run.system) + prompt.pack.beginning_length)
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
@@ -361,6 +371,17 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             # The developer's own instructions, which are neither stored nor fitted; a chain has them already.
             messages = [*system, *messages]
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
+        return request.override(messages=messages)
+
+    def _with_cache(self, request: ModelRequest[Any], key: ConversationKey, end: int) -> ModelRequest[Any]:
+        """The request with what tells the provider's cache of its beginning; as it is where nothing does."""
+        kind, settings = cache_kind(request.model, self._prompt_cache), request.model_settings
+        if kind == "key" and "prompt_cache_key" not in {**settings, **getattr(request.model, "model_kwargs", {})}:
+            return request.override(model_settings={**settings, "prompt_cache_key": cache_key(key)})
+        if kind != "breakpoint":
+            return request
+        others = [*cache_controls([*request.tools, settings])]
+        messages: list[Any] = with_breakpoint(request.messages, end, request.system_message, others, request.model)
         return request.override(messages=messages)
 
     def _alternating(self, request: ModelRequest[Any]) -> ModelRequest[Any]:

@@ -264,6 +264,11 @@ class ContextPack:
         )
 
     @property
+    def beginning_length(self) -> int:
+        """How many messages of `prompt` are its beginning, before the current turn."""
+        return len(self._head) + len(self.fitted.recent)
+
+    @property
     def turn_parts(self) -> TurnParts:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
         reference = next((each.message for each in self.fitted.current if each.message.id == REFERENCE_ID), None)
