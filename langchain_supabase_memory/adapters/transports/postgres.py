@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -139,11 +140,19 @@ class PostgresTransport(Unpicklable):
 
     def perform(self, call: Call) -> Any:
         """Perform one call; see `Transport.perform`."""
-        return retry(self._retry, self._perform_once, call)
+        begun = time.monotonic()
+        try:
+            return self._perform_once(call)
+        except UnavailableError as error:
+            return retry(self._retry, self._perform_once, call, error, begun)
 
     async def aperform(self, call: Call) -> Any:
         """Perform one call; see `Transport.aperform`."""
-        return await aretry(self._retry, self._aperform_once, call)
+        begun = time.monotonic()
+        try:
+            return await self._aperform_once(call)
+        except UnavailableError as error:
+            return await aretry(self._retry, self._aperform_once, call, error, begun)
 
     def close(self) -> None:
         """Close the pool for sync calls."""

@@ -1,4 +1,4 @@
-"""Retries of a failed call."""
+"""Retries of a failed call; the first try is the transport's own."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import RetryPolicy
 
 
-def retry(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> Any:
-    """Perform a call, and retry it if it fails. Every method is idempotent, so every call may be retried.
+def retry(
+    policy: RetryPolicy, perform: Callable[[Call], Any], call: Call, error: UnavailableError, begun: float
+) -> Any:
+    """Retry a call after its first try failed. Every method is idempotent, so every call may be retried.
 
     Args:
         policy: How often to retry, and for how long.
         perform: Performs the call once.
         call: The call.
+        error: The error of the first try.
+        begun: When the first try began, by `time.monotonic`, in seconds.
 
     Returns:
         The result of `perform`.
@@ -41,13 +45,9 @@ def retry(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> An
         UnavailableError: It could not be performed within the policy; any other error is raised at once.
         AbandonedError: The caller has stopped waiting.
     """
-    begun = time.monotonic()
-    try:
-        return perform(call)  # without tenacity, whose loop takes longer to set up
-    except UnavailableError as error:
-        failed = [error]
     if is_over():
-        raise AbandonedError  # interrupted: the state of the database is unknown
+        raise AbandonedError from None  # interrupted: the state of the database is unknown
+    failed = [error]
 
     def tried(call: Call) -> Any:
         if failed:
@@ -58,13 +58,11 @@ def retry(policy: RetryPolicy, perform: Callable[[Call], Any], call: Call) -> An
     return Retrying(**_arguments(policy, begun))(tried, call)
 
 
-async def aretry(policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
+async def aretry(
+    policy: RetryPolicy, perform: Callable[[Call], Awaitable[Any]], call: Call, error: UnavailableError, begun: float
+) -> Any:
     """The async twin of `retry`, with tenacity's async loop."""
-    begun = time.monotonic()
-    try:
-        return await perform(call)
-    except UnavailableError as error:
-        failed = [error]
+    failed = [error]
 
     async def tried(call: Call) -> Any:
         if failed:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -160,20 +161,35 @@ class SupabaseTransport(Unpicklable):
     def perform(self, call: Call) -> Any:
         """Perform one call; see `Transport.perform`."""
         try:
-            return retry(self._retry, self._perform_once, call)
+            return self._perform(call)
         except TokenExpiredError:
             if self._token is None or not self._token.is_callable:
                 raise
-            return retry(self._retry, self._perform_once, call)  # the callback may have a new token
+            return self._perform(call)  # the callback may have a new token
+
+    def _perform(self, call: Call) -> Any:
+        begun = time.monotonic()
+        try:
+            return self._perform_once(call)
+        except UnavailableError as error:
+            return retry(self._retry, self._perform_once, call, error, begun)
+
+    async def _aperform(self, call: Call) -> Any:
+        """The async twin of `_perform`, with async retries."""
+        begun = time.monotonic()
+        try:
+            return await self._aperform_once(call)
+        except UnavailableError as error:
+            return await aretry(self._retry, self._aperform_once, call, error, begun)
 
     async def aperform(self, call: Call) -> Any:
         """Perform one call; see `Transport.aperform`."""
         try:
-            return await aretry(self._retry, self._aperform_once, call)
+            return await self._aperform(call)
         except TokenExpiredError:
             if self._token is None or not self._token.is_callable:
                 raise
-            return await aretry(self._retry, self._aperform_once, call)
+            return await self._aperform(call)
 
     def close(self) -> None:
         """Close the sync client, if it is ours."""

@@ -165,9 +165,11 @@ class Loader:
         self._report(key, pack, writer)
         if (yield from self._prepare(key, pack, query, writer)):
             pack = (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
-        before = self.beginnings.get(key)
-        pack = replace(pack, moved=None if before is None else pack.beginning.moved_since(before))
-        self.beginnings.set(key, pack.beginning)
+        before, beginning = self.beginnings.get(key), pack.beginning
+        moved = None if before is None else beginning.moved_since(before)
+        self.beginnings.set(key, beginning)
+        if moved is not None:
+            pack = replace(pack, moved=moved)
         question = next(iter(_turn_ids(run)), None)
         if question is not None:
             self.turns.set((key, question), pack.turn_parts)
