@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 ASKED: Final = 8_400
 """The most characters of what is recalled for a question; the questions of the last messages share it."""
 
-UNASKED: Final = 300
+UNASKED: Final = 200
 """The most characters of what is recalled where the user asks nothing."""
 
-_SHARING: Final = 4
+_SHARING: Final = 6
 """Questions among so many of the user's last messages share what is recalled: who asks at every turn pays each time."""
 
 _WORTH: Final = 0.45
