@@ -238,7 +238,7 @@ Returns: object.
 - tables[].dead_rows: integer. The estimated number of dead rows.
 - tables[].is_vacuumed: boolean. Whether autovacuum is on for it.
 - tables[].vacuumed_at: timestamp or null. When it was last vacuumed.
-- published: text[] or null. The tables of this package that Supabase Realtime publishes; null: there is no publication.
+- published: text[] or null. Our tables that Supabase Realtime publishes; null: there is no publication.
 - columns_added: text[]. Published columns of these tables that clients should not get, with schema and table.
 - columns_missing: text[]. Columns of these tables that clients need and that are not published.
 - unidentified: text[]. Which of conversations and boards have no replica identity.
