@@ -17,13 +17,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 from langmem.short_term import RunningSummary, SummarizationNode
 from pydantic import Field
 
 from benchmarks.harness import Table, verdict
-from benchmarks.talks import Turn, demo, sixty
+from benchmarks.talks import Turn, demo, sixty, with_tools
 from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 
 if TYPE_CHECKING:
@@ -46,10 +48,16 @@ _STOCK: Final = "SummarizationMiddleware, 4,000 / keep 20"
 _NONE: Final = "no memory, a saver"
 
 
+@tool
+def read_log(day: int) -> str:
+    """Read the studio's log of a day."""
+    return f"Day {day}: " + "the kiln was filled, fired and left to cool; two boxes were sent. " * 4
+
+
 class _Scripted(BaseChatModel):
     """Answers as the talk says, and keeps each prompt as text."""
 
-    answers: list[str] = Field(default_factory=list)
+    answers: list[AIMessage] = Field(default_factory=list)
     prompts: list[str] = Field(default_factory=list)
 
     @property
@@ -57,9 +65,17 @@ class _Scripted(BaseChatModel):
         return "scripted"
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
-        self.prompts.append("".join(f"<{each.type}>{each.text}" for each in messages))
-        answer = self.answers[len(self.prompts) - 1] if self.answers else _SUMMARY
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+        self.prompts.append("".join(map(_text, messages)))
+        answer = self.answers[len(self.prompts) - 1] if self.answers else AIMessage(_SUMMARY)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    def bind_tools(self, *_: Any, **__: Any) -> _Scripted:
+        return self
+
+
+def _text(message: BaseMessage) -> str:
+    calls = getattr(message, "tool_calls", None)
+    return f"<{message.type}>{message.text}{[call['args'] for call in calls] if calls else ''}"
 
 
 @dataclass
@@ -70,11 +86,13 @@ class Bill:
         prompts: Each request to the model, as text.
         own: The tokens of the summarizer's own requests and answers.
         found: How many prompts held what their question asked for.
+        loops: The numbers of the prompts that go on in a tool loop.
     """
 
     prompts: list[str]
     own: float
     found: int
+    loops: list[int]
     shared: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +107,11 @@ class Bill:
         """The median share of a request that the one before had, in the second half of the talk."""
         shares = [shared / len(prompt) for shared, prompt in zip(self.shared, self.prompts, strict=True)]
         return median(shares[len(shares) // 2 :])
+
+    @property
+    def loop_share(self) -> float:
+        """The median share of a request within a tool loop that the one before had."""
+        return median(self.shared[place] / len(self.prompts[place]) for place in self.loops)
 
     def cost(self, cached: Callable[[float], float], written: float = 1.0) -> float:
         """What they cost, in full tokens.
@@ -125,6 +148,7 @@ async def run(lab: Lab) -> list[Table]:
     talks = {
         "60 turns": sixty(),
         "60 turns, the user always asks": sixty(asking=True),
+        "60 turns, with tools": with_tools(sixty()),
         "60 turns, long answers": long_answers[:20] if lab.quick else long_answers,
         "the demo's 346 turns": demo()[:100] if lab.quick else demo(),
     }
@@ -162,22 +186,37 @@ def _table(name: str, talk: list[Turn], conn_string: str) -> Table:
     ]  # fmt: skip
     ours = [bills[title].cost(_ideal) / stock for title in list(_BUDGETS)[:2]]
     notes = [verdict("cost with an ideal cache, x stock", max(ours), 1.5 if "always" in name else 1.35)]
+    if any(turn.calls for turn in talk):
+        share = min(bills[title].loop_share for title in list(_BUDGETS)[:2])
+        notes.append(verdict("share of a request in a tool loop that the one before had", share, 0.95, at_least=True))
     return Table(f"Money: {name}", columns, rows, notes)
 
 
 def _agent(middleware: list[Any], *, saver: bool = True) -> Callable[[_Scripted], Any]:
     return lambda model: create_agent(
-        model, middleware=middleware, system_prompt=SYSTEM, checkpointer=InMemorySaver() if saver else None
+        model,
+        [read_log],
+        middleware=middleware,
+        system_prompt=SYSTEM,
+        checkpointer=InMemorySaver() if saver else None,
     )
 
 
 def _billed(talk: list[Turn], make: Callable[[_Scripted], Any], own: Callable[[], float] = lambda: 0.0) -> Bill:
-    model = _Scripted(answers=[turn.assistant for turn in talk], prompts=[])
-    graph = make(model)
+    model = _Scripted(answers=[answer for turn in talk for answer in _answers(turn)], prompts=[])
+    graph, found, loops = make(model), 0, list[int]()
     for turn in talk:
-        graph.invoke({"messages": [HumanMessage(turn.user)]}, {"configurable": {"thread_id": "t"}})
-    found = sum(bool(turn.expects) and turn.expects in prompt for turn, prompt in zip(talk, model.prompts, strict=True))
-    return Bill(model.prompts, own(), found)
+        first = len(model.prompts)
+        config = {"configurable": {"thread_id": "t"}, "recursion_limit": 100}
+        graph.invoke({"messages": [HumanMessage(turn.user)]}, config)
+        found += bool(turn.expects) and turn.expects in model.prompts[first]
+        loops += range(first + 1, len(model.prompts))
+    return Bill(model.prompts, own(), found, loops)
+
+
+def _answers(turn: Turn) -> list[AIMessage]:
+    calls = [{"name": "read_log", "args": {"day": day}, "id": f"call_{day}"} for day in range(turn.calls)]
+    return [*(AIMessage("", tool_calls=[call]) for call in calls), AIMessage(turn.assistant)]
 
 
 def _stock(talk: list[Turn]) -> Bill:
@@ -207,6 +246,8 @@ def _langmem(talk: list[Turn]) -> Bill:
             output_messages_key="summarized_messages",
         )  # fmt: skip
         graph = StateGraph(_State).add_node("summarize", node).add_node("answer", answer)
-        return graph.add_edge(START, "summarize").add_edge("summarize", "answer").compile(InMemorySaver())
+        graph.add_node("tools", ToolNode([read_log])).add_edge("tools", "summarize")
+        graph.add_edge(START, "summarize").add_edge("summarize", "answer")
+        return graph.add_conditional_edges("answer", tools_condition).compile(InMemorySaver())
 
     return _billed(talk, make, lambda: _own(writer))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from langchain_supabase_memory.testing import transcript
@@ -17,11 +17,13 @@ class Turn:
         user: What the user writes.
         assistant: What the assistant answers.
         expects: What a prompt must hold for the assistant to answer right; empty if nothing.
+        calls: How many tools the assistant calls first, one after the other.
     """
 
     user: str
     assistant: str
     expects: str = ""
+    calls: int = 0
 
 
 _THEMES: Final = {
@@ -92,6 +94,11 @@ def sixty(*, asking: bool = False, sentences: int = 7) -> list[Turn]:
             user = f"{user} What do you think of the {theme}?"
         made.append(Turn(user, assistant, expects))
     return made
+
+
+def with_tools(talk: list[Turn], calls: int = 8) -> list[Turn]:
+    """The same talk, in every sixth turn of which the assistant calls tools first."""
+    return [replace(turn, calls=0 if number % 6 else calls) for number, turn in enumerate(talk)]
 
 
 def demo() -> list[Turn]:
