@@ -766,7 +766,13 @@ as $function$
            then '(select count(*) from wordy) = v_max_near or (select sum(r.count) from rare r) > 500'
            else 'false' end || $sql$
   from (select r.*, k.id, k.characters, k.hash
-        from (select r.* from scored r order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
+        -- A message first has its best part ranked; its other parts follow when each message had its turn, so that one
+        -- long answer does not fill what is recalled.
+        from (select r.*
+              from (select s.*, row_number() over (
+                             partition by s.conversation_id, s.place order by s.score desc, s.own desc, s.part) > 1 as again
+                    from scored s) r
+              order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
               limit v_max_ranked) r
         cross join lateral ( -- only of the best: content would make every step above slow
           -- The same words are no repeat if they answer another question.
@@ -776,7 +782,7 @@ as $function$
           where k.user_id = v_user_id and k.conversation_id = r.conversation_id and k.place between r.place and r.place
             and k.part = r.part
           order by k.place offset 0) k
-        order by r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
+        order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
   $sql$, 'v_is_rrf', p_is_rrf::text)
 $function$;
 

@@ -259,8 +259,33 @@ def test_the_ranking_is_that_of_the_formula(
                     assert chunk.score == pytest.approx(sum(chunk.score_parts.values()), abs=1e-5)
                     assert 0 not in chunk.score_parts.values()
                     assert chunk.score_parts.keys() <= asdict(weights).keys()
-                scores = [expected[each.id] for each in found.chunks]
-                assert all(earlier > later - 4e-3 for earlier, later in pairwise(scores))
+                places = [(each.thread_id, each.place) for each in found.chunks]
+                is_again = [place in places[:at] for at, place in enumerate(places)]
+                assert is_again == sorted(is_again), "each message has its turn before other parts of it"
+                for again in (False, True):
+                    scores = [expected[e.id] for e, a in zip(found.chunks, is_again, strict=True) if a is again]
+                    assert all(earlier > later - 4e-3 for earlier, later in pairwise(scores))
+
+
+def test_a_long_answer_does_not_fill_what_is_recalled(memory: SupabaseMemory) -> None:
+    source, words = (
+        random.Random(0),
+        ["budget", "tracker", "deadline", "login", "page", "draft", "review", "table", "column", "test", "step"],
+    )
+    said: list[Any] = []
+    for number in range(24):
+        fact = (
+            "The deadline of my budget tracker is March 15." if number == 9 else f"Go on with the {words[number % 11]}."
+        )
+        long = " ".join(f"{' '.join(source.choices(words, k=8))}." for _ in range(70))
+        said += [HumanMessage(fact, id=f"u{number}"), AIMessage(long, id=f"a{number}")]
+    memory.conversation("long").append(said)
+    memory.conversation("long").index()
+    found = memory.conversation("long").recall("When is the deadline of my budget tracker?", limit=10).chunks
+    assert len({each.place for each in found}) == 10
+    assert "u9" in [each.message_ids[0] for each in found]
+    pack = memory.conversation("long").context("When is the deadline of my budget tracker?", model=None)
+    assert "March 15" in pack.prompt[-1].text
 
 
 def test_by_meaning_alone_it_is_brute_force(memory: SupabaseMemory, conn_string: str, user_id: str) -> None:
