@@ -34,6 +34,7 @@ from langchain_supabase_memory.context.reasons import LEFT_TO_RECALL
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.testing import OfflineQuotingModel
 from tests import provider_rules
 from tests.chat_models import calls, says
 from tests.conftest import Caller
@@ -392,6 +393,13 @@ async def test_the_middleware_recalls_for_the_users_message(memory: SupabaseMemo
         assert len(embedder._embeddings.asked) == 1  # not once more for each call of the model
     stored = memory.conversation("t").read(columns=["text"])
     assert sum("conversation_memory" in (each.text or "") for each in stored) == 0
+
+
+def test_the_offline_model_quotes_what_was_recalled(memory: SupabaseMemory) -> None:
+    memory.conversation("t").append(talk(40, FACTS))
+    agent: Any = create_agent(OfflineQuotingModel(), middleware=[SupabaseMemoryMiddleware(memory, budget=SMALL)])
+    asked = {"messages": [HumanMessage("What is the code of my locker?")]}
+    assert "7391" in agent.invoke(asked, {"configurable": {"thread_id": "t"}})["messages"][-1].text
 
 
 def test_by_default_it_recalls(memory: SupabaseMemory) -> None:
