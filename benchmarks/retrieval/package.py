@@ -101,4 +101,4 @@ class Package:
         asked = HumanMessage(question)
         budget = ContextBudget(characters=characters)
         pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget, recall=recall)
-        return "\n".join(message.text for message in pack.prompt if message is not asked)
+        return "\n".join(message.text for message in pack.messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.context.manifest import REFERENCE_ID
@@ -23,8 +24,11 @@ ASKED: Final = 8_400
 UNASKED: Final = 200
 """The most characters of what is recalled where the user asks nothing."""
 
-_SHARING: Final = 6
+_SHARING: Final = 4
 """Questions among so many of the user's last messages share what is recalled: who asks at every turn pays each time."""
+
+_IN_A_ROW: Final = 6
+"""So many share it where nothing else was said between them."""
 
 _WORTH: Final = 0.45
 """A passage is shown that has at least this share of the best one's score."""
@@ -47,9 +51,10 @@ def worth_showing(
     room = int(meter.limit * budget.recalled_share)
     if not is_query:
         users = [each for each in (*history.entries, *history.current) if _is_users(each)]
-        asked = [is_question_or_request(str(entry.message.text)) for entry in users[-_SHARING:]]
-        characters = ASKED // max(1, sum(asked)) if asked and asked[-1] else UNASKED
-        room = min(room // max(1, sum(asked)), characters * meter.limit // budget.about_characters)
+        asked = [is_question_or_request(str(entry.message.text)) for entry in reversed(users[-_IN_A_ROW:])]
+        sharing = max(1, sum(asked[:_SHARING]), len(list(takewhile(bool, asked))))
+        characters = ASKED // sharing if asked and asked[0] else UNASKED
+        room = min(room // sharing, characters * meter.limit // budget.about_characters)
         best = max(chunk.score or 0.0 for chunk in recalled.chunks)
         worth = [chunk for chunk in recalled.chunks if (chunk.score or 0.0) >= best * _WORTH]
         recalled = replace(recalled, chunks=worth)

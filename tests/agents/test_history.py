@@ -43,12 +43,6 @@ from tests.services.postgres import Cluster
 SECRET = "the user's secret words"
 
 
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
-
-
 def echo() -> Runnable[Any, Any]:
     """A model of its own for each run: it answers with what it was asked."""
 

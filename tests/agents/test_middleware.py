@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,6 @@ from langchain_supabase_memory.models import SupabaseSummarizer
 from tests.chat_models import ScriptedModel, calls, says
 
 SECRET = "canary-7431"
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
 
 
 @tool

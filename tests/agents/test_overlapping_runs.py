@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -34,12 +33,6 @@ from tests.operations.test_branches import Subject, asks, config, texts
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
 ALL_WAYS = [*WAYS, "load-sync", "load-async"]
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
 
 
 def echo() -> ScriptedModel:

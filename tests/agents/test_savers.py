@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 WAYS = [f"{way}-{color}" for way in ("middleware", "nodes", "load", "functional") for color in ("sync", "async")]
 
 KINDS = ["sqlite", "postgres"]
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -52,12 +51,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "read_messages": {"first": 0, "last": 9},
 }
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
-
-
-@pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
 
 
 def tools(memory: SupabaseMemory, **bound: Any) -> dict[str, BaseTool]:
@@ -242,7 +235,7 @@ def test_indexing_ends_when_its_time_is_over(memory: SupabaseMemory, monkeypatch
     monkeypatch.setattr("langchain_supabase_memory.agents.tools.binding.PATIENCE", 0.0)
     memory.conversation("t").append([HumanMessage("The kiln is hot")])
     found = search_conversation_history_tool(memory, thread_id="t").invoke({"query": "kiln"})
-    assert "No conversation matches. Not everything that was said lately could be searched." in found
+    assert "Nothing that was said fits. Not everything that was said lately could be searched." in found
 
 
 def test_in_the_background_nothing_is_indexed(conn_string: str, user_id: str) -> None:
@@ -252,7 +245,7 @@ def test_in_the_background_nothing_is_indexed(conn_string: str, user_id: str) ->
     ) as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         search = search_conversation_history_tool(memory, thread_id="t")
-        assert "No conversation matches." in search.invoke("kiln")
+        assert "Nothing that was said fits." in search.invoke("kiln")
         memory.work.index_due()
         assert "The kiln is hot" in search.invoke("kiln")  # a bare text is the query
 

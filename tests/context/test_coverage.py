@@ -38,12 +38,6 @@ def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
-@pytest.fixture
-def sql(conn_string: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(conn_string, autocommit=True) as connection:
-        yield connection
-
-
 def flat(coverage: Coverage, count: int) -> list[CoveredRange]:
     """The range of each sequence, after a look that the ranges follow one another and leave none out."""
     edges = [(each.from_sequence, each.to_sequence) for each in coverage.ranges]

@@ -383,7 +383,7 @@ async def test_a_row_that_cannot_be_read_is_set_aside_and_given_back(
 def test_the_command_lists_what_cannot_be_read(unguarded: tuple[SupabaseMemory, str]) -> None:
     memory, address = unguarded
     run = CliRunner()
-    assert "can be read" in run.invoke(commands, ["unreadable", "--database-url", address]).output
+    assert "No unreadable messages" in run.invoke(commands, ["unreadable", "--database-url", address]).output
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("update memory.conversation_messages set payload = '[]' where message_id in ('m3', 'a3')")
     for user_id in (POISONER, HONEST):

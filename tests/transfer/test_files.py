@@ -695,7 +695,7 @@ def test_a_conversation_of_any_size_is_refused_before_it_fills_the_memory(
     memory: SupabaseMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrapped: bool
 ) -> None:
     monkeypatch.setattr(file_reader, "LONGEST", 2**20)
-    monkeypatch.setattr(file_reader, "MOST", 10_000)
+    monkeypatch.setattr(file_reader, "MAX_VALUES", 10_000)
     path = tmp_path / "conversations.json"
     small = json.dumps(CLAUDE[1])
     for filling in ('"' + "x" * 2**21 + '"', "[" + "0," * 20_000 + "0]"):

@@ -41,19 +41,19 @@ _HOSTS: Final = {"ChatOpenAI": "api.openai.com", "ChatMistralAI": "api.mistral.a
 CacheKind = Literal["breakpoint", "key"]
 
 
-def cache_kind(model: object, wanted: bool | None) -> CacheKind | None:
+def cache_kind(model: object, enabled: bool | None) -> CacheKind | None:
     """Return how a model's prompt cache is told; `None` if it is not.
 
     Args:
         model: The model of a request.
-        wanted: Whether the application wants it; `None`: where the model's class is known to take it.
+        enabled: Whether the application wants it; `None`: where the model's class is known to take it.
     """
     classes = {kind.__name__ for kind in type(model).__mro__}
-    if wanted is False:
+    if enabled is False:
         return None
     if "ChatAnthropic" in classes:
         return "breakpoint"
-    if wanted:
+    if enabled:
         return "key" if classes & {"BaseChatOpenAI", *_HOSTS} else "breakpoint"
     known = next((host for name, host in _HOSTS.items() if name in classes), None)
     return "key" if known is not None and _host(model) == known else None
