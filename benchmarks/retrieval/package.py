@@ -97,8 +97,8 @@ class Package:
         return [tuple(chunk.message_ids) for chunk in found.chunks]
 
     def pack(self, question: str, thread_id: str, characters: int, recall: RecallScope = "conversation") -> str:
-        """Return the context of the next prompt for a question, without the question."""
+        """Return the context of the next prompt for a question, without the question: as an agent's turn has it."""
         asked = HumanMessage(question)
         budget = ContextBudget(characters=characters)
-        pack = self.memory.conversation(thread_id).context(asked, query=question, budget=budget, recall=recall)
+        pack = self.memory.conversation(thread_id).context(asked, budget=budget, recall=recall)
         return "\n".join(message.text for message in pack.messages)
