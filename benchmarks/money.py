@@ -25,7 +25,7 @@ from langmem.short_term import RunningSummary, SummarizationNode
 from pydantic import Field
 
 from benchmarks.harness import Table, verdict
-from benchmarks.talks import Turn, demo, sixty, with_tools
+from benchmarks.talks import FACTS, Turn, demo, sixty, with_tools
 from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ async def run(lab: Lab) -> list[Table]:
         "the demo's 346 turns": demo()[:100] if lab.quick else demo(),
     }
     site = lab.site("off")
-    return [_table(name, talk, site.conn_string) for name, talk in talks.items()]
+    return [*(_table(name, talk, site.conn_string) for name, talk in talks.items()), _small(site.conn_string)]
 
 
 def _table(name: str, talk: list[Turn], conn_string: str) -> Table:
@@ -190,6 +190,28 @@ def _table(name: str, talk: list[Turn], conn_string: str) -> Table:
         share = min(bills[title].loop_share for title in list(_BUDGETS)[:2])
         notes.append(verdict("share of a request in a tool loop that the one before had", share, 0.95, at_least=True))
     return Table(f"Money: {name}", columns, rows, notes)
+
+
+def _small(conn_string: str) -> Table:
+    """A pack of 500 tokens in place of 25 messages: what it spares, and which of the facts asked for stand in it."""
+    talk = [turn for turn in sixty(sentences=8) if turn.user.startswith("By the way")][:13]
+    said = [message for turn in talk for message in (HumanMessage(turn.user), AIMessage(turn.assistant))][:25]
+    asked = [(text, value) for what, value in FACTS[:13] for text in (f"What was {what}?", f"Remind me of {what}")]
+    with SupabaseMemory.from_conn_string(conn_string, user_id="money small") as memory:
+        conversation = memory.conversation("t")
+        conversation.append(said)
+        packs = [(conversation.context(text, budget=ContextBudget(tokens=500)), value) for text, value in asked]
+    whole = sum(len(message.text) for message in said) / _TOKEN
+    sent = max(sum(len(message.text) for message in pack.messages) / _TOKEN for pack, _ in packs)
+    kept = sum(any(value in message.text for message in pack.messages) for pack, value in packs) / len(packs)
+    columns = ["tokens", "25 messages", "the largest pack of 500 tokens", "spared", "facts kept, of those asked for"]
+    notes = [
+        verdict("tokens spared, as a share", 1 - sent / whole, 0.83, at_least=True),
+        verdict("facts kept, as a share", kept, 0.9, at_least=True),
+    ]
+    return Table(
+        "Money: 500 tokens in place of 25 messages", columns, [["memory", whole, sent, 1 - sent / whole, kept]], notes
+    )
 
 
 def _agent(middleware: list[Any], *, saver: bool = True) -> Callable[[_Scripted], Any]:
