@@ -183,6 +183,9 @@ KEPT_SHARE: Final = 0.25
 WINDOW_STEP: Final = 1 - KEPT_SHARE / WINDOW_SHARE
 """By which share of the window its beginning moves, with a segment or without."""
 
+FEWEST_IN_STEPS: Final = 8
+"""A `max_messages` below this has no steps: one turn with tools may be longer."""
+
 _SMALLEST_WINDOW: Final = 6_000
 """A budget of fewer characters has no window that steps."""
 
@@ -286,8 +289,8 @@ class SummaryPolicy:
             keep_messages = min(self.keep_messages, most)
         elif most is not None:
             # As `memory_pending` cuts, four fifths of it stay at least: half of `max_messages`, so that the prompt's
-            # beginning moves by the other half; of a small budget two thirds.
-            keep_messages = -(-5 * most // (6 if budget.is_small else 8))
+            # beginning moves by the other half; of a small budget, or of few messages, two thirds.
+            keep_messages = -(-5 * most // (6 if budget.is_small or most < FEWEST_IN_STEPS else 8))
         keep_when_poor = self.keep_when_poor
         if keep_when_poor is None and keep_characters is not None:
             keep_when_poor = max(1, (keep_characters + (characters or (self.tokens or 0) * 4 or keep_characters)) // 2)

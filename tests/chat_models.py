@@ -11,12 +11,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import Field
 
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import fence
 
 
 def question(prompt: Sequence[BaseMessage]) -> str:
     """The user's own words in the last message of a prompt."""
-    return content.without_prefix(prompt[-1]).text
+    return fence.without_prefix(prompt[-1]).text
 
 
 Script = Callable[[list[BaseMessage]], AIMessage | str]

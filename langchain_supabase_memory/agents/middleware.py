@@ -310,7 +310,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
             request = self._apply_pack(request, run.system, prompt.pack, stamp)
-            request = self._with_cache(request, key, len(run.system) + prompt.pack.beginning_length)
+            request = self._with_cache(request, key, run.current[0].id if run.current else None)
         elif prompt.messages is not None:
             messages: list[Any] = [*run.system, *prompt.messages]  # LangChain's own union of classes
             request = request.override(messages=messages)
@@ -373,12 +373,16 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         request.runtime.stream_writer(report_event(pack, None if stamp is None else previous is not None))
         return request.override(messages=messages)
 
-    def _with_cache(self, request: ModelRequest[Any], key: ConversationKey, end: int) -> ModelRequest[Any]:
+    def _with_cache(self, request: ModelRequest[Any], key: ConversationKey, question: str | None) -> ModelRequest[Any]:
         """The request with what tells the provider's cache of its beginning; as it is where nothing does."""
         kind, settings = cache_kind(request.model, self._prompt_cache), request.model_settings
-        if kind == "key" and "prompt_cache_key" not in {**settings, **getattr(request.model, "model_kwargs", {})}:
+        is_named = "prompt_cache_key" in {**settings, **getattr(request.model, "model_kwargs", {})}
+        if kind == "key" and not is_named and self._loader.is_owner_known(key):
             return request.override(model_settings={**settings, "prompt_cache_key": cache_key(key)})
-        if kind != "breakpoint":
+        # Roles that alternate may have joined messages: the question is the last one that has its id.
+        places = [place for place, message in enumerate(request.messages) if message.id == question]
+        end = places[-1] if question is not None and places else 0
+        if kind != "breakpoint" or not end:
             return request
         others = [*cache_controls([*request.tools, settings])]
         messages: list[Any] = with_breakpoint(request.messages, end, request.system_message, others, request.model)

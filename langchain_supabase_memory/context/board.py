@@ -57,6 +57,7 @@ class BoardPart:
         context_notes: Notes on how to continue; may be empty.
         left_out: How many items were read but did not fit.
         has_more: Whether the board has more items than were read for this budget.
+        whole_summary: The person's summary as it was read.
     """
 
     items: list[BoardItem] = field(default_factory=list)
@@ -65,6 +66,7 @@ class BoardPart:
     context_notes: str = field(default="", repr=False)
     left_out: int = 0
     has_more: bool = False
+    whole_summary: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_document(
@@ -84,13 +86,25 @@ class BoardPart:
         gone = set(superseded)
         here = [each for each in items if is_persons(each) or not each.sequences or not gone.issuperset(each.sequences)]
         notes = " ".join((document["context_notes"] or "").split())
+        summary = (document["edited_summary"] or "").strip() or None
         return cls(
             items=sorted(here, key=_weight),
-            edited_summary=(document["edited_summary"] or "").strip() or None,
+            edited_summary=summary,
+            whole_summary=summary,
             editor_kind=document["editor_kind"] or "person",
             context_notes=shorten(notes, _LONGEST_NOTES),
             has_more=any(count >= max_items for count in counts),
         )
+
+    def is_part_of(self, board: BoardPart) -> bool:
+        """Return whether a board still has all of this part, with the same words: an edit or a deletion takes it away.
+
+        Args:
+            board: All that is read of the board now.
+        """
+        versions = {(each.id, each.version) for each in board.items}
+        is_same = self.whole_summary == board.whole_summary and self.context_notes in ("", board.context_notes)
+        return is_same and all((each.id, each.version) in versions for each in self.items)
 
     def __bool__(self) -> bool:
         """Return whether the part is not empty."""

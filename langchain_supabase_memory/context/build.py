@@ -14,7 +14,7 @@ from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.recall_share import worth_showing
 from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
-from langchain_supabase_memory.context.turn_parts import position
+from langchain_supabase_memory.context.turn_parts import Position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,24 +53,25 @@ class PackBuilder:
         """
         whole = meter(self.budget)
         history = replace(history, max_media=self.budget.media)
-        if self.turn is not None:
-            turn = self.turn.without_lost(chunks, self.key)
-            read, recalled = turn.board, turn.recalled
+        read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
+        turn = None if self.turn is None else self.turn.without_lost(chunks)
+        is_kept = turn is not None and turn.board.is_part_of(read)
+        if turn is not None and is_kept:
+            board, recalled = turn.board, turn.recalled
             fitted = self._fit_history(history, whole, turn.forms(whole).heavier)
-            board = read
         else:
+            chunks = chunks if turn is None else turn.recalled.chunks
             recalled = RecallPart(chunks, None if self.request is None else self.request.time_zone, self.key)
             fitted = self._choose(history, recalled, whole, is_recalling=document.get("recalled") is not None)
             recalled = recalled.without_shown(_shown_whole(fitted), self.key)
             is_query = self.request is not None and self.request.strict
             recalled = worth_showing(recalled, history, self.budget, whole, is_query=is_query)
-            read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
             if board:
                 fitted, board = self._with_board(board, history, fitted, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
         frame = Sizes() if fitted.has_text else whole.sizes(None, SummaryPart().with_note())
         room = (fitted.forms + frame).left_of(whole.limit)
-        if self.turn is None or not (board.forms(whole) + recalled.forms(whole)).fits(room):
+        if not is_kept or not (board.forms(whole) + recalled.forms(whole)).fits(room):
             share = int(whole.limit * (self.budget.board or 0))
             board, recalled = allocate(board, read, recalled, _shown_whole(fitted), self.key, room, share, whole)
         return ContextPack(
@@ -88,7 +89,7 @@ class PackBuilder:
             work=document.get("work"),
             branch_token=document.get("branch_token"),
             expired=document.get("expired", False),
-            position=position(document),
+            position=Position.of(document),
             taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Sizes()),
         )
 

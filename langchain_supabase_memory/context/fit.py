@@ -33,7 +33,7 @@ from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.language.extractive.quotes import carries_a_summary, is_bare
 from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry
 from langchain_supabase_memory.operations.summaries import shorten
-from langchain_supabase_memory.settings import WINDOW_SHARE, WINDOW_STEP
+from langchain_supabase_memory.settings import FEWEST_IN_STEPS, WINDOW_SHARE, WINDOW_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,6 +65,7 @@ class FittedContext:
         ranges: First, last and reason of ranges that are left out whole: not read, or their summary does not fit.
         truncated: The sequences of messages that are cut.
         forms: What the pack and the current turn weigh together, in each of its forms.
+        is_stepped: Whether it begins at a step, so that more would fit.
     """
 
     head: SummaryPart = field(default_factory=SummaryPart)
@@ -75,6 +76,7 @@ class FittedContext:
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     truncated: list[int] = field(default_factory=list)
     forms: Sizes = field(default_factory=Sizes)
+    is_stepped: bool = False
 
     @property
     def weight(self) -> int:
@@ -191,6 +193,8 @@ class _Choice:
             window: The most characters of the history's messages.
             total: Characters of all stored messages since the segment, those that were not read among them.
         """
+        if self.max_messages is not None and self.max_messages < FEWEST_IN_STEPS:
+            return None
         step = max(1, int(window * WINDOW_STEP))
         total = max(total, self.characters)
         first = self._first_by_count()
@@ -207,6 +211,7 @@ class _Choice:
             result = self._build(head, shown)
             if self._fits(result):
                 self.why = TOO_MANY if first and boundary == boundaries[0] else BEYOND
+                result.is_stepped = True
                 return result
         return None
 

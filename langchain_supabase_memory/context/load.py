@@ -15,6 +15,7 @@ from langchain_supabase_memory.context.history import read_history
 from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
 from langchain_supabase_memory.context.reasons import BY_NUMBER, LEFT_OUT, LEFT_TO_RECALL, NO_ROOM, SUPERSEDED
 from langchain_supabase_memory.context.recent_messages import recent_messages
+from langchain_supabase_memory.context.turn_parts import Position
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, named_like, offload
 from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.language import tokens
@@ -241,7 +242,7 @@ class ContextRequest:
     def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
         asked, turn = None, [*map(PromptEntry, self.current)]
-        if self.recalling is not None and (self.turn is None or self.turn.has_other_conversations(self.key)):
+        if self.recalling is not None and (self.turn is None or self.turn.has_other_conversations):
             asked = yield from search.prepare_recall(self.recalling.questions(self.budget), self.recalling.means)
         try:
             document = yield from self._document(turn, asked)
@@ -250,7 +251,7 @@ class ContextRequest:
                 raise
             asked = asked.without_vectors(error.message)
             document = yield from self._document(turn, asked)
-        if self.turn is not None and not self.turn.is_current(document):
+        if self.turn is not None and not self.turn.is_current(Position.of(document)):
             # Something was edited or forgotten, which may stand in what the turn showed.
             current = [message for message in self.current if message.id != REFERENCE_ID]
             return (yield from replace(self, current=current, turn=None).load())
@@ -319,7 +320,7 @@ class ContextRequest:
             "p_characters": characters,
             "p_messages": wanted,
             "p_recent": max(0, recent // 2) + said,
-            "p_board": 0 if self.turn is not None else most_items(self.budget),
+            "p_board": most_items(self.budget),
         }
 
     def build_pack(
@@ -355,8 +356,8 @@ def _due(document: Mapping[str, Any], history: History, pack: ContextPack) -> tu
     if newest <= document["through_sequence"] + 1:
         return False, None
     is_due = document["due"]
-    # A segment that the policy makes due covers what is left out for the number of messages alone.
-    reasons = LEFT_OUT - BY_NUMBER if is_due else LEFT_OUT
+    # A segment that the policy makes due covers what a step leaves out for the number of messages alone.
+    reasons = LEFT_OUT - BY_NUMBER if is_due and pack.fitted.is_stepped else LEFT_OUT
     left = [min(last, newest - 1) for first, last, why in pack.omitted if why in reasons and first < newest]
     left = [last for last in left if last > document["through_sequence"]]
     return is_due or bool(left), max(left, default=None)

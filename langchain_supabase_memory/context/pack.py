@@ -14,7 +14,7 @@ from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.context.token_meter import Sizes
-from langchain_supabase_memory.context.turn_parts import Position, TurnParts, with_parts
+from langchain_supabase_memory.context.turn_parts import NOWHERE, Position, TurnParts, with_parts
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.manifests.beginning import Beginning, Move
@@ -62,7 +62,7 @@ class ContextPack:
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         branch_token: Names the state of a graph that is stored; `None` if none is.
-        position: How often the conversation was edited, and its last message that has expired.
+        position: The state of the conversation in which it was read.
         moved: Why the prompt's beginning is another than that of the prompt before; `None` if it is the same, or if
             this process made none before.
     """
@@ -88,7 +88,7 @@ class ContextPack:
     recall_error: str | None = None
     rerank_error: str | None = None
     branch_token: str | None = None
-    position: Position = (0, -1)
+    position: Position = NOWHERE
     moved: Move | None = None
 
     @property
@@ -251,28 +251,27 @@ class ContextPack:
     @property
     def beginning(self) -> Beginning:
         """What the prompt begins with, before what belongs to the turn."""
-        summary, (revision, expired_through) = self.summary, self.position
+        summary, position = self.summary, self.position
         return Beginning(
             unit="characters" if self.budget.tokens is None else "tokens",
             budget=self.budget.tokens or self.budget.characters or 0,
             segment=None if summary is None else summary.number,
             segment_id=None if summary is None else summary.id,
             first=next((entry.sequences[0] for entry in self.fitted.recent if entry.sequences), None),
-            revision=revision,
-            expired_through=expired_through,
+            revision=position.revision,
+            expired_through=position.expired_through,
             summary=len(self.fitted.head.text),
+            messages=tuple(
+                hash((message.type, str(message.text)))
+                for message in (*self._head, *(entry.message for entry in self.fitted.recent))
+            ),
         )
-
-    @property
-    def beginning_length(self) -> int:
-        """How many messages of `prompt` are its beginning, before the current turn."""
-        return len(self._head) + len(self.fitted.recent)
 
     @property
     def turn_parts(self) -> TurnParts:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
         reference = next((each.message for each in self.fitted.current if each.message.id == REFERENCE_ID), None)
-        return TurnParts(self.board, self.remembered, reference, self.position)
+        return TurnParts(self.key, self.board, self.remembered, reference, self.position)
 
     @property
     def _turn_messages(self) -> list[BaseMessage]:

@@ -13,20 +13,41 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.context.board import BoardPart
-from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
 from langchain_supabase_memory.context.recall_part import RecallPart
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import content, fence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.token_meter import Meter, Sizes
     from langchain_supabase_memory.values import Chunk, ConversationKey
 
-Position = tuple[int, int]
-"""The revision of a conversation, which counts edits and deletions, and its last message that has expired."""
+
+@dataclass(frozen=True)
+class Position:
+    """The state of a conversation in which a prompt was made.
+
+    Attributes:
+        conversation: Its id, which is another one if it was forgotten and begun anew; `None` if there is none.
+        revision: How often messages were edited or forgotten.
+        expired_through: The last message that has expired; -1 if none has.
+    """
+
+    conversation: str | None = None
+    revision: int = 0
+    expired_through: int = -1
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Position:
+        """Return the position in the answer of `memory_context`."""
+        return cls(document.get("conversation_id"), document.get("revision", 0), document.get("expired_through", -1))
+
+
+NOWHERE = Position()
+"""The position where there is no conversation."""
 
 
 @dataclass(frozen=True)
@@ -34,48 +55,55 @@ class TurnParts:
     """The parts that an earlier prompt of the same turn showed.
 
     Attributes:
+        key: The conversation.
         board: The part of the board.
         recalled: The recalled passages.
         reference: The message with the turn that the user points at; `None` if there is none.
         position: The state of the conversation in which they were chosen.
     """
 
+    key: ConversationKey
     board: BoardPart = field(repr=False)
     recalled: RecallPart = field(repr=False)
     reference: BaseMessage | None = field(repr=False)
     position: Position
 
-    def is_current(self, document: Mapping[str, Any]) -> bool:
-        """Return whether nothing was edited, forgotten or has expired since; then they may be shown again.
+    def is_current(self, position: Position) -> bool:
+        """Return whether nothing was edited or forgotten since, and no passage has expired; the board may have changed.
 
         Args:
-            document: The answer of `memory_context`.
+            position: The state of the conversation now.
         """
-        return position(document) == self.position
+        is_same = replace(position, expired_through=self.position.expired_through) == self.position
+        return is_same and position.expired_through < min(self._sequences(), default=position.expired_through + 1)
 
-    def has_other_conversations(self, key: ConversationKey) -> bool:
-        """Return whether a passage is from another conversation, which may have been changed meanwhile."""
-        return any(not _is_of(chunk, key) for chunk in self.recalled.chunks)
+    @property
+    def has_other_conversations(self) -> bool:
+        """Whether a passage is from another conversation, which may have been changed meanwhile."""
+        return any(not self._is_own(chunk) for chunk in self.recalled.chunks)
 
-    def without_lost(self, chunks: Sequence[Chunk], key: ConversationKey) -> TurnParts:
+    def without_lost(self, chunks: Sequence[Chunk]) -> TurnParts:
         """Return the parts without passages of other conversations that are no longer found.
 
         Args:
             chunks: What the same question finds now.
-            key: The conversation.
         """
         known = {chunk.id for chunk in chunks}
-        kept = [chunk for chunk in self.recalled.chunks if chunk.id in known or _is_of(chunk, key)]
+        kept = [chunk for chunk in self.recalled.chunks if chunk.id in known or self._is_own(chunk)]
         return replace(self, recalled=replace(self.recalled, chunks=kept))
 
     def forms(self, meter: Meter) -> Sizes:
         """Return the sizes of the board and the passages; the reference counts with the current turn."""
         return self.board.forms(meter) + self.recalled.forms(meter)
 
+    def _sequences(self) -> Iterator[int]:
+        """Yield the first messages of this conversation that the passages and the reference have words of."""
+        yield from (chunk.from_sequence for chunk in self.recalled.chunks if self._is_own(chunk))
+        if self.reference is not None:
+            yield self.reference.response_metadata[POINTED_AT][0]
 
-def position(document: Mapping[str, Any]) -> Position:
-    """Return the position of a conversation, from the answer of `memory_context`."""
-    return document.get("revision", 0), document.get("expired_through", -1)
+    def _is_own(self, chunk: Chunk) -> bool:
+        return (chunk.thread_id, chunk.agent_id) == (self.key.thread_id, self.key.agent_id)
 
 
 def with_parts(turn: Sequence[BaseMessage], parts: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -89,8 +117,4 @@ def with_parts(turn: Sequence[BaseMessage], parts: Sequence[BaseMessage]) -> lis
     rest, parts = turn[len(referenced) :], [*parts, *referenced]
     if not parts or not rest or not isinstance(rest[0], HumanMessage) or not content.is_conversation(rest[0]):
         return [*parts, *rest]
-    return [content.with_prefix(rest[0], "\n\n".join(str(each.text) for each in parts)), *rest[1:]]
-
-
-def _is_of(chunk: Chunk, key: ConversationKey) -> bool:
-    return (chunk.thread_id, chunk.agent_id) == (key.thread_id, key.agent_id)
+    return [fence.with_prefix(rest[0], "\n\n".join(str(each.text) for each in parts)), *rest[1:]]

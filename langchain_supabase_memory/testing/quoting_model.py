@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.sentences import sentences
 from langchain_supabase_memory.testing import prompt_view
 
@@ -45,7 +45,7 @@ class OfflineQuotingModel(BaseChatModel):
         **_: Any,
     ) -> ChatResult:
         last = max(index for index, message in enumerate(messages) if isinstance(message, HumanMessage))
-        asked = content.without_prefix(messages[last])
+        asked = fence.without_prefix(messages[last])
         question = str(asked.text)
         # Of the question's own message only what the memory put before it is read.
         before = [] if asked is messages[last] else [messages[last]]

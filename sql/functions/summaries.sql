@@ -194,6 +194,11 @@ begin
       select m.sequence into v_last from memory.conversation_messages m
        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence <= p_least
        order by m.sequence desc limit 1;
+      -- No segment ends between the results of one message.
+      select m.sequence - 1 into v_cut from memory.conversation_messages m
+       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_last and m.role <> 'tool'
+       order by m.sequence limit 1;
+      v_last := coalesce(v_cut, v_last);
     end if;
   end if;
 

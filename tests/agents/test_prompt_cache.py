@@ -19,7 +19,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_mistralai import ChatMistralAI
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.prompt_cache import cache_key, cache_kind, with_breakpoint
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.values import ConversationKey
@@ -197,6 +197,19 @@ def test_there_are_never_more_than_four(memory: SupabaseMemory) -> None:
     assert with_breakpoint(given, 2, others=[system]) != given
 
 
+@pytest.mark.parametrize("roles", [True, False])
+def test_where_roles_alternate_the_question_is_not_marked(memory: SupabaseMemory, roles: bool) -> None:
+    budget = ContextBudget(alternate_roles=roles, characters=40_000)
+    memory.conversation("t").append([HumanMessage("One"), HumanMessage("Two")])
+    talk(memory, Anthropic(**ANTHROPIC), turns=2, budget=budget)
+    for number in range(90):
+        memory.conversation("t").append([HumanMessage(f"{number} {'word ' * 60}"), AIMessage("word " * 100)])
+    memory.conversation("t").context("Hm.", budget=budget)
+    talk(memory, Anthropic(**ANTHROPIC), turns=1, budget=budget)
+    assert controls(payloads[-1]["messages"])
+    assert "Question 0: what of the kiln" not in marked(payloads[-1]).rpartition("word")[2]
+
+
 def test_it_lasts_as_long_as_the_others(memory: SupabaseMemory) -> None:
     talk(memory, Anthropic(**ANTHROPIC), AnthropicPromptCachingMiddleware(ttl="1h"), SupabaseMemoryMiddleware)
     assert {each.get("ttl") for each in controls(payloads[-1])} == {"1h"}
@@ -207,11 +220,11 @@ def test_the_systems_own_breakpoints_count(memory: SupabaseMemory) -> None:
     blocks: list[Any] = [{"type": "text", "text": f"Rule {each}.", "cache_control": mark} for each in range(4)]
     request: Any = ModelRequest(
         model=Anthropic(**ANTHROPIC),
-        messages=[HumanMessage(LONG), AIMessage("Yes."), HumanMessage("And?")],
+        messages=[HumanMessage(LONG), AIMessage("Yes."), HumanMessage("And?", id="q")],
         system_message=SystemMessage(blocks),
     )
     key = ConversationKey("t", "maya", "default")
-    assert SupabaseMemoryMiddleware(memory)._with_cache(request, key, 2).messages == request.messages
+    assert SupabaseMemoryMiddleware(memory)._with_cache(request, key, "q").messages == request.messages
 
 
 @pytest.mark.parametrize("wanted", [None, False])

@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from subprocess import PIPE
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -35,7 +35,7 @@ from langchain_supabase_memory.context.recall_share import ASKED, UNASKED
 from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
 from langchain_supabase_memory.types import ContextPack, Conversation
 from langchain_supabase_memory.values import RecallScope
-from tests.chat_models import ScriptedModel, calls
+from tests.chat_models import ScriptedModel, calls, says
 from tests.each_case import each_case
 
 WORDS = [
@@ -285,6 +285,77 @@ async def test_what_is_forgotten_in_a_tool_loop_is_not_shown_again(
     assert shown == [True, True, False, False, False, False]
 
 
+def changes(conversation: Conversation) -> dict[str, Callable[[], object]]:
+    item = conversation.board.read().facts[0]
+    return {
+        "the conversation": conversation.forget,
+        "an item": lambda: conversation.board.delete(item, actor="maya"),
+        "an item's words": lambda: conversation.board.edit(item, text="Nothing.", actor="maya"),
+        "the summary": lambda: conversation.board.edit_summary("Nothing.", actor="maya"),
+    }
+
+
+@pytest.mark.parametrize("way", ["middleware-sync", "nodes-async"])
+@pytest.mark.parametrize("what", ["the conversation", "an item", "an item's words", "the summary"])
+async def test_what_a_person_takes_away_in_a_tool_loop_is_not_shown_again(
+    memory: SupabaseMemory, way: str, what: str
+) -> None:
+    draw, conversation = random.Random(9), memory.conversation("t")
+    for number in range(80):
+        conversation.append(said(draw, number))
+    conversation.context("Hello.")
+    conversation.index()
+    conversation.board.add("fact", "The door's code is 4812.", actor="maya")
+    if what == "the summary":
+        conversation.board.edit(conversation.board.read().facts[0], text="A door.", actor="maya")
+        conversation.board.edit_summary("The door's code is 4812.", actor="maya")
+    change = changes(conversation)[what]
+
+    def answer(prompt: list[BaseMessage]) -> AIMessage:
+        if len(chat.shown) == 2:
+            change()
+        return calls("look", what=f"kiln {len(chat.shown)}") if len(chat.shown) < 5 else AIMessage("Done.")
+
+    chat = ScriptedModel(script=answer)
+    await Agent(memory, way, chat, [look]).ask(HumanMessage("What of the glaze?"))
+    shown = ["4812" in "".join(each.text for each in prompt) for prompt in chat.shown]
+    assert shown == [True, True, False, False, False]
+
+
+def test_what_one_user_recalls_is_in_no_other_users_prompt(conn_string: str, user_id: str) -> None:
+    signed_in = [user_id]
+    with SupabaseMemory.from_conn_string(conn_string) as base:
+        memory = base.for_token(lambda: {"sub": signed_in[0], "role": "authenticated"})
+        conversation, draw = memory.conversation("t"), random.Random(9)
+        conversation.append([HumanMessage("The kiln's door code is 4812."), AIMessage("Noted.")])
+        for number in range(60):
+            conversation.append(said(draw, number))
+        conversation.context("Hello.")
+        conversation.index()
+        chat = says("Cone nine.")
+        agent: Any = create_agent(chat, [look], middleware=[SupabaseMemoryMiddleware(memory)])
+        config = {"configurable": {"thread_id": "t"}}
+        agent.invoke({"messages": [HumanMessage("What was the code of the kiln's door?", id="q")]}, config)
+        assert "4812" in str(chat.shown[-1])
+        signed_in[0] = f"{user_id}-foe"
+        loop = [HumanMessage("Hi", id="q"), calls("look", what="k"), ToolMessage("x", tool_call_id="call_look_1")]
+        agent.invoke({"messages": loop}, config)
+        assert "4812" not in str(chat.shown[-1])
+
+
+@pytest.mark.parametrize("most", [2, 3, 5, 20])
+def test_what_a_few_messages_do_not_show_is_covered(memory: SupabaseMemory, most: int) -> None:
+    conversation = memory.conversation("t")
+    for number in range(20):
+        asked = [{"name": "look", "args": {"what": "kiln"}, "id": f"c{number}{each}"} for each in range(2)]
+        results = [ToolMessage("Hot.", tool_call_id=f"c{number}{each}") for each in range(2)]
+        conversation.append(
+            [HumanMessage(f"Question {number}"), AIMessage("", tool_calls=asked), *results, AIMessage("So it is.")]
+        )
+        pack = conversation.context("And now?", budget=ContextBudget(max_messages=most))
+        assert (pack.omitted, pack.due) == ([], False), number
+
+
 class Story:
     """A conversation to which anything happens."""
 
@@ -367,7 +438,7 @@ def test_every_move_has_a_reason_and_another_process_agrees(
                 if now[: len(before[1])] != before[1]:
                     assert reason in MAY_MOVE[happened], (number, happened)
                     reasons[reason or ""] += 1
-                elif happened in ("say", "remember"):
+                else:
                     assert reason is None, (number, happened)
             before = pack.beginning, now
             if number % 4 == 0:

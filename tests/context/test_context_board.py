@@ -29,7 +29,7 @@ from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.reasons import BEYOND, TOO_MANY
 from langchain_supabase_memory.effects import Call, Flow, call
 from langchain_supabase_memory.errors import ConfigurationError
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.values import ConversationKey
 from tests import provider_rules
@@ -167,7 +167,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(caller
     assert [each.name for each in report.sections][-2:] == ["board", "current"]
     assert report.characters >= part.characters
     assert report.used <= 8_000
-    assert content.without_prefix(pack.prompt[-1]).text == "And now?"
+    assert fence.without_prefix(pack.prompt[-1]).text == "And now?"
 
 
 async def _awaited(value: Any) -> Any:
@@ -379,7 +379,7 @@ def test_a_pack_is_within_its_budget_valid_and_accounts_for_every_message(
     for rules in (provider_rules.openai, provider_rules.anthropic, provider_rules.gemini):
         assert not pack.prompt or rules(pack.prompt) == []
     if asks:
-        assert content.without_prefix(pack.prompt[-1]) == asked[0]
+        assert fence.without_prefix(pack.prompt[-1]) == asked[0]
     # Every message is shown, covered or named as omitted; never lost because of the board.
     for each in (pack, plain):
         left = {number for low, high, _ in each.omitted for number in range(low, high + 1)}

@@ -33,7 +33,7 @@ from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.reasons import LEFT_TO_RECALL
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.testing import OfflineQuotingModel
 from tests import provider_rules
 from tests.chat_models import calls, says
@@ -220,7 +220,7 @@ def test_a_pack_is_within_its_budget_and_valid_for_every_provider(
     for rules in (provider_rules.openai, provider_rules.anthropic, provider_rules.gemini):
         assert rules(pack.prompt) == []
     assert pack.prompt[-1].text.endswith(asked.text)
-    assert content.without_prefix(pack.prompt[-1]) == asked
+    assert fence.without_prefix(pack.prompt[-1]) == asked
 
 
 BACKGROUND = SummaryPolicy(mode="background")

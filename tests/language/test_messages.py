@@ -27,13 +27,15 @@ from langchain_core.messages import (
     RemoveMessage,
     SystemMessage,
     ToolMessage,
+    messages_from_dict,
+    messages_to_dict,
 )
 from langchain_core.prompt_values import ChatPromptValue
 from pydantic import BaseModel
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import codec, content, sanitizer
+from langchain_supabase_memory.language.messages import codec, content, fence, sanitizer
 from langchain_supabase_memory.language.tokens import count_tokens
 from tests.cases import COUNTED, cases, message_of
 from tests.conftest import Caller
@@ -413,3 +415,41 @@ def test_a_tool_of_any_name_is_a_tool_in_a_transcript(name: str) -> None:
     assert line.startswith("Tool")
     assert len(line.splitlines()) == 1
     assert content.weight(ToolMessage("42", tool_call_id="c", name=name)) == len(line) + 1
+
+
+FENCED = fence.fenced([fence.element("recalled", "The kiln is hot.")])
+
+
+@each_case(
+    ("content", "mark"),
+    [
+        ("Delete everything, please", 10),
+        ("Delete everything, please", 10**6),
+        ("Delete everything, please", -5),
+        ("Delete everything, please", True),
+        ("Delete everything, please", "9"),
+        ([{"type": "text", "text": "Delete everything, please"}], 1),
+        ([], 1),
+        (f"{FENCED}\n\nAnd now?", len(FENCED)),
+    ],
+)
+def test_a_wrong_mark_takes_nothing_from_what_was_said(content: Any, mark: Any) -> None:
+    message = HumanMessage(content, additional_kwargs={"supabase_memory_prefix": mark})
+    assert fence.without_prefix(message) == HumanMessage(content)
+    (stored,) = codec.as_messages([message])
+    assert stored.content == content
+
+
+@each_case(
+    "content", ["And now?", "", [{"type": "text", "text": "And now?"}], [], ["And", {"type": "image", "url": "u"}]]
+)
+def test_what_stands_before_a_question_is_taken_away_again(content: Any) -> None:
+    asked = HumanMessage(content, id="q", name="Maya", additional_kwargs={"own": 1})
+    shown = fence.with_prefix(asked, FENCED)
+    assert shown.text.startswith(FENCED)
+    assert fence.without_prefix(shown) == asked
+    (kept,) = messages_from_dict(json.loads(json.dumps(messages_to_dict([shown]))))
+    assert fence.without_prefix(kept) == asked
+    if isinstance(content, str):  # what makes blocks of texts changes nothing
+        blocks = shown.model_copy(update={"content": [{"type": "text", "text": shown.content}]})
+        assert fence.without_prefix(blocks).text == content

@@ -37,7 +37,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.context.load import VIA
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages import content, fence
 from tests.agents.test_middleware import Broken
 from tests.chat_models import ScriptedModel, calls, question, says
 from tests.conftest import Caller
@@ -62,7 +62,7 @@ def asks(text: str) -> Any:
 
 
 def texts(messages: Sequence[BaseMessage]) -> list[str]:
-    return [str(content.without_prefix(message).text).strip() for message in messages]
+    return [str(fence.without_prefix(message).text).strip() for message in messages]
 
 
 class Bounded(MessagesState):

@@ -165,6 +165,8 @@ class Loader:
         self._report(key, pack, writer)
         if (yield from self._prepare(key, pack, query, writer)):
             pack = (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
+        if not self.is_owner_known(key):
+            return pack
         before, beginning = self.beginnings.get(key), pack.beginning
         moved = None if before is None else beginning.moved_since(before)
         self.beginnings.set(key, beginning)
@@ -175,8 +177,18 @@ class Loader:
             self.turns.set((key, question), pack.turn_parts)
         return pack
 
+    def is_owner_known(self, key: ConversationKey) -> bool:
+        """Whether what is kept by a key is its owner's: where a function says who signs in, the next may be another.
+
+        Args:
+            key: The conversation.
+        """
+        return key.user_id is not None or not self.guard.memory._services.transport.identity_is_callback
+
     def _turn(self, key: ConversationKey, run: GraphState) -> TurnParts | None:
         """The parts that the turn's earlier prompts showed; `None` for its first prompt, or in another process."""
+        if not self.is_owner_known(key):
+            return None
         question, *loop = _turn_ids(run) or [None]
         return self.turns.get((key, question)) if question is not None and loop else None
 

@@ -61,7 +61,7 @@ def cache_kind(model: object, enabled: bool | None) -> CacheKind | None:
 
 def cache_key(key: ConversationKey) -> str:
     """Return the `prompt_cache_key` of a conversation: always the same, and none of its ids can be read from it."""
-    ids = "\0".join((key.user_id or "", key.agent_id, key.thread_id))
+    ids = "\0".join((str(key.user_id), key.agent_id, key.thread_id))
     return f"memory-{hashlib.sha256(ids.encode()).hexdigest()[:32]}"
 
 

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import content, rendering, sanitizer, truncation
+from langchain_supabase_memory.language.messages import content, fence, rendering, sanitizer, truncation
 from langchain_supabase_memory.language.messages.redaction.payload import redact_payload
 from langchain_supabase_memory.values import LONGEST_ID, UNUSABLE, StoredMessage
 
@@ -78,7 +78,7 @@ def _as_message(position: int, value: object) -> BaseMessage:
             f"The item at position {position} is a {type(value).__name__}, which cannot be stored as a message.",
             hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
         )
-    return content.without_prefix(message)
+    return fence.without_prefix(message)
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:

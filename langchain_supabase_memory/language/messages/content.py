@@ -38,9 +38,6 @@ LC_SOURCE: Final = "lc_source"
 OURS: Final = "supabase_memory"
 """The value of `lc_source` on messages that this package puts into a prompt."""
 
-_PREFIX: Final = "supabase_memory_prefix"
-"""The key of `additional_kwargs` for how many characters (or blocks) of a prompt's message are not its own."""
-
 STOPPED: Final = "[stopped]"
 """The text that follows a partial answer in a prompt."""
 
@@ -300,28 +297,6 @@ def mark_as_ours(message: BaseMessage) -> BaseMessage:
     """Mark a message on the object itself as inserted by this package, so that it is never taken for conversation."""
     message.additional_kwargs = {**message.additional_kwargs, LC_SOURCE: OURS}
     return message
-
-
-def with_prefix(message: BaseMessage, text: str) -> BaseMessage:
-    """Return a message of a prompt with a text of this package before its own content; it is marked.
-
-    Args:
-        message: The message.
-        text: The text.
-    """
-    body: Any = message.content
-    joined = f"{text}\n\n{body}" if isinstance(body, str) else [{"type": "text", "text": text}, *body]
-    marks = {**message.additional_kwargs, _PREFIX: len(joined) - len(body)}
-    return message.model_copy(update={"content": joined, "additional_kwargs": marks})
-
-
-def without_prefix(message: BaseMessage) -> BaseMessage:
-    """Return a message as it was before `with_prefix`; the message itself if it has no mark."""
-    length = message.additional_kwargs.get(_PREFIX)
-    if not isinstance(length, int):
-        return message
-    marks = {name: value for name, value in message.additional_kwargs.items() if name != _PREFIX}
-    return message.model_copy(update={"content": message.content[length:], "additional_kwargs": marks})
 
 
 def partial(text: str, name: str) -> AIMessage:

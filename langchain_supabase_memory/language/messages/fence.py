@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import escape
 
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.language.messages.content import mark_as_ours
 from langchain_supabase_memory.language.messages.invisible import visible
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 TAG: Final = "conversation_memory"
 
@@ -46,3 +49,49 @@ def message(text: str, message_id: str) -> HumanMessage:
     made = HumanMessage(text, id=message_id)
     mark_as_ours(made)
     return made
+
+
+_PREFIX: Final = "supabase_memory_prefix"
+"""The key of `additional_kwargs` for how many characters at the front of a prompt's message are not its own."""
+
+
+def with_prefix(question: HumanMessage, text: str) -> HumanMessage:
+    """Return a question with fenced text before its own words; it is marked, so that the text is never stored.
+
+    Args:
+        question: The message; it does not change.
+        text: One or several fenced texts.
+    """
+    body: Any = question.content
+    front = f"{text}\n\n"
+    joined = front + body if isinstance(body, str) else [{"type": "text", "text": front}, *body]
+    marks = {**question.additional_kwargs, _PREFIX: len(front)}
+    return question.model_copy(update={"content": joined, "additional_kwargs": marks})
+
+
+def without_prefix(message: BaseMessage) -> BaseMessage:
+    """Return a message as it was before `with_prefix`; one without a mark, or whose mark is wrong, keeps its words."""
+    if _PREFIX not in message.additional_kwargs:
+        return message
+    marks = {name: value for name, value in message.additional_kwargs.items() if name != _PREFIX}
+    body = _own(message, message.additional_kwargs[_PREFIX])
+    return message.model_copy(update={"content": body, "additional_kwargs": marks})
+
+
+def _own(message: BaseMessage, length: object) -> Any:
+    """What a message has behind its prefix, also where a text has become blocks since."""
+    body = message.content
+    if not isinstance(message, HumanMessage) or type(length) is not int:
+        return body
+    if isinstance(body, str):
+        return body[length:] if _is_fenced(body[:length]) else body
+    first: Any = body[0] if body else None
+    text = first.get("text") if isinstance(first, dict) else None
+    if not isinstance(text, str) or not _is_fenced(text[:length]):
+        return body
+    rest = [{**first, "text": text[length:]}] if text[length:] else []
+    return [*rest, *body[1:]]
+
+
+def _is_fenced(text: str) -> bool:
+    return text.startswith(f"<{TAG}>") and text.endswith(f"</{TAG}>\n\n")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Move: TypeAlias = Literal["budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed"]
+Move: TypeAlias = Literal["budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed", "fit"]
 """Why the beginning of a prompt moved.
 
 Another `budget`; a new `segment`, one that was `rewritten` or `deleted`; a `step` of the window where nothing is
 summarized; messages that `expired` or were `edited` (or forgotten); older messages were `indexed`, so that the
-summary's quotes of them are left to recall.
+summary's quotes of them are left to recall; or a message was cut, or an image left out, to `fit`.
 """
 
 
@@ -28,6 +28,7 @@ MOVES: Final[Mapping[Move, str]] = MappingProxyType(
         "expired": "messages expired",
         "edited": "something was edited or forgotten",
         "indexed": "older messages were indexed",
+        "fit": "something was cut or left out to fit",
     }
 )
 """The reasons in words."""
@@ -46,6 +47,7 @@ class Beginning:
         revision: How often messages were edited or forgotten; `None` where that is not known.
         expired_through: The last message that has expired; -1 if none has.
         summary: The characters of the summary that are shown.
+        messages: A hash of each of its messages, for prompts of one process; `None` where only numbers are known.
     """
 
     unit: str
@@ -56,6 +58,7 @@ class Beginning:
     revision: int | None = None
     expired_through: int = -1
     summary: int = 0
+    messages: tuple[int, ...] | None = None
 
     def moved_since(self, before: Beginning) -> Move | None:
         """Return why it is another than an earlier one; `None` if it is the same, and at most goes on.
@@ -63,6 +66,14 @@ class Beginning:
         Args:
             before: The beginning of the prompt before.
         """
+        if self.messages is not None and before.messages is not None:
+            if self.messages[: len(before.messages)] == before.messages:
+                return None
+            return self._reason(before) or "fit"
+        return self._reason(before)
+
+    def _reason(self, before: Beginning) -> Move | None:
+        """The first number that differs and can be the reason."""
         if (self.unit, self.budget) != (before.unit, before.budget):
             return "budget"
         if self.segment != before.segment:
