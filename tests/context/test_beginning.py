@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,19 +22,22 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from langchain_supabase_memory import (
+    ChunkPolicy,
     ContextBudget,
     MemoryConfig,
     Retention,
     SaveTurnNode,
     SummaryPolicy,
+    SupabaseChatMessageHistory,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
+    Worker,
 )
 from langchain_supabase_memory.agents.run.load import EVENT
 from langchain_supabase_memory.context.recall_share import ASKED, UNASKED
 from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
-from langchain_supabase_memory.types import ContextPack, Conversation
+from langchain_supabase_memory.types import ContextPack, Conversation, Rollout
 from langchain_supabase_memory.values import RecallScope
 from tests.chat_models import ScriptedModel, calls, says
 from tests.each_case import each_case
@@ -161,15 +165,8 @@ def look(what: str) -> str:
     return f"{what}: " + "fired at cone nine. " * 10
 
 
-WAYS = [
-    "middleware-sync",
-    "middleware-async",
-    "saved-sync",
-    "nodes-sync",
-    "nodes-async",
-    "context-sync",
-    "context-async",
-]
+LOOPS = ["middleware-sync", "middleware-async", "saved-sync", "nodes-sync", "nodes-async"]
+WAYS = [*LOOPS, "context-sync", "context-async", "rollout-sync", "interrupted-sync", "interrupted-async"]
 
 
 class Agent:
@@ -178,10 +175,14 @@ class Agent:
     def __init__(self, memory: SupabaseMemory, way: str, chat: ScriptedModel, tools: Sequence[Any] = (), **more: Any):
         self.memory, self.chat = memory, chat
         self.way, self.color = way.split("-")
-        if self.way in ("middleware", "saved"):
-            saver = InMemorySaver() if self.way == "saved" else None
-            middleware: Any = [SupabaseMemoryMiddleware(memory, **more)]
-            self.graph: Any = create_agent(chat, list(tools), middleware=middleware, checkpointer=saver)
+        if self.way in ("middleware", "saved", "rollout", "interrupted"):
+            saver = InMemorySaver() if self.way in ("saved", "interrupted") else None
+            rollout = Rollout("on") if self.way == "rollout" else None
+            middleware: Any = [SupabaseMemoryMiddleware(memory, rollout=rollout, **more)]
+            stops = ["model"] if self.way == "interrupted" else None
+            self.graph: Any = create_agent(
+                chat, list(tools), middleware=middleware, checkpointer=saver, interrupt_before=stops
+            )
         else:
             self.graph = _graph(SupabaseSummarizationNode(memory, **more), chat, tools)
 
@@ -199,6 +200,8 @@ class Agent:
             self.graph.invoke({"messages": [question]}, config)
         else:
             await self.graph.ainvoke({"messages": [question]}, config)
+        if self.way == "interrupted":
+            _ = self.graph.invoke(None, config) if self.color == "sync" else await self.graph.ainvoke(None, config)
 
 
 class Loop(MessagesState):
@@ -219,25 +222,74 @@ def _graph(node: SupabaseSummarizationNode, chat: ScriptedModel, tools: Sequence
     return builder.compile()
 
 
-async def test_whoever_computes_it_has_the_same(memory: SupabaseMemory) -> None:
+def talkative(draw: random.Random) -> ScriptedModel:
+    return ScriptedModel(script=lambda _: "The " + " ".join(draw.choices(WORDS, k=60)) + ".")
+
+
+@pytest.mark.parametrize("writer", ["inline", "a worker"])
+async def test_whoever_computes_it_has_the_same(conn_string: str, user_id: str, writer: str) -> None:
     draw = random.Random(11)
-    chat = ScriptedModel(script=lambda _: "The " + " ".join(draw.choices(WORDS, k=60)) + ".")
+    chat = talkative(draw)
+    mode: Any = "inline" if writer == "inline" else "background"
+    config = MemoryConfig(policy=SummaryPolicy(mode=mode), chunking=ChunkPolicy(mode=mode))
+    memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=config)
     agents = [Agent(memory, way, chat) for way in WAYS]
     before: list[str] = []
-    segments = moves = 0
+    moves = 0
     for number in range(70):
         words = " ".join(draw.choices(WORDS, k=30))
         await draw.choice(agents).ask(HumanMessage(f"Turn {number}: what of the {words}?", id=f"q{number}"))
+        if writer == "a worker" and number % 3 == 0:
+            await Worker(memory).drain()
         now = [str(each.text) for each in chat.shown[-1][:-1]]
-        made = len(memory.conversation("t").summaries.list())
-        if now[: len(before)] != before:
-            moves += 1
-            assert made > segments, number
-        before, segments = now, made
-    assert 3 <= moves <= segments
+        moves += has_moved(before, now)
+        before = now
+    segments = len(memory.conversation("t").summaries.list())
+    assert 3 <= moves <= (segments if writer == "inline" else 2 * segments + 1)
+    await memory.aclose()
 
 
-@pytest.mark.parametrize("way", WAYS[:5])
+def has_moved(before: list[str], now: list[str]) -> bool:
+    """Whether a beginning moved; only a newer segment may be the reason, or a step where none is made in time."""
+    if now[: len(before)] == before:
+        return False
+    covered = [re.search(r'<summary messages="0-(\d+)">', texts[0]) for texts in (before, now)]
+    numbers = [int(each[1]) if each else -1 for each in covered]
+    assert numbers[1] > numbers[0] or now[1] in before[2:]
+    return True
+
+
+def test_a_history_begins_alike_from_turn_to_turn(memory: SupabaseMemory) -> None:
+    draw = random.Random(11)
+    chat, before, moves = talkative(draw), list[str](), 0
+    for number in range(60):
+        history = SupabaseChatMessageHistory("t", memory)
+        question = HumanMessage(f"Turn {number}: what of the {' '.join(draw.choices(WORDS, k=30))}?")
+        history.add_messages([question, chat.invoke([*history.messages, question])])
+        now = [str(each.text) for each in chat.shown[-1][:-1]]
+        moves += has_moved(before, now)
+        before = now
+    assert 3 <= moves <= len(memory.conversation("t").summaries.list())
+
+
+async def test_two_agents_with_two_budgets_each_have_their_own(memory: SupabaseMemory) -> None:
+    draw = random.Random(11)
+    chat = talkative(draw)
+    agents = [
+        Agent(memory, "middleware-sync", chat, budget=ContextBudget(characters=characters))
+        for characters in (8_000, 16_000)
+    ]
+    before: list[list[str]] = [[], []]
+    for number in range(60):
+        place = number % 2
+        words = " ".join(draw.choices(WORDS, k=30))
+        await agents[place].ask(HumanMessage(f"Turn {number}: what of the {words}?", id=f"q{number}"))
+        now = [str(each.text) for each in chat.shown[-1][:-1]]
+        has_moved(before[place], now)
+        before[place] = now
+
+
+@pytest.mark.parametrize("way", LOOPS)
 @pytest.mark.parametrize("scope", ["conversation", "user"])
 async def test_a_tool_loop_appends_and_moves_the_window_at_most_once(
     memory: SupabaseMemory, way: str, scope: RecallScope
@@ -261,7 +313,7 @@ async def test_a_tool_loop_appends_and_moves_the_window_at_most_once(
     assert moves <= 1, "where the loop outgrows the room, the window moves by a step"
 
 
-@pytest.mark.parametrize("way", WAYS[:5])
+@pytest.mark.parametrize("way", LOOPS)
 @pytest.mark.parametrize("thread", ["t", "other"])
 async def test_what_is_forgotten_in_a_tool_loop_is_not_shown_again(
     memory: SupabaseMemory, way: str, thread: str
