@@ -78,7 +78,7 @@ def _as_message(position: int, value: object) -> BaseMessage:
             f"The item at position {position} is a {type(value).__name__}, which cannot be stored as a message.",
             hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
         )
-    return fence.without_prefix(message)
+    return fence.without_prefix(message) if fence.PREFIX in message.additional_kwargs else message
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:

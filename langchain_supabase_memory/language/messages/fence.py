@@ -51,7 +51,7 @@ def message(text: str, message_id: str) -> HumanMessage:
     return made
 
 
-_PREFIX: Final = "supabase_memory_prefix"
+PREFIX: Final = "supabase_memory_prefix"
 """The key of `additional_kwargs` for how many characters at the front of a prompt's message are not its own."""
 
 
@@ -65,16 +65,16 @@ def with_prefix(question: HumanMessage, text: str) -> HumanMessage:
     body: Any = question.content
     front = f"{text}\n\n"
     joined = front + body if isinstance(body, str) else [{"type": "text", "text": front}, *body]
-    marks = {**question.additional_kwargs, _PREFIX: len(front)}
+    marks = {**question.additional_kwargs, PREFIX: len(front)}
     return question.model_copy(update={"content": joined, "additional_kwargs": marks})
 
 
 def without_prefix(message: BaseMessage) -> BaseMessage:
     """Return a message as it was before `with_prefix`; one without a mark, or whose mark is wrong, keeps its words."""
-    if _PREFIX not in message.additional_kwargs:
+    if PREFIX not in message.additional_kwargs:
         return message
-    marks = {name: value for name, value in message.additional_kwargs.items() if name != _PREFIX}
-    body = _own(message, message.additional_kwargs[_PREFIX])
+    marks = {name: value for name, value in message.additional_kwargs.items() if name != PREFIX}
+    body = _own(message, message.additional_kwargs[PREFIX])
     return message.model_copy(update={"content": body, "additional_kwargs": marks})
 
 
