@@ -85,7 +85,7 @@ def test_a_verb_costs_no_more_than_it_did(transport: CountingTransport, verb: st
         if verb in OF_A_CONVERSATION
         else partial(OF_A_DATABASE[verb], memory)
     )
-    costs = []
+    costs, bound = [], BOUNDS[verb]
     for number in range(8):  # after five the planner turns to a generic plan
         do(number)
         costs.append(transport.taken())
@@ -93,10 +93,9 @@ def test_a_verb_costs_no_more_than_it_did(transport: CountingTransport, verb: st
         max(each.round_trips for each in costs),
         max(each.read for each in costs),
         max(each.written for each in costs),
-        # A page is split, or cleaned, once in a while.
-        round(median(each.wal for each in costs)),
+        # A page is split, or cleaned, once in a while; and the server may vacuum beside what writes nothing.
+        round((median if bound.wal else min)(each.wal for each in costs)),
     )
-    bound = BOUNDS[verb]
     within = (
         found.round_trips <= bound.round_trips
         and found.read <= bound.read * SLACK + 4
