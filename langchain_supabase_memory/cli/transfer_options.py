@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager, nullcontext
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.cli.formatting import pluralize, spinner
 from langchain_supabase_memory.cli.options import Address, given_on_command_line
@@ -45,29 +46,38 @@ def open_memory(address: Address, access_token: str | None, user_id: str | None)
     return http_address.open(needs_server=False, model=None, config=config).for_token(access_token)
 
 
+REFUSALS: Final = {
+    "table": ("--table", "has no table"),
+    "channel": ("--channel", "has no channels"),
+    "threads": ("--thread", "is read as a whole"),
+    "encoding": ("--encoding", "has no encoding to choose"),
+}
+"""The options of sources, by the parameter that each sets: its name, and what is said of a source without it."""
+
+
 @contextmanager
-def open_source(
-    source: str, path: str, *, table: str | None, channel: str, threads: tuple[str, ...], encoding: str | None
-) -> Iterator[Source]:
+def open_source(source: str, path: str, **options: Any) -> Iterator[Source]:
     """Open a source by its name.
+
+    Args:
+        source: The name of a function of `transfer.sources`, whose parameters say which options it has.
+        path: The file or the address that it reads.
+        options: The options by parameter; `None` for those that were not given.
 
     Raises:
         InvalidInputError: An option does not apply to the source.
     """
     from langchain_supabase_memory.transfer import sources
 
-    if table is not None and source not in ("langchain-postgres", "langchain-sql", "openai-agents"):
-        raise InvalidInputError(f"The source {source} has no table.", hint="Leave --table out.")
-    if threads and source != "langgraph":
-        raise InvalidInputError(f"The source {source} is read as a whole.", hint="Leave --thread out.")
-    options = {} if table is None else {"table": table}
-    if source == "langgraph":
-        with _open_saver(path) as saver:
-            yield sources.langgraph(saver, channel=channel, threads=threads or None)
-    elif source in ("jsonl", "chatgpt", "claude"):
-        yield getattr(sources, source)(path, encoding=encoding)
-    else:
-        yield getattr(sources, source.replace("-", "_"))(path, **options)
+    read = getattr(sources, source.replace("-", "_"))
+    parameters = signature(read).parameters
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in parameters:
+            option, refusal = REFUSALS[name]
+            raise InvalidInputError(f"The source {source} {refusal}.", hint=f"Leave {option} out.")
+    with _open_saver(path) if "saver" in parameters else nullcontext(path) as place:
+        yield read(place, **given)
 
 
 @contextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,16 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
+from langchain_supabase_memory.cli.transfer_options import REFUSALS
+from langchain_supabase_memory.transfer import sources
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.services.project import PUBLISHABLE, Project
 from tests.transfer.documents import CHATGPT, CLAUDE
+from tools import site
 
+ROOT = Path(__file__).parents[2]
+COMMAND = import_module("langchain_supabase_memory.cli.commands.import")
 Run = Callable[..., Result]
 
 
@@ -86,8 +94,28 @@ def test_exports_of_chat_products(memory: SupabaseMemory, run: Run, tmp_path: Pa
         assert "stored" in run("import", source, path, "--encoding", "utf-16-le", "--agent", "default").output
         assert said(memory, thread)[0] == first
     assert "no such encoding" in run("import", "claude", path, "--encoding", "nonsense").output
-    assert "The source claude has no table" in run("import", "claude", path, "--table", "x").output
-    assert "The source claude is read as a whole" in run("import", "claude", path, "--thread", "x").output
+
+
+def test_each_source_is_in_every_list_of_sources() -> None:
+    named = [name.replace("-", "_") for name in COMMAND.SOURCES]
+    page = (ROOT / "docs" / "import-and-export.md").read_text()
+    assert {*named} == {*sources.__all__}, "the command has each source"
+    assert re.findall(r"^\| `sources\.(\w+)\(", page, re.MULTILINE) == named, (
+        "the page has a row for each, in this order"
+    )
+    _, _, reference = site.API["long-term"]
+    listed = [name.rpartition(".")[2] for name in reference.split() if name.startswith("transfer.sources.")]
+    assert sorted(listed) == sorted(named), "the reference has each source"
+
+
+@pytest.mark.parametrize("source", COMMAND.SOURCES)
+def test_a_source_refuses_the_options_of_others(run: Run, tmp_path: Path, source: str) -> None:
+    _, *taken = signature(getattr(sources, source.replace("-", "_"))).parameters
+    assert {*taken} <= {*REFUSALS}, "each parameter of a source is an option of the command"
+    for option, refusal in (REFUSALS[name] for name in REFUSALS if name not in taken):
+        said = run("import", source, tmp_path / "nothing", option, "x").output
+        assert f"The source {source} {refusal}." in said
+        assert f"Leave {option} out." in said
 
 
 def test_tables_of_other_libraries(memory: SupabaseMemory, run: Run, cluster: Cluster, tmp_path: Path) -> None:

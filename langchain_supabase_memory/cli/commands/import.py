@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SOURCES: Final = (
     "jsonl", "chatgpt", "claude", "langgraph", "langchain-postgres", "langchain-sql", "openai-agents",
 )  # fmt: skip
-"""The supported formats and libraries."""
+"""The functions of `transfer.sources`, named here so that help and completion need not import them."""
 
 
 @click.command("import")
@@ -27,7 +27,7 @@ SOURCES: Final = (
 @click.option("--user", "user_id", help="Owner of the imported conversations.")
 @click.option("--agent", "agent_id", help="Agent of conversations that name none; by default 'default'.")
 @click.option("--table", help="Table of a chat history, or of the messages of the OpenAI Agents SDK.")
-@click.option("--channel", default="messages", show_default=True, help="Channel of a LangGraph state with messages.")
+@click.option("--channel", help="Channel of a LangGraph state with messages; by default 'messages'.")
 @click.option("--thread", "threads", multiple=True, help="Only this thread of a LangGraph saver; may be repeated.")
 @click.option("--encoding", help="Encoding of a file, such as latin-1; by default detected from its first bytes.")
 @click.option("--skip", is_flag=True, help="Skip what cannot be read, and report it at the end.")
@@ -40,7 +40,7 @@ def import_(
     user_id: str | None,
     agent_id: str | None,
     table: str | None,
-    channel: str,
+    channel: str | None,
     threads: tuple[str, ...],
     encoding: str | None,
     skip: bool,
@@ -48,7 +48,7 @@ def import_(
 ) -> None:
     """Import conversations from a file or another library's database.
 
-    PATH is a file (jsonl, chatgpt, claude), a connection string or a SQLite file. Each message is stored once, in its
+    PATH is an exported file, a connection string or a SQLite file. Each message is stored once, in its
     order and with its time: a repeated import changes nothing, and an interrupted one goes on.
     """
     from langchain_supabase_memory.transfer.import_conversations import import_conversations
@@ -56,7 +56,7 @@ def import_(
     with (
         transfer_options.open_memory(address, access_token, user_id) as memory,
         transfer_options.open_source(
-            source, path, table=table, channel=channel, threads=threads, encoding=encoding
+            source, path, table=table, channel=channel, threads=threads or None, encoding=encoding
         ) as events,
         transfer_options.progress("Importing") as report,
     ):
