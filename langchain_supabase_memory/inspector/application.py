@@ -15,19 +15,7 @@ from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.inspector import edit_routes, error_pages, live_updates, static_files
 from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
 from langchain_supabase_memory.inspector.request_context import InspectorState
-from langchain_supabase_memory.inspector.screens import (
-    board,
-    conversations,
-    doctor,
-    message_range,
-    prompt,
-    prompts,
-    queue,
-    recall,
-    savings,
-    summaries,
-    timeline,
-)
+from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.operations.arguments import check_actor
 
@@ -79,21 +67,7 @@ def application(
 
     app = Starlette(
         routes=[
-            Route("/", conversations.screen, name="conversations"),
-            Route("/conversation", timeline.screen),
-            Route("/conversation/message", timeline.message),
-            Route("/conversation/messages", message_range.screen),
-            Route("/conversation/prompt", prompt.screen),
-            Route("/conversation/prompts", prompts.screen),
-            Route("/conversation/prompts/turn", prompts.turn),
-            Route("/conversation/board", board.screen),
-            Route("/conversation/board/item", board.item),
-            Route("/conversation/board/history", board.history),
-            Route("/conversation/summaries", summaries.screen),
-            Route("/conversation/savings", savings.screen),
-            Route("/recall", recall.screen),
-            Route("/queue", queue.screen),
-            Route("/doctor", doctor.screen),
+            *(Route(screen.path, screen.respond) for screen in SCREENS),
             Route("/events", live_updates.events),
             *edit_routes.ROUTES,
             Route("/static/{name}", static_files.static_file),
@@ -106,6 +80,6 @@ def application(
         lifespan=lifespan,
     )
     app.state.inspector = InspectorState(
-        memory, write=write, actor=check_actor(actor), sessions=sessions, notifier=notifier
+        memory, write=write, actor=check_actor(actor), screens=SCREENS, sessions=sessions, notifier=notifier
     )
     return app

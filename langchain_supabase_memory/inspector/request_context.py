@@ -12,12 +12,13 @@ from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.values import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
     from langchain_supabase_memory.inspector.auth import SessionStore
     from langchain_supabase_memory.inspector.live_updates import ChangeNotifier
+    from langchain_supabase_memory.inspector.screen_list import Screen
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.values import ConversationInfo
 
@@ -30,6 +31,7 @@ class InspectorState:
         memory: The memory, or a function that returns it for a request.
         write: Whether people may change something.
         actor: The name recorded with a change.
+        screens: The pages, for the navigation.
         sessions: Stores who is admitted.
         notifier: Notifies pages of changes.
     """
@@ -37,6 +39,7 @@ class InspectorState:
     memory: SupabaseMemory | Callable[[Request], SupabaseMemory]
     write: bool
     actor: str
+    screens: Sequence[Screen]
     sessions: SessionStore
     notifier: ChangeNotifier
 
@@ -68,6 +71,11 @@ class RequestContext:
     def write(self) -> bool:
         """Whether people may change something."""
         return self.state.write
+
+    @property
+    def screens(self) -> Sequence[Screen]:
+        """The pages, for the navigation; without those that need a server's rights if it has none."""
+        return [each for each in self.state.screens if not (each.is_of_database and self.acts_as_user)]
 
     @property
     def acts_as_user(self) -> bool:

@@ -8,23 +8,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.inspector import application
+from langchain_supabase_memory.inspector import application, screen_list
 from tests.counting import CountingTransport
-from tests.inspector.visiting import ADDRESS
+from tests.inspector.visiting import ADDRESS, asked_of
 from tests.services.postgres import Cluster
 
-SCREENS = {
-    "conversations": ("/", {}),
-    "timeline": ("/conversation", {"thread": "long"}),
-    "prompt": ("/conversation/prompt", {"thread": "long", "question": "Which kiln?"}),
-    "prompts": ("/conversation/prompts", {"thread": "long"}),
-    "board": ("/conversation/board", {"thread": "long"}),
-    "summaries": ("/conversation/summaries", {"thread": "long"}),
-    "savings": ("/conversation/savings", {"thread": "long"}),
-    "recall": ("/recall", {"q": "kiln", "thread": "long"}),
-    "queue": ("/queue", {}),
-    "doctor": ("/doctor", {}),
-}
+SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
+SCREENS["recall"][1]["thread"] = "long"
 FEW, MANY = 100, 5_000
 
 # Conversations of others, each with messages that are due. A user's own list reads that user's conversations: an index

@@ -11,32 +11,23 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.inspector import live_updates
+from langchain_supabase_memory.inspector.screen_list import SCREENS
 from tests.embedders import WordEmbedder
 from tests.inspector.browsing import Served, faint, served
 from tests.inspector.test_screens import talk
 from tests.inspector.test_security import HOSTILE
-from tests.inspector.visiting import memory_of
+from tests.inspector.visiting import address_of, memory_of
 from tests.services.postgres import Cluster
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
 PAGES = {
-    "Conversations": "/",
-    "Timeline": "/conversation?thread=studio",
-    "Prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
-    "Prompts": "/conversation/prompts?thread=studio",
-    "Prompt of an answer": "/conversation/prompts/turn?thread=studio&answer=84",
-    "Message": "/conversation/message?thread=studio&number=0",
-    "Board": "/conversation/board?thread=studio",
-    "Summaries": "/conversation/summaries?thread=studio",
-    "Savings": "/conversation/savings?thread=studio",
-    "Recall": "/recall?thread=studio&q=kiln",
-    "Recall of all": "/recall?q=kiln",
-    "History": "/conversation/board/history?thread=studio",
-    "Queue": "/queue",
-    "Doctor": "/doctor",
-    "Nothing": "/conversation?thread=nowhere",
+    **{screen.name: address_of(screen, "studio") for screen in SCREENS},
+    "prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
+    "turn": "/conversation/prompts/turn?thread=studio&answer=84",
+    "recall of one": "/recall?thread=studio&q=kiln",
+    "nothing": "/conversation?thread=nowhere",
 }
 EVERYBODYS = {"Everybody": "/", "Due": "/?state=due", "One": "/?user={user}", "Queue": "/queue", "Recall": "/recall"}
 """The pages that a server sees otherwise."""
@@ -113,7 +104,7 @@ def test_no_page_is_wider_than_four_hundred_pixels(inspector: Served) -> None:
         for button in page.locator("button:visible, a.button:visible, .nav a:visible").all():
             box = button.bounding_box()
             assert box is None or box["height"] >= 24, f"{name}: {button.inner_text()}"
-    page.goto(inspector.address + PAGES["Timeline"])
+    page.goto(inspector.address + PAGES["timeline"])
     page.locator("a.line").first.click()
     page.locator(".original").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -131,7 +122,7 @@ def test_a_screen_reader_finds_its_way(inspector: Served) -> None:
                     name,
                     element.evaluate("e => e.outerHTML"),
                 )
-    page.goto(inspector.address + PAGES["Timeline"])
+    page.goto(inspector.address + PAGES["timeline"])
     page.get_by_text("85 messages").first.wait_for()
     tree = page.locator("body").aria_snapshot()
     assert 'navigation "Inspector"' in tree
@@ -163,7 +154,7 @@ def test_an_original_opens_in_place_and_closes_again(inspector: Served) -> None:
 
 
 def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
-    page = inspector.open(PAGES["Board"])
+    page = inspector.open(PAGES["board"])
     item = item_of(page, "840")
     page.locator(f"{item} a[data-opens]").click()
     page.locator(f"{item} mark").wait_for()
@@ -174,7 +165,7 @@ def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
 
 
 def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
-    page = inspector.open(PAGES["Prompt"])
+    page = inspector.open(PAGES["prompt"])
     for part, begins in (("#part-summary", "Covers messages"), ("#part-recalled li", ""), ("#part-board li", "")):
         link = page.locator(f"{part} a[data-opens]", has_text=begins).first
         link.click()
@@ -182,11 +173,11 @@ def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
         assert link.get_attribute("aria-expanded") == "true"
         link.click()
         page.locator(f"{part} .inside .panel").first.wait_for(state="detached")
-    assert page.url == inspector.address + PAGES["Prompt"], "nothing was left"
+    assert page.url == inspector.address + PAGES["prompt"], "nothing was left"
 
 
 def test_from_a_message_to_the_prompt_of_its_answer(inspector: Served) -> None:
-    page = inspector.open(PAGES["Timeline"])
+    page = inspector.open(PAGES["timeline"])
     page.locator("#m83 a.line").click()
     page.get_by_role("link", name="The prompt of its answer").click()
     page.wait_for_url("**/prompts/turn?*answer=84")
@@ -201,7 +192,7 @@ def test_from_a_message_to_the_prompt_of_its_answer(inspector: Served) -> None:
 
 
 def test_prompts_are_listed_and_lead_to_each(inspector: Served) -> None:
-    page = inspector.open(PAGES["Prompts"])
+    page = inspector.open(PAGES["prompts"])
     page.get_by_role("link", name="message 84").click()
     page.get_by_role("heading", name="For message 84").wait_for()
 
@@ -220,7 +211,7 @@ def test_a_budget_and_a_question_can_be_tried(inspector: Served) -> None:
 
 
 def test_the_report_is_copied_without_content(inspector: Served) -> None:
-    page = inspector.open(PAGES["Prompt"], permissions=["clipboard-read", "clipboard-write"])
+    page = inspector.open(PAGES["prompt"], permissions=["clipboard-read", "clipboard-write"])
     page.get_by_text("Report without content").click()
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").wait_for()
@@ -228,7 +219,7 @@ def test_the_report_is_copied_without_content(inspector: Served) -> None:
     assert '"tokens"' in copied
     assert "kiln" not in copied
     # As over plain HTTP from another machine, where there is no clipboard.
-    page.goto(inspector.address + PAGES["Prompt of an answer"])
+    page.goto(inspector.address + PAGES["turn"])
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.get_by_text("Report without content").click()
     page.get_by_role("button", name="Copy").click()
@@ -259,7 +250,7 @@ def test_recall_with_vectors_and_without(inspector: Served) -> None:
 
 
 def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Board"])
+    page = inspector.open(PAGES["board"])
     page.get_by_text("Add an item").click()
     page.get_by_label("Kind").select_option("action")
     page.get_by_label("Text", exact=True).fill("Order clay")
@@ -287,7 +278,7 @@ def test_an_item_is_written_pinned_edited_and_deleted(inspector: Served, memory:
 
 def test_summaries_are_edited_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
     studio = memory.conversation("studio")
-    page = inspector.open(PAGES["Summaries"])
+    page = inspector.open(PAGES["summaries"])
     first = page.locator("#segment-1")
     first.locator("summary", has_text="Edit").click()
     first.get_by_role("textbox").fill("About a kiln.")
@@ -297,7 +288,7 @@ def test_summaries_are_edited_and_regenerated(inspector: Served, memory: Supabas
     page.get_by_role("button", name="Regenerate the summaries").click()
     page.wait_for_url("**/conversation?*")
     assert studio.summaries.list()[0].content == "About a kiln."
-    page.goto(inspector.address + PAGES["Summaries"])
+    page.goto(inspector.address + PAGES["summaries"])
     page.locator("#segment-1").get_by_text("Delete …").click()
     page.locator("#segment-1").get_by_role("button", name="Delete segment").click()
     page.wait_for_load_state()
@@ -305,7 +296,7 @@ def test_summaries_are_edited_and_regenerated(inspector: Served, memory: Supabas
 
 
 def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Board"])
+    page = inspector.open(PAGES["board"])
     page.get_by_text("Write a summary").click()
     page.get_by_label("Your summary").fill("Maya makes bowls.")
     page.locator("details[open]").get_by_role("button", name="Save").click()
@@ -319,7 +310,7 @@ def test_a_board_is_summed_up_and_regenerated(inspector: Served, memory: Supabas
 
 
 def test_a_conversation_is_opted_out_and_asked_to_be_summarized(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Timeline"])
+    page = inspector.open(PAGES["timeline"])
     page.get_by_role("button", name="Summarize now").click()
     page.locator("#standing", has_text="due").wait_for()
     page.get_by_text("Do not remember …").click()
@@ -356,7 +347,7 @@ def test_what_was_given_up_is_tried_again(chromium: Browser, conn_string: str, u
 
 
 def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Timeline"])
+    page = inspector.open(PAGES["timeline"])
     page.evaluate("window.kept = true")
     page.get_by_text("85 messages").first.wait_for()
     memory.conversation("studio").append([HumanMessage("and now?", id="new"), AIMessage("Now it fires.", id="newer")])
@@ -373,7 +364,7 @@ def test_what_changes_is_seen_without_a_reload(inspector: Served, memory: Supaba
 
 def test_the_running_state_is_seen_as_it_changes(inspector: Served, memory: SupabaseMemory, conn_string: str) -> None:
     memory.conversation("studio").summaries.request()
-    page, queue, listed = (inspector.open(path) for path in (PAGES["Timeline"], "/queue", "/"))
+    page, queue, listed = (inspector.open(path) for path in (PAGES["timeline"], "/queue", "/"))
     ran = "update memory_private.work set {} where user_id = %s"
     with psycopg.connect(conn_string, autocommit=True) as connection:
         lease = "lease_token = gen_random_uuid(), lease_until = now() + interval '1 hour', worker = 'worker-7'"
@@ -395,7 +386,7 @@ def test_more_pages_than_a_browser_has_connections(inspector: Served, memory: Su
         seen(pages[-1], False)
         page = context.new_page()
         page.set_default_timeout(20_000)
-        page.goto(f"{inspector.address}{PAGES['Timeline']}")
+        page.goto(f"{inspector.address}{PAGES['timeline']}")
         page.get_by_text("85 messages").first.wait_for()
         pages.append(page)
     memory.conversation("studio").append([HumanMessage("and now?", id="new")])
@@ -425,14 +416,14 @@ def test_what_has_the_focus_or_is_open_stays_so(inspector: Served, memory: Supab
     studio = memory.conversation("studio")
     done = studio.board.add("action", "Order clay", actor="maya")
     studio.board.edit(done, actor="maya", state="done")
-    page = inspector.open(PAGES["Board"])
+    page = inspector.open(PAGES["board"])
     page.get_by_text("Done, answered or superseded").click()
     page.get_by_role("link", name="history").focus()
     studio.board.add("fact", "Somebody else wrote this.", actor="ben")
     page.get_by_text("Somebody else wrote this.").first.wait_for()
     assert page.evaluate("document.activeElement.textContent") == "history"
     assert page.locator("details[open]").count() == 1
-    page.goto(inspector.address + PAGES["Prompt"])
+    page.goto(inspector.address + PAGES["prompt"])
     page.locator("#part-board").get_by_text("Text for the model").click()
     page.get_by_text("Report without content").focus()
     studio.append([HumanMessage("and now?", id="new")])
@@ -447,7 +438,7 @@ def test_a_stream_that_ends_is_followed_by_another(
     inspector: Served, memory: SupabaseMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.5)
-    page = inspector.open(PAGES["Timeline"])
+    page = inspector.open(PAGES["timeline"])
     with page.expect_request("**/events?*"), page.expect_request("**/events?*"):
         pass
     assert page.locator("#away.shown").count() == 0
@@ -459,7 +450,7 @@ def test_a_stream_that_ends_is_followed_by_another(
 
 
 def test_what_is_being_written_is_not_taken_away(inspector: Served, memory: SupabaseMemory) -> None:
-    page = inspector.open(PAGES["Board"])
+    page = inspector.open(PAGES["board"])
     page.get_by_text("Add an item").click()
     page.get_by_label("Text", exact=True).fill("half a sentence")
     memory.conversation("studio").board.add("fact", "Somebody else wrote this.", actor="ben")
@@ -577,7 +568,7 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
     tab_to("Stored JSON")
     page.keyboard.press("Enter")
     page.locator("#m0 pre").wait_for()
-    page.goto(inspector.address + PAGES["Board"])
+    page.goto(inspector.address + PAGES["board"])
     tab_to("Add an item")
     page.keyboard.press("Space")
     tab_to("fact")
@@ -591,7 +582,7 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
 
 
 def test_everything_can_be_read_without_scripts(inspector: Served) -> None:
-    page = inspector.open(PAGES["Board"], java_script_enabled=False)
+    page = inspector.open(PAGES["board"], java_script_enabled=False)
     item = item_of(page, "840")
     page.locator(f"{item} a[data-opens]").click()
     page.locator("mark").first.wait_for()

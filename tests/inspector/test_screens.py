@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.inspector import rendering
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
+from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
 from langchain_supabase_memory.inspector.screens.message_range import MAX_MESSAGES as IN_PLACE
 from langchain_supabase_memory.inspector.screens.prompt import MAX_BUDGET, MAX_LINES
@@ -23,7 +25,7 @@ from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS
 from langchain_supabase_memory.operations.work import WorkState
 from langchain_supabase_memory.worker import Worker
 from tests.embedders import WordEmbedder
-from tests.inspector.visiting import Person, Reader, memory_of
+from tests.inspector.visiting import ASKED, Person, Reader, address_of, asked_of, memory_of
 from tests.services.postgres import Cluster
 
 LIGHT = 200_000
@@ -272,8 +274,9 @@ async def test_a_look_makes_nothing(conn_string: str, user_id: str) -> None:
 
             before = stored()
             async with Person(memory) as person:
-                for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
-                    await person.page(f"/conversation{path}", thread="t", question="Which kiln?")
+                for screen in SCREENS:
+                    status = 404 if screen.name in ("turn", "item") else 200  # there is neither an answer nor a board
+                    await person.page(screen.path, status, part=screen.name == "messages", **asked_of(screen))
                 await person.page("/recall", thread="t", q="kiln")
             assert stored() == before
         # The verb itself would have.
@@ -499,37 +502,43 @@ async def test_a_conversation_that_is_not_there_has_a_page_that_says_so(
 ) -> None:
     await memory.conversation("t").aadd_turn("a", "b")
     async with Person(memory) as person:
-        for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
-            page = await person.page(f"/conversation{path}", 404, **asked)
-            assert "Start at the list" in page.text
+        for screen in SCREENS:
+            if screen.is_of_conversation:
+                named = {**ASKED.get(screen.name, {}), **asked}
+                page = await person.page(screen.path, 404, part=screen.name == "messages", **named)
+                assert "Start at the list" in page.text or screen.name == "item", screen.name
 
 
 async def test_an_empty_memory_has_pages_too(memory: SupabaseMemory) -> None:
     await memory.conversation("empty").aopt_out(actor="maya")
     async with Person(memory, write=True) as person:
-        for path in ("/", "/queue", "/doctor", "/recall"):
-            await person.page(path)
-        for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
-            await person.page(f"/conversation{path}", thread="empty")
+        for screen in SCREENS:
+            if screen.label or screen.name == "history":
+                await person.page(screen.path, **asked_of(screen, "empty"))
 
 
-SCREENS = (
-    "/", "/?state=opted-out", "/recall?thread=t&q=kiln", "/queue", "/doctor", "/conversation?thread=t",
-    "/conversation/message?thread=t&number=0", "/conversation/messages?thread=t&first=0&last=1",
-    "/conversation/prompt?thread=t&question=kiln", "/conversation/prompts?thread=t",
-    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/board?thread=t",
-    "/conversation/board/history?thread=t", "/conversation/summaries?thread=t", "/conversation/savings?thread=t",
-)  # fmt: skip
-FUNCTIONS = {
-    "/": "memory_conversations", "/?state=opted-out": "memory_opt_outs", "/recall?thread=t&q=kiln": "memory_recall",
-    "/queue": "memory_status", "/conversation?thread=t": "memory_coverage",
-    "/conversation/message?thread=t&number=0": "memory_manifests",
-    "/conversation/prompt?thread=t&question=kiln": "memory_context", "/conversation/prompts?thread=t": "memory_manifests",
-    "/conversation/prompts/turn?thread=t&answer=1": "memory_manifests", "/conversation/board?thread=t": "memory_board",
-    "/conversation/board/history?thread=t": "memory_control_changes",
-    "/conversation/summaries?thread=t": "memory_summaries", "/conversation/savings?thread=t": "memory_comparisons",
+def test_the_page_of_the_inspector_has_a_row_for_each_screen() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "inspector.md").read_text(encoding="utf-8")
+    table = page.partition("| screen | what it shows |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    assert [row.split("|")[1].strip() for row in table.splitlines()] == [each.label for each in SCREENS if each.label]
+
+
+NEEDED = {
+    "conversations": "memory_conversations", "recall": "memory_recall", "queue": "memory_status",
+    "timeline": "memory_coverage", "message": "memory_manifests", "prompt": "memory_context",
+    "prompts": "memory_manifests", "turn": "memory_manifests", "board": "memory_board",
+    "history": "memory_control_changes", "summaries": "memory_summaries", "savings": "memory_comparisons",
 }  # fmt: skip
 """A function that each screen needs and that another release may lack."""
+FUNCTIONS = {address_of(each): NEEDED[each.name] for each in SCREENS if each.name in NEEDED} | {
+    "/?state=opted-out": "memory_opt_outs"
+}
+ADDRESSES = [*(address_of(each) for each in SCREENS if each.name != "item"), "/?state=opted-out"]
+
+
+def test_each_screen_names_a_function_that_it_needs() -> None:
+    exempt = {"doctor", "messages", "item"}  # which reports it; which leads to the timeline; which is on the board
+    assert NEEDED.keys() == {each.name for each in SCREENS} - exempt
 
 
 async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -> None:
@@ -538,7 +547,7 @@ async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -
         said = memory.conversation("t")
         asked = [HumanMessage("Which kiln?", id="q"), AIMessage("The blue one.", id="a")]
         await said.aappend(asked, pack=await said.acontext("Which kiln?"))
-        for path in SCREENS:
+        for path in ADDRESSES:
             assert (await person.http.get(path)).status_code in (200, 303), path
         with psycopg.connect(address, autocommit=True) as connection:
             for path, name in FUNCTIONS.items():
@@ -555,7 +564,7 @@ async def test_a_database_of_another_release_says_what_to_do(cluster: Cluster) -
 
 async def test_a_database_without_a_schema_says_what_to_do(cluster: Cluster) -> None:
     async with memory_of(cluster.conn_string(cluster.create_database()), "maya") as memory, Person(memory) as person:
-        for path in {*SCREENS} - {"/doctor", "/conversation/messages?thread=t&first=0&last=1"}:
+        for path in FUNCTIONS:
             page = Reader((await person.http.get(path)).text)
             assert "supabase-memory migrate" in page.text, path
         assert "supabase-memory migrate" in (await person.page("/doctor")).text

@@ -12,24 +12,22 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.inspector import application, live_updates
 from langchain_supabase_memory.inspector.edit_routes import MAX_FORM_BYTES, ROUTES
+from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.static_files import FILES
 from tests.each_case import each_case
-from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, memory_of
+from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, address_of, asked_of, memory_of
 
 WRITES = [route.path for route in ROUTES]
 PAGES = [
-    "/", "/queue", "/doctor", "/recall?q=kiln", "/conversation?thread=t", "/conversation/message?thread=t&number=0",
-    "/conversation/prompt?thread=t&question=kiln", "/conversation/board?thread=t", "/conversation/board/history?thread=t",
-    "/conversation/summaries?thread=t", "/conversation/prompts?thread=t", "/conversation/savings?thread=t", "/recall?thread=t&q=kiln",
-    "/conversation/prompts/turn?thread=t&answer=1", "/conversation/messages?thread=t&first=0&last=1",
-    "/conversation?thread=nowhere", "/nowhere",
+    *map(address_of, SCREENS), "/recall?thread=t&q=kiln", "/conversation?thread=nowhere", "/nowhere",
 ]  # fmt: skip
+OF_CONVERSATION = [screen for screen in SCREENS if screen.is_of_conversation]
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "header", "main", "footer", "nav", "section", "div", "span",
     "p", "a", "b", "bdi", "br", "code", "em", "mark", "del", "blockquote", "pre", "h1", "h2", "h3", "ul", "ol", "li", "dl",
@@ -41,6 +39,12 @@ TAGS = {
 
 def client(app: Any, **settings: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ADDRESS, **settings)
+
+
+def test_every_route_is_a_screen_a_change_or_carries_no_page(memory: SupabaseMemory) -> None:
+    """So that the tests below, which go through the screens and the changes, leave none out."""
+    routes = [route.path for route in application(memory).routes if isinstance(route, Route)]
+    assert sorted(routes) == sorted([*(screen.path for screen in SCREENS), *WRITES, "/events", "/static/{name}"])
 
 
 # The token, the cookie
@@ -280,9 +284,12 @@ async def test_what_was_said_is_never_more_than_words(
                 for whose in (True, False)
                 for state in ("", "due", "idle", HOSTILE)
             ]
-            for path in ("", "/prompt", "/prompts", "/board", "/board/history", "/summaries", "/savings"):
-                pages.append(await person.answer(f"/conversation{path}", **asked, question=HOSTILE, budget=HOSTILE))
-            summaries, turn = pages[-2], await person.answer("/conversation/prompts/turn", **asked, answer=4)
+            shown = {
+                each.name: await person.answer(each.path, **asked, question=HOSTILE, budget=HOSTILE)
+                for each in OF_CONVERSATION
+            }
+            pages += shown.values()
+            summaries, turn = shown["summaries"], await person.answer("/conversation/prompts/turn", **asked, answer=4)
             assert turn.status_code == 200
             pages.append(turn)
             pages.append(await person.answer("/conversation/prompts/turn", **asked, answer=HOSTILE))
@@ -348,12 +355,13 @@ async def test_as_a_user_nobody_elses_rows_are_there(
             assert "my words" in listed.text
             assert "secret" not in listed.text
             assert "One user’s data" in listed.text
-            for path in ("", "/prompt", "/prompts", "/board", "/summaries", "/savings", "/board/history"):
+            for screen in OF_CONVERSATION:
                 for whose in ("", f"{user_id}-other"):
-                    await person.page(f"/conversation{path}", 404, thread="theirs", user=whose)
-            await person.page("/conversation/message", 404, thread="theirs", number=0)
-            await person.page("/conversation/messages", 404, part=True, thread="theirs", first=0, last=1)
-            await person.page("/conversation/prompts/turn", 404, thread="theirs", answer=3)
+                    named = {**asked_of(screen, "theirs"), "user": whose, "item": item}
+                    for answer in (1, 3):
+                        await person.page(screen.path, 404, part=True, **{**named, "answer": answer})
+                    if screen.name != "messages":  # whose address leads to the timeline
+                        await person.page(screen.path, 404, **named)
             monkeypatch.setattr(live_updates, "STREAM_SECONDS", 0.1)
             told = await person.answer(
                 "/events", about="conversation", thread="theirs", user=f"{user_id}-other", seen="x"

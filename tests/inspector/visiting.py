@@ -11,10 +11,27 @@ import httpx
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.inspector import application
+from langchain_supabase_memory.inspector.screen_list import Screen
 from tests.memory_keywords import memory_keywords
 
 ADDRESS = "http://127.0.0.1:8765"
 TOKEN = "a-token-of-the-tests"
+ASKED: dict[str, dict[str, Any]] = {
+    "message": {"number": 0}, "messages": {"first": 0, "last": 1}, "prompt": {"question": "kiln"}, "turn": {"answer": 1},
+    "recall": {"q": "kiln"},
+}  # fmt: skip
+"""What the addresses of screens name beside a conversation. An item has an id that only its board knows."""
+
+
+def asked_of(screen: Screen, thread: str = "t") -> dict[str, Any]:
+    """What the address of a screen names, its conversation included."""
+    return {**({"thread": thread} if screen.is_of_conversation else {}), **ASKED.get(screen.name, {})}
+
+
+def address_of(screen: Screen, thread: str = "t") -> str:
+    """The path of a screen, with what it names."""
+    asked = asked_of(screen, thread)
+    return f"{screen.path}?{urlencode(asked)}" if asked else screen.path
 
 
 class Reader(HTMLParser):
