@@ -176,7 +176,7 @@ who makes a change; it is recorded with the change and its time.
         "ConversationBoard",
         "conversation",
         "Operations on a conversation's board.",
-        """A conversation's board: facts, entities, topics, action items and questions, with a summary.
+        """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists.
 
 Changes by a person survive every regeneration: no model changes items that a person wrote, supersedes pinned
 items, or restores deleted ones.

@@ -894,7 +894,7 @@ class Conversation(ConversationHandle):
 
     @property
     def board(self) -> ConversationBoard:
-        """A conversation's board: facts, entities, topics, action items and questions, with a summary."""
+        """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists."""
         return ConversationBoard(self._services, self._key)
 
     @property

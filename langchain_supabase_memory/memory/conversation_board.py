@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ConversationBoard(ConversationHandle):
-    """A conversation's board: facts, entities, topics, action items and questions, with a summary.
+    """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists.
 
     Changes by a person survive every regeneration: no model changes items that a person wrote, supersedes pinned
     items, or restores deleted ones.
     """
 
     def read(self, *, history: bool = False) -> Board:
-        """Return the board: its summary with facts, entities, topics, action items and questions.
+        """Return the board: its summary and the items of each kind.
 
         Args:
             history: Whether to include the changes that people made.

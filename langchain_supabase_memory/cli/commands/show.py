@@ -51,7 +51,7 @@ _CONTEXT: Final = 5
     help=f"Show the message with this number, and {_CONTEXT} before and after it.",
 )
 @click.option("--tools", is_flag=True, help="Show the arguments and the results of tool calls.")
-@click.option("--board", "with_board", is_flag=True, help="Show the board: summary, facts, action items, questions.")
+@click.option("--board", "with_board", is_flag=True, help="Show the board: its summary and the items of each kind.")
 @json_option
 def show(
     thread: str,

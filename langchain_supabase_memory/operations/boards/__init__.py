@@ -1,4 +1,4 @@
-"""The board of a conversation: a summary that grows with it, facts, entities, topics, action items and questions.
+"""The board of a conversation: a summary that grows with it, and items of each kind.
 
 - `kinds`: the kinds of items, in one table.
 - `schema`: the JSON schema of a summarizer's answer.

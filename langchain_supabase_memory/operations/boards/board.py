@@ -174,7 +174,7 @@ class Board(ItemLists):
 def read_board(
     key: ConversationKey, *, history: bool = False, limit: int = 500, retention: Retention | None = None
 ) -> Flow[Board]:
-    """Return the board: its summary with facts, entities, topics, action items and questions.
+    """Return the board: its summary and the items of each kind.
 
     Args:
         key: The conversation.
