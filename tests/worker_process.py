@@ -33,6 +33,7 @@ from langchain_supabase_memory.adapters.transports.embedded import start
 from langchain_supabase_memory.adapters.transports.postgres import PostgresTransport
 from langchain_supabase_memory.adapters.transports.supabase import SupabaseTransport
 from langchain_supabase_memory.effects import Call
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.settings import BoardPolicy
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.embedders import WordEmbedder
@@ -213,10 +214,9 @@ class ChainModel(BaseChatModel):
             return _result(f"The chain is at {made}.")
         at, text = said[-1]
         fact = {"text": f"Message {at} was read.", "source": at, "quote": text[:20]}
-        lists: dict[str, list[Any]] = {
-            name: [] for name in ("entities", "topics", "action_items", "pending_questions", "closed")
-        }
-        return _result(json.dumps({"summary": f"The chain is at {made}.", "facts": [fact], **lists}))
+        lists: dict[str, list[Any]] = {each.plural: [] for each in BOARD_KINDS.values()}
+        lists |= {"facts": [fact], "closed": []}
+        return _result(json.dumps({"summary": f"The chain is at {made}.", **lists}))
 
 
 def _result(text: str) -> ChatResult:

@@ -26,6 +26,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
 )
 from langchain_supabase_memory.operations.boards.board import Board
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from tests.owners import conversation_of
 from tests.services.openai_api import CHAT, RESPONSES, Answer, OpenAiApi, Request, Script, strict_faults, violations
@@ -154,9 +155,10 @@ def document(summary: str = SUMMARY, facts: Sequence[tuple[int, str, str | None]
         "state": "open",
         "replaces": None,
     }
-    rest: dict[str, Any] = {"context_notes": None, "entities": [], "pending_questions": [], "closed": []}
     topics = [{"text": "Clay", "source": 2, "quote": "40 kg of clay"}]
-    return json.dumps({"summary": summary, "facts": made, "topics": topics, "action_items": [task], **rest})
+    lists: dict[str, Any] = {each.plural: [] for each in BOARD_KINDS.values()}
+    lists |= {"facts": made, "topics": topics, "action_items": [task]}
+    return json.dumps({"summary": summary, "context_notes": None, **lists, "closed": []})
 
 
 def good(request: Request) -> str:

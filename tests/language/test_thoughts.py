@@ -13,6 +13,7 @@ from langchain_supabase_memory import ExtractiveSummarizer, MemoryConfig, Summar
 from langchain_supabase_memory.effects import Expand
 from langchain_supabase_memory.language.messages import codec, content, reasoning
 from langchain_supabase_memory.models import ExpandModel
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from tests.chat_models import says
 from tests.conftest import Caller
 from tests.each_case import each_case
@@ -198,7 +199,8 @@ async def test_thoughts_alone_are_no_summary(caller: Caller, user_id: str, name:
 async def test_a_board_and_further_questions_are_what_is_said(conn_string: str, user_id: str) -> None:
     document = {
         "summary": SAID,
-        **{name: [] for name in ("entities", "topics", "action_items", "pending_questions", "closed")},
+        "closed": [],
+        **{each.plural: [] for each in BOARD_KINDS.values()},
         "facts": [{"text": "The kiln shows E-47.", "source": 0, "quote": "The kiln shows E-47"}],
     }
     text = f"<think>{THOUGHT}: {{}}</think>\n```json\n{json.dumps(document)}\n```"

@@ -15,6 +15,7 @@ from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.agents.slash_commands import board_text
 from langchain_supabase_memory.agents.tools.board_recall import list_board
 from langchain_supabase_memory.effects import Material, TranscriptLine, call
+from langchain_supabase_memory.language.extractive.board import RULES
 from langchain_supabase_memory.language.extractive.entities import TYPES
 from langchain_supabase_memory.operations.boards.kinds import (
     BOARD_KINDS,
@@ -56,10 +57,27 @@ def test_the_prompt_reads_and_a_person_reads_all_of_them() -> None:
     assert {*CLOSING} == {state for each in BOARD_KINDS.values() for state in each.states[1:]}
 
 
+SAID: dict[BoardItemKind, tuple[list[str], str]] = {
+    "fact": (["I fire porcelain at cone 6."], "User: I fire porcelain at cone 6."),
+    "entity": (["My name is Maya Cruz."], "Maya Cruz"),
+    "topic": (["The glaze is too thin.", "The glaze ran again.", "What of the glaze?"], "glaze"),
+    "action": (["I must call Ana by Friday."], "User: I must call Ana by Friday."),
+    "question": (["Which shop in Cebu has it?"], "User: Which shop in Cebu has it?"),
+}
+"""What a user says, a message a day, and the item that a rule makes of it."""
+
+
 def test_the_writer_without_a_model_has_a_rule_for_each() -> None:
-    line = TranscriptLine(0, "user", None, "My kiln shows E-47. I must call Ana by Friday. Where is the manual?")
-    answer = json.loads(ExtractiveSummarizer().write(Material("board", None, [line], 500, [])))
-    assert answer.keys() >= {*PLURALS}, "see language/extractive/board.py"
+    assert [*RULES] == PLURALS, "a kind without a rule in language/extractive/board.py, or in another order"
+    assert [*SAID] == [*BOARD_KINDS], "a rule without an example here"
+
+
+@pytest.mark.parametrize("kind", list(BOARD_KINDS))
+def test_the_rule_for_a_kind_finds_one(kind: BoardItemKind) -> None:
+    said, item = SAID[kind]
+    lines = [TranscriptLine(at, "user", None, text, f"2026-05-0{at + 1}T12:00:00Z") for at, text in enumerate(said)]
+    answer = json.loads(ExtractiveSummarizer().write(Material("board", None, lines, 500, [])))
+    assert item in [each["text"] for each in answer[BOARD_KINDS[kind].plural]]
 
 
 def test_no_other_module_lists_them() -> None:

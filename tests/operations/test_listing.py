@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_supabase_memory import SECRETS, Retention, SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, SupabaseMemoryError, TooLargeError
+from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.types import ConversationInfo, ConversationPage
 from tests.chat_models import ScriptedModel
 from tests.conftest import Caller
@@ -25,8 +26,8 @@ TITLE = "Moving the studio to Cebu"
 def answering(title: object = TITLE) -> Any:
     """A writer that answers with a title of the board."""
     document = {"title": title, "summary": "The user moves a studio.", "closed": []}
-    lists = ("facts", "entities", "topics", "action_items", "pending_questions")
-    return ScriptedModel(script=lambda _: json.dumps({**document, **{name: [] for name in lists}}))
+    lists: dict[str, list[Any]] = {each.plural: [] for each in BOARD_KINDS.values()}
+    return ScriptedModel(script=lambda _: json.dumps({**document, **lists}))
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, unanswered
@@ -26,9 +28,10 @@ from langchain_supabase_memory.language.extractive.topics import topics
 from langchain_supabase_memory.language.extractive.utterances import day, utterances
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.effects import Material, TranscriptLine
+    from langchain_supabase_memory.effects import Material
+    from langchain_supabase_memory.language.extractive.entities import Entity
     from langchain_supabase_memory.language.extractive.tasks import DialogueTask
     from langchain_supabase_memory.language.extractive.utterances import Sentence
 
@@ -47,30 +50,13 @@ def board(material: Material) -> str:
     Args:
         material: The summary so far, the new messages, and the board's current items.
     """
-    lines = material.lines
-    sentences = list(utterances(lines))
-    items = _Items(material.items)
-    last = max((day(each) for each in lines), default=date.min)
-    found = tasks(sentences, items.texts("action"))
-    closed = list(_closed(sentences, items))
-    used = about_tasks(found) | {sentence.text for _, sentence in closed}
-    named = entities(sentences, items.texts("entity"), _MAX_ENTITIES)
-    names = [each.name for each in named if each.type != "date"]
+    news = _News(material)
     return json.dumps(
         {
-            "summary": summary(material.previous, lines, material.characters),
+            "summary": summary(material.previous, news.lines, material.characters),
             "context_notes": "",
-            "facts": _facts(sentences, items, used),
-            "entities": [
-                {"text": each.name, "source": each.number, "quote": each.name, "type": each.type} for each in named
-            ],
-            "topics": [
-                {"text": each.text, "source": each.number, "quote": each.text}
-                for each in topics(sentences, items.texts("topic"), [*items.texts("entity"), *names], _MAX_TOPICS)
-            ],
-            "action_items": _actions([each for each in found if waits(each, last)]),
-            "pending_questions": _questions(lines, items),
-            "closed": [*(each for each, _ in closed), *_answered_questions(lines, sentences, items)],
+            **{plural: rule(news) for plural, rule in RULES.items()},
+            "closed": [*(each for each, _ in news.closed), *_answered_questions(news)],
         },
         ensure_ascii=False,
     )
@@ -94,6 +80,30 @@ class _Items:
         return frozenset(said.casefold() for _, quote, text in self.open_items(kind) for said in (quote, text))
 
 
+class _News:
+    """What the rules read: the new messages, the current items, and what several rules find in them."""
+
+    def __init__(self, material: Material) -> None:
+        self.lines = material.lines
+        self.sentences = list(utterances(material.lines))
+        self.items = _Items(material.items)
+
+    @cached_property
+    def tasks(self) -> list[DialogueTask]:
+        """The new tasks, waiting or done."""
+        return tasks(self.sentences, self.items.texts("action"))
+
+    @cached_property
+    def closed(self) -> list[tuple[dict[str, Any], Sentence]]:
+        """The board's tasks that are done or cancelled, with the sentences that say so."""
+        return list(_closed(self.sentences, self.items))
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """The new names and dates."""
+        return entities(self.sentences, self.items.texts("entity"), _MAX_ENTITIES)
+
+
 def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
     """Return a sentence as an item, with its speaker."""
     who = label(sentence.line.role, sentence.line.speaker)
@@ -105,39 +115,44 @@ def _item(sentence: Sentence, **more: Any) -> dict[str, Any]:
     }
 
 
-def _facts(sentences: Sequence[Sentence], items: _Items, used: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the new facts, each with the id of the fact it replaces; `used` holds the sentences about tasks."""
+def _facts(news: _News) -> list[dict[str, Any]]:
+    """Return the new facts, each with the id of the fact it replaces, without sentences about tasks."""
+    items, used = news.items, about_tasks(news.tasks) | {sentence.text for _, sentence in news.closed}
     present = [(ident, quote) for ident, quote, _ in items.open_items("fact")]
-    told = [each for each in sentences if each.text not in used]
+    told = [each for each in news.sentences if each.text not in used]
     fresh = facts(told, present, items.texts("fact"))
-    own = len({each.place for each in sentences if each.line.role == "user"})
+    own = len({each.place for each in news.sentences if each.line.role == "user"})
     most = min(max(_MIN_FACTS, own // _FACT_EACH), _MAX_FACTS)
     kept = {id(each) for each in rank((sentence for sentence, _ in fresh), _MIN_FACTS, most)}
     return [_item(sentence, replaces=gone) for sentence, gone in fresh if id(sentence) in kept or gone]
 
 
-def _actions(tasks: Sequence[DialogueTask]) -> list[dict[str, Any]]:
+def _entities(news: _News) -> list[dict[str, Any]]:
+    """Return the new names and dates."""
+    return [{"text": each.name, "source": each.number, "quote": each.name, "type": each.type} for each in news.entities]
+
+
+def _topics(news: _News) -> list[dict[str, Any]]:
+    """Return the new topics, without names."""
+    names = [each.name for each in news.entities if each.type != "date"]
+    found = topics(news.sentences, news.items.texts("topic"), [*news.items.texts("entity"), *names], _MAX_TOPICS)
+    return [{"text": each.text, "source": each.number, "quote": each.text} for each in found]
+
+
+def _actions(news: _News) -> list[dict[str, Any]]:
     """Return the new tasks; if there are too many, open ones first, then the user's, then the latest."""
+    last = max((day(each) for each in news.lines), default=date.min)
+    found = [each for each in news.tasks if waits(each, last)]
     kept = sorted(
-        range(len(tasks)),
-        key=lambda at: (tasks[at].state != "open", tasks[at].sentence.line.role != "user", -at),
+        range(len(found)),
+        key=lambda at: (found[at].state != "open", found[at].sentence.line.role != "user", -at),
     )[:_MAX_ACTIONS]
-    return [_item(tasks[at].sentence, state=tasks[at].state, replaces=None) for at in sorted(kept)]
+    return [_item(found[at].sentence, state=found[at].state, replaces=None) for at in sorted(kept)]
 
 
-def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict[str, Any], Sentence]]:
-    """Yield the board's tasks that are done or cancelled, with the sentences that say so."""
-    for ident, quote, _ in items.open_items("action"):
-        wanted = same(quote)
-        for sentence in sentences:
-            if state := outcome(wanted, sentence):
-                yield {"id": ident, "state": state, "source": sentence.line.number}, sentence
-                break
-
-
-def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str, Any]]:
+def _questions(news: _News) -> list[dict[str, Any]]:
     """Return the questions that are not answered yet."""
-    known = items.texts("question")
+    known, lines = news.items.texts("question"), news.lines
     found = [
         {
             "text": f"{label(lines[each.place].role, lines[each.place].speaker)}: {each.text}",
@@ -150,15 +165,35 @@ def _questions(lines: Sequence[TranscriptLine], items: _Items) -> list[dict[str,
     return found[-_MAX_QUESTIONS:]
 
 
-def _answered_questions(
-    lines: Sequence[TranscriptLine], sentences: Sequence[Sentence], items: _Items
-) -> list[dict[str, Any]]:
+RULES: Final[Mapping[str, Callable[[_News], list[dict[str, Any]]]]] = MappingProxyType(
+    {
+        "facts": _facts,
+        "entities": _entities,
+        "topics": _topics,
+        "action_items": _actions,
+        "pending_questions": _questions,
+    }
+)
+"""The rule for each kind of items, by the name of its list on a board."""
+
+
+def _closed(sentences: Sequence[Sentence], items: _Items) -> Iterator[tuple[dict[str, Any], Sentence]]:
+    """Yield the board's tasks that are done or cancelled, with the sentences that say so."""
+    for ident, quote, _ in items.open_items("action"):
+        wanted = same(quote)
+        for sentence in sentences:
+            if state := outcome(wanted, sentence):
+                yield {"id": ident, "state": state, "source": sentence.line.number}, sentence
+                break
+
+
+def _answered_questions(news: _News) -> list[dict[str, Any]]:
     """Return the board's questions that the new messages answer."""
-    present = list(items.open_items("question"))
+    present = list(news.items.open_items("question"))
     closed = []
     for at, (ident, quote, text) in enumerate(present):
         role = next((role for role in SPEAKING if text.casefold().startswith(role)), None)
-        number = answering_message(quote, role, lines, sentences, is_last=at == len(present) - 1)
+        number = answering_message(quote, role, news.lines, news.sentences, is_last=at == len(present) - 1)
         if number is not None:
             closed.append({"id": ident, "state": "answered", "source": number})
     return closed
