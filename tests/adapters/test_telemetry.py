@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import http.client
 import json
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
@@ -82,6 +84,7 @@ NAMES = {
     "memory_alerts_total": "counter",
 }
 CANARY = "canary-4711"
+ROOT = Path(__file__).parents[2]
 
 
 def numbers(metrics: NoMetrics) -> dict[str, float]:
@@ -147,6 +150,27 @@ def test_every_metric_is_there_under_its_very_name(metrics: Metrics) -> None:
     assert {name for name, kind in NAMES.items() if kind != "histogram"} <= shown
     assert not [name for name in shown if name.endswith("_created") and name not in NAMES]
     assert numbers(metrics)["context_tokens_saved_sum"] == 0  # a histogram's sum must not fall
+
+
+def test_the_page_has_a_row_for_each_metric() -> None:
+    page = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+    table = page.partition("| metric | kind | what |")[2].partition("\n\n")[0]
+    told: dict[str, str] = {}
+    for names, kinds in re.findall(r"^\| (`.+?) \| ([\w, ]+) \|", table, re.MULTILINE):
+        found, listed = re.findall(r"`(\w+)", names), kinds.split(", ")
+        told |= zip(found, listed if len(listed) > 1 else listed * len(found), strict=True)
+    assert told == NAMES
+
+
+def test_each_event_is_reported_by_something() -> None:
+    counted = {name for name, value in vars(NoMetrics).items() if callable(value) and not name.startswith("_")}
+    called = {
+        node.func.attr
+        for path in (ROOT / "langchain_supabase_memory").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "metrics" in ast.unparse(node.func)
+    }
+    assert counted - called == set()
 
 
 def test_events_are_counted(metrics: Metrics) -> None:
