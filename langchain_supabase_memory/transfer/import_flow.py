@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.columns import CARRIED
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, Batches, BatchLimits
 from langchain_supabase_memory.transfer.retention_count import RetentionCount
 from langchain_supabase_memory.transfer.sanitize import clean
@@ -39,6 +41,9 @@ BYTES: Final = 4 * 1024 * 1024
 
 CONVERSATIONS: Final = 50
 """The maximum number of conversations in one call."""
+
+_KEY: Final = ("agent_id", "thread_id")
+"""The columns under which a conversation is stored; the others are restored after its messages."""
 
 
 @dataclass
@@ -75,13 +80,8 @@ class _OpenThread:
     @property
     def after(self) -> dict[str, Any] | None:
         """Settings to restore after its messages."""
-        began, changed = self.thread.created_at, self.thread.updated_at
-        told: dict[str, Any] = {
-            "title": self.thread.title,
-            "metadata": self.thread.metadata,
-            "created_at": None if began is None else began.isoformat(),
-            "updated_at": None if changed is None else changed.isoformat(),
-        }
+        told = {name: getattr(self.thread, name) for name in CARRIED if name not in _KEY}
+        told |= {name: value.isoformat() for name, value in told.items() if isinstance(value, datetime)}
         if self.edits is not None:
             told.update(self.edits.document)
         return told if self.edits is not None or any(told.values()) else None

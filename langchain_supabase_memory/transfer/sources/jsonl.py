@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.operations.columns import CARRIED
 from langchain_supabase_memory.transfer import file_reader, ids
 from langchain_supabase_memory.transfer.sources import chatml_sharegpt
 from langchain_supabase_memory.transfer.values import (
@@ -111,28 +112,29 @@ class _OwnFormat:
             )
 
 
+_TYPES: Final[Mapping[str, Any]] = {"thread_id": str, "metadata": dict | None}
+"""The types of a conversation's columns that are neither a time nor an optional text."""
+
+
 def _thread(document: Mapping[str, Any], place: str) -> Iterator[Event]:
-    thread_id, opt_outs = document.get("thread_id"), document.get("opt_outs") or []
-    agent_id, title, metadata = (document.get(name) for name in ("agent_id", "title", "metadata"))
-    if not (
-        isinstance(thread_id, str)
-        and isinstance(opt_outs, list)
-        and isinstance(agent_id, str | None)
-        and isinstance(title, str | None)
-        and isinstance(metadata, dict | None)
+    opt_outs = document.get("opt_outs") or []
+    carried: dict[str, Any] = {name: document.get(name) for name in CARRIED}
+    times = {name: value for name, value in carried.items() if name.endswith("_at")}
+    if not isinstance(opt_outs, list) or not all(
+        isinstance(carried[name], _TYPES.get(name, str | None)) for name in carried.keys() - times
     ):
         yield SourceProblem(
             "The conversation's line cannot be read.", "Take the line as it was exported.", place, breaks=True
         )
         return
     try:
-        began, changed = (_time(document.get(name)) for name in ("created_at", "updated_at"))
+        carried |= {name: _time(value) for name, value in times.items()}
     except (TypeError, ValueError):
         yield SourceProblem(
             "The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place, breaks=True
         )
         return
-    yield ThreadStart(thread_id, place, agent_id, title, metadata, began, changed, opt_outs, stands_alone=True)
+    yield ThreadStart(place=place, opt_outs=opt_outs, stands_alone=True, **carried)
 
 
 def _dialogue(document: Mapping[str, Any], kind: str, line: bytes, place: str) -> Iterator[Event]:
