@@ -15,6 +15,7 @@ from rich.cells import cell_len
 
 from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.cli import message_pages
+from langchain_supabase_memory.cli.application import COMMANDS
 from langchain_supabase_memory.cli.highlight import Highlighter
 from langchain_supabase_memory.language.messages.invisible import is_invisible, legible
 from tests.cli.running import PROGRAM, Terminal, piped, refused, run, surroundings
@@ -175,26 +176,47 @@ def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str,
     assert "System " in said
 
 
+BIDI_THREAD = "שיחה  \u202e with blanks "
+PRINTING = {
+    "show": ("show", BIDI_THREAD, "--tools"),
+    "show with its board": ("show", BIDI_THREAD, "--last", "0", "--board"),
+    "search": ("search", "smile"),
+    "conversations": ("conversations",),
+}
+"""The commands that print what was said."""
+
+
+def test_each_command_that_reads_conversations_is_tried_with_hostile_text() -> None:
+    reading = {name for name, spec in COMMANDS.items() if spec.anchor == "read-conversations"}
+    assert {arguments[0] for arguments in PRINTING.values()} == reading
+
+
+@pytest.mark.parametrize("command", PRINTING)
 @pytest.mark.parametrize(
     "columns", [20, 80, pytest.param(40, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow)]
 )
 def test_nothing_that_was_said_is_obeyed_by_a_terminal(
-    conn_string: str, user_id: str, caller: tuple[str, str], columns: int
+    conn_string: str, user_id: str, caller: tuple[str, str], columns: int, command: str
 ) -> None:
-    thread_id = "שיחה  \u202e with blanks "
+    said = f"{HOSTILE} and :smile: [bold]no[/bold] {FAMILY}"
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        conversation = memory.conversation(thread_id)
+        conversation = memory.conversation(BIDI_THREAD)
         conversation.append(
             [
-                HumanMessage(f"{HOSTILE} and :smile: [bold]no[/bold] {FAMILY}", name="Assistant\x1b[31m"),
+                HumanMessage(said, name="Assistant\x1b[31m"),
                 AIMessage("שלום עולם " * 20),
                 HumanMessage("x" * 300 + " 日本語" * 30),
                 AIMessage("", tool_calls=[{"name": "run\x1b[0m", "args": {"a": "\x9b1m"}, "id": "c"}]),
                 ToolMessage("\x1b[5mdone", tool_call_id="c"),
             ]
         )
+        conversation.index()
+        conversation.board.edit_summary(said, actor="ana")
+        conversation.board.add("fact", said, actor="ana")
         conversation.update(title="\u202e" + "t" * 190)
-    arguments = ("show", thread_id, *caller, "--user", user_id, "--tools")
+        last = memory.conversation("last")
+        last.append([HumanMessage(said)])
+    arguments = (*PRINTING[command], *caller, "--user", user_id)
     with Terminal(*arguments, columns=columns) as terminal:
         assert terminal.end() == 0
         shown, raw = terminal.text, terminal.raw
@@ -203,13 +225,17 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     assert "\x1b]0" not in raw
     allowed = "\r\u200d\u2068\u2069"  # line ends, what joins the family, what isolates
     assert not [character for character in shown if is_invisible(character) and character not in allowed]
-    assert FAMILY in shown
-    assert ":smile: [bold]no[/bold]" in join_lines(shown)
-    assert shown.count("\u2068") == shown.count("\u2069") > 0
+    assert shown.count("\u2068") == shown.count("\u2069")
     plain = piped(*arguments).stdout
-    assert "User (Assistant" in plain
-    assert r"\u001b[2J\u001b]0;gone\u0007 pay\u202eload \u200b" in plain
-    assert "x" * 300 + " 日本語" * 30 in plain, "in a pipe a line is whole"
+    if command != "conversations":  # which shows a part of it, as one line
+        assert r"\u001b[2J\u001b]0;gone\u0007 pay\u202eload \u200b" in plain
+    assert not [character for character in plain if is_invisible(character) and character not in f"\t{allowed}"]
+    if command == "show":
+        assert FAMILY in shown
+        assert ":smile: [bold]no[/bold]" in join_lines(shown)
+        assert shown.count("\u2068") > 0
+        assert "User (Assistant" in plain
+        assert "x" * 300 + " 日本語" * 30 in plain, "in a pipe a line is whole"
 
 
 @given(st.text())
