@@ -299,7 +299,7 @@ def test_a_script_finds_in_the_status_what_it_looks_for(fresh: str, monkeypatch:
     monkeypatch.setenv("SUPABASE_DB_URL", fresh)
     with SupabaseMemory.from_conn_string(fresh, user_id="maya") as memory:
         memory.conversation("studio").add_turn("My kiln shows E-47", "That is the thermocouple.")
-    (script,) = (text for text in PAGES["docs/command-line.md"].fenced("bash") if "jq" in text)
+    (script,) = (text for text in PAGES["docs/shell.md"].fenced("bash") if "jq" in text)
     ((listed, path),) = re.findall(r"jq -r '\.(\w+)\[\]\.([\w.]+)'", script)
     (found,) = json.loads(CliRunner().invoke(commands, ["status", "--json"]).stdout)[listed]
     for name in path.split("."):
