@@ -18,6 +18,7 @@ from langchain_supabase_memory.language.extractive.coverage import Candidate, ch
 from langchain_supabase_memory.language.extractive.facts import importance
 from langchain_supabase_memory.language.extractive.quotes import CUT, HEADER, HEADERS, Quote, is_bare, label, parse
 from langchain_supabase_memory.language.extractive.stems import figures, readings, stem, stems
+from langchain_supabase_memory.language.lexicon import languages
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, CLOSING
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from langchain_supabase_memory.testing import transcript
@@ -759,6 +760,10 @@ TOPICS = {
     "de": (["der Garten ist trocken", "ich gieße den Garten", "mein Garten hat Rosen"], "Garten"),
     "tl": (["ang halaman ko ay tuyo", "diniligan ko ang halaman", "maganda ang halaman"], "halaman"),
 }
+
+
+def test_each_language_with_phrases_is_tried_for_topics() -> None:
+    assert {"en", *TOPICS} == {*languages("phrases")}, "English is what the other tests are in"
 
 
 @each_case("language", TOPICS)
