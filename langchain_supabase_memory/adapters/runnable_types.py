@@ -11,6 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
@@ -29,17 +31,27 @@ _WRAPPED: Final = ("bound", "runnable", "llm")
 
 def alternates(model: object) -> bool:
     """Return whether a model is known to require alternating roles, by its class or by its name."""
-    for _ in range(_DEEPEST):
-        if any(kind.__name__ in _ALTERNATING_CLASSES for kind in type(model).__mro__):
+    for each in unwrapped(model):
+        if _ALTERNATING_CLASSES & class_names(each):
             return True
-        names = (getattr(model, name, None) for name in _NAMES)
+        names = (getattr(each, name, None) for name in _NAMES)
         if any(isinstance(name, str) and _ALTERNATING_NAMES.search(name) for name in names):
             return True
-        inner = next((each for name in _WRAPPED if (each := getattr(model, name, None)) is not None), None)
-        if inner is None:
-            return False
-        model = inner
     return False
+
+
+def unwrapped(model: object) -> Iterator[object]:
+    """Yield a model, and what it wraps: bindings, retries and fallbacks."""
+    for _ in range(_DEEPEST):
+        yield model
+        model = next((each for name in _WRAPPED if (each := getattr(model, name, None)) is not None), None)
+        if model is None:
+            return
+
+
+def class_names(value: object) -> set[str]:
+    """Return the names of an object's classes."""
+    return {kind.__name__ for kind in type(value).__mro__}
 
 
 _DEEPEST: Final = 5

@@ -31,18 +31,18 @@ MESSAGE_ID: Final = "lc_supabase_memory_board"
 _CHARACTERS_AN_ITEM: Final = 60
 """The approximate minimum size of an item; it determines how many items of a kind to read."""
 
-_MOST: Final = 40
+_MAX_ITEMS: Final = 40
 """The maximum number of items of a kind to read."""
 
 _LONGEST_NOTES: Final = 500
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
-def most_items(budget: ContextBudget) -> int:
+def max_items_of(budget: ContextBudget) -> int:
     """Return how many items of each kind to read for a budget; 0 if it has no room for a board."""
     if not budget.board:
         return 0
-    return max(1, min(_MOST, int(budget.about_characters * budget.board) // _CHARACTERS_AN_ITEM))
+    return max(1, min(_MAX_ITEMS, int(budget.about_characters * budget.board) // _CHARACTERS_AN_ITEM))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, most_items
+from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, max_items_of
 from langchain_supabase_memory.context.fit import FittedContext, fit
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.reasons import LEFT_OUT, NO_ROOM
@@ -53,7 +53,7 @@ class PackBuilder:
         """
         whole = meter(self.budget)
         history = replace(history, max_media=self.budget.media)
-        read = board = BoardPart.from_document(document.get("board"), most_items(self.budget), history.superseded)
+        read = board = BoardPart.from_document(document.get("board"), max_items_of(self.budget), history.superseded)
         turn = None if self.turn is None else self.turn.without_lost(chunks)
         is_kept = turn is not None and turn.board.is_part_of(read)
         if turn is not None and is_kept:

@@ -17,7 +17,7 @@ _ACROSS: Final = _WIDTH - _LEFT - _RIGHT
 # Two colors of the Okabe-Ito palette, safe for color blindness, also on black; the lines also differ in dashes.
 _ALL: Final = "#D55E00"
 _SENT: Final = "#0072B2"
-_MOST_POINTS: Final = 300
+_MAX_POINTS: Final = 300
 _LINES: Final = 4
 
 
@@ -110,7 +110,7 @@ def prompt_growth(packs: Iterable[ContextPack | ContextReport]) -> PromptGrowth:
 
 def _sample_points(count: int) -> list[int]:
     """Return the turns to draw: all, or as many as a picture can show, including the last."""
-    every = -(-count // _MOST_POINTS)
+    every = -(-count // _MAX_POINTS)
     return [*range(0, count - 1, every), count - 1]
 
 

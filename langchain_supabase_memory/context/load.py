@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import ToolMessage
 
-from langchain_supabase_memory.context.board import most_items
+from langchain_supabase_memory.context.board import max_items_of
 from langchain_supabase_memory.context.build import PackBuilder
 from langchain_supabase_memory.context.history import read_history
 from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
@@ -159,7 +159,11 @@ def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
     chunking = recalling.chunking
     flow = index_messages(
-        key, chunking, embedder=recalling.means.model, max_batches=chunking.inline_batches, seconds=_INDEXING_SECONDS
+        key,
+        chunking,
+        embedder=recalling.capabilities.model,
+        max_batches=chunking.inline_batches,
+        seconds=_INDEXING_SECONDS,
     )
     return (yield from flow)
 
@@ -243,7 +247,7 @@ class ContextRequest:
         """The pack as it is now, in one round trip beside the embedding of the question."""
         asked, turn = None, [*map(PromptEntry, self.current)]
         if self.recalling is not None and (self.turn is None or self.turn.has_other_conversations):
-            asked = yield from search.prepare_recall(self.recalling.questions(self.budget), self.recalling.means)
+            asked = yield from search.prepare_recall(self.recalling.questions(self.budget), self.recalling.capabilities)
         try:
             document = yield from self._document(turn, asked)
         except MigrationConflictError as error:
@@ -320,7 +324,7 @@ class ContextRequest:
             "p_characters": characters,
             "p_messages": wanted,
             "p_recent": max(0, recent // 2) + said,
-            "p_board": most_items(self.budget),
+            "p_board": max_items_of(self.budget),
         }
 
     def build_pack(
@@ -341,7 +345,7 @@ class ContextRequest:
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
-        lacks_vectors = self.recalling.means.model is not None and document["unembedded"]
+        lacks_vectors = self.recalling.capabilities.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
 

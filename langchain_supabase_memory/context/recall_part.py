@@ -38,7 +38,7 @@ class RecallRequest:
         query: The question, mostly the user's message; or several.
         scope: Where to look.
         filters: What narrows the question down; its characters are the budget's share by default.
-        means: What there is beside the database.
+        capabilities: What there is beside the database.
         chunking: How what is not indexed yet becomes chunks.
         strict: Whether it is an error if what is stored was embedded by another model; else words alone find.
     """
@@ -46,7 +46,7 @@ class RecallRequest:
     query: str | Sequence[str] = field(repr=False)
     scope: RecallScope = "conversation"
     filters: Filters = NO_FILTERS
-    means: RecallCapabilities = NO_CAPABILITIES
+    capabilities: RecallCapabilities = NO_CAPABILITIES
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     strict: bool = True
 

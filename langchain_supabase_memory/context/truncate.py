@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.token_meter import Meter
 
 _TRIES: Final = 6
-_LEAST: Final = 8
+_MIN_CHARACTERS: Final = 8
 """The characters that an argument's quotes, colon and comma take."""
 
 
@@ -94,10 +94,10 @@ def _cut(value: Any, characters: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= characters else value[: max(characters - 1, 0)] + "…" * (characters > 0)
     if isinstance(value, dict):
-        keys = list(value)[: max(characters // _LEAST, 0)]
-        shares = {key: characters // len(keys) - _LEAST - len(str(key)) for key in keys}
+        keys = list(value)[: max(characters // _MIN_CHARACTERS, 0)]
+        shares = {key: characters // len(keys) - _MIN_CHARACTERS - len(str(key)) for key in keys}
         return {key: _cut(value[key], share) for key, share in shares.items() if share > 0}
     if isinstance(value, list):
-        kept = value[: max(characters // _LEAST, 0)]
-        return [_cut(item, characters // len(kept) - _LEAST) for item in kept]
+        kept = value[: max(characters // _MIN_CHARACTERS, 0)]
+        return [_cut(item, characters // len(kept) - _MIN_CHARACTERS) for item in kept]
     return value

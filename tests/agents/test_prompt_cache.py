@@ -271,6 +271,8 @@ def test_a_key_of_the_applications_own_stays(memory: SupabaseMemory) -> None:
         (lambda: AzureChatOpenAI(azure_endpoint="https://a.example.com", api_key=NO_KEY, api_version="1"), True, "key"),
         (lambda: Google(model="gemini-3-pro", api_key=NO_KEY), None, None),
         (lambda: Google(model="gemini-3-pro", api_key=NO_KEY), True, "breakpoint"),
+        (lambda: OpenAI(**OPENAI).with_retry(), None, None),
+        (lambda: OpenAI(**OPENAI).with_retry(), True, "key"),
         (lambda: "openai:gpt-5", None, None),
     ],
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.operations.branch import Lineage
 
-_MOST: Final = 100
+_MAX_STATES: Final = 100
 """The maximum number of checkpoints to read back."""
 
 _TRIES: Final = 20
@@ -111,7 +111,7 @@ def _walk(saver: Any, place: Mapping[str, str], input_key: str) -> Effects[list[
     """Read the checkpoints from the current one back to the end of the previous run, the newest first."""
     states: list[_State] = []
     config, tries, has_input = {"configurable": dict(place)}, _TRIES, False
-    while len(states) < _MOST:
+    while len(states) < _MAX_STATES:
         found = yield SyncAsync(partial(saver.get_tuple, config), partial(saver.aget_tuple, config))
         tries -= 1
         if found is None and tries:

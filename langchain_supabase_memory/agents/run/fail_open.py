@@ -176,7 +176,7 @@ class _Budget:
     rests_until: float = 0.0
 
 
-_MOST_TURNS: Final = 1_000
+_MAX_TURNS: Final = 1_000
 """For how many turns per memory the spent time is remembered."""
 
 _REST_SECONDS: Final = 30.0
@@ -241,7 +241,7 @@ class FailOpen:
         if current:
             turns = _BUDGETS.setdefault(self.memory, OrderedDict())
             turns[key, str(current[0].id)] = budget
-            while len(turns) > _MOST_TURNS:
+            while len(turns) > _MAX_TURNS:
                 turns.popitem(last=False)
         guard = copy.copy(self)
         guard._budget = budget

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.values import ConversationKey
 
-_MOST: Final = 1_000
+_MAX_CACHED: Final = 1_000
 """How many answers, and how many conversations' partial answers, this process remembers."""
 
 _UNFORGOTTEN: Final = GuardedTask("A partial answer could not be replaced by the complete one; it remains")
@@ -199,5 +199,5 @@ def _heard_by(pieces: StreamedPieces) -> Any:
 
 
 def _evict(cache: OrderedDict[Any, Any]) -> None:
-    while len(cache) > _MOST:
+    while len(cache) > _MAX_CACHED:
         cache.popitem(last=False)

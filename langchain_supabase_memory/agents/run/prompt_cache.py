@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from langchain_supabase_memory.adapters.runnable_types import class_names, unwrapped
 from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ def cache_kind(model: object, enabled: bool | None) -> CacheKind | None:
         model: The model of a request.
         enabled: Whether the application wants it; `None`: where the model's class is known to take it.
     """
-    classes = {kind.__name__ for kind in type(model).__mro__}
+    classes = class_names(model)
     if enabled is False:
         return None
     if "ChatAnthropic" in classes:
         return "breakpoint"
     if enabled:
-        return "key" if classes & {"BaseChatOpenAI", *_HOSTS} else "breakpoint"
+        takes_key = any(class_names(each) & {"BaseChatOpenAI", *_HOSTS} for each in unwrapped(model))
+        return "key" if takes_key else "breakpoint"
     known = next((host for name, host in _HOSTS.items() if name in classes), None)
     return "key" if known is not None and _host(model) == known else None
 

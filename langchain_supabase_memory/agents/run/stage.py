@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS: Final = 2.0
 """The maximum time to wait for the flag, or for the database's stage."""
 
-_MOST_KNOWN: Final = 10_000
+_MAX_KNOWN: Final = 10_000
 """The number of users whose last stage is remembered."""
 
 _logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Stages:
     def _remember(self, key: ConversationKey, stage: Stage) -> Stage:
         self._known.pop((key.user_id, key.agent_id), None)  # so that it becomes the newest
         self._known[key.user_id, key.agent_id] = stage
-        while len(self._known) > _MOST_KNOWN:
+        while len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return stage
 

@@ -11,7 +11,7 @@ from langchain_supabase_memory import fork
 if TYPE_CHECKING:
     from langchain_supabase_memory.operations.branch import Lineage, StateOwner
 
-_MOST: Final = 10_000
+_MAX_THREADS: Final = 10_000
 """The maximum number of threads remembered per checkpointer."""
 
 _lock = fork.Lock()
@@ -46,7 +46,7 @@ def keep(lineage: Lineage, owner: StateOwner | None) -> None:
         threads = _owners.setdefault(lineage.saver, OrderedDict())
         threads[thread] = owner.user
         threads.move_to_end(thread)
-        while len(threads) > _MOST:
+        while len(threads) > _MAX_THREADS:
             threads.popitem(last=False)
 
 

@@ -22,7 +22,7 @@ _IDS: Final = UUID("0ce5e6a7-55d1-4f0a-8a57-2f6a1d1f1f0b")
 _SCRATCHPAD: Final = "__pregel_scratchpad"
 """LangGraph's key for the data of one task execution; a literal, so that `langgraph` is not imported."""
 
-_MOST: Final = 1_000
+_MAX_EXECUTIONS: Final = 1_000
 """For how many executions the number of messages with a new id is remembered."""
 
 _lock = fork.Lock()
@@ -45,7 +45,7 @@ def name(messages: Sequence[BaseMessage], config: Mapping[str, Any] | None) -> N
         _, count = _named.get(id(scratchpad), (scratchpad, 0))
         _named[id(scratchpad)] = (scratchpad, count + len(nameless))  # referenced, so that its `id()` is not reused
         _named.move_to_end(id(scratchpad))
-        while len(_named) > _MOST:
+        while len(_named) > _MAX_EXECUTIONS:
             _named.popitem(last=False)
     for place, message in enumerate(nameless, count):
         message.id = f"lc_{uuid5(_IDS, f'{task} {place} {message.type} {message.text}')}"

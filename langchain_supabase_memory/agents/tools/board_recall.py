@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.kinds import BoardKind
     from langchain_supabase_memory.values import Chunk, ConversationKey
 
-MOST: Final = 500
+MAX_PASSAGES: Final = 500
 """How many chunks are read, the most important first."""
 
 ALL: Final = 3_000
@@ -89,9 +89,9 @@ def recall_derived(
     board: Board = yield from read_board(key)
     items = list_board(board, kind, key, zone, is_visible)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None
-    question = RecallQuery("", Filters(limit=MOST + 1, types=types))  # one extra, to detect that there are more
+    question = RecallQuery("", Filters(limit=MAX_PASSAGES + 1, types=types))  # one extra, to detect that there are more
     result = yield from search.recall_chunks(Scope.of(key), [question])
-    newer = [each for each in result.chunks[:MOST] if each.to_sequence > board.through_sequence]
+    newer = [each for each in result.chunks[:MAX_PASSAGES] if each.to_sequence > board.through_sequence]
     chunks = _distinct(each for each in newer if not is_visible(each))
     if kind == "questions":
         ordered = (yield from indexing.chunks(key)) if chunks and result.searched <= ALL else None
@@ -100,7 +100,9 @@ def recall_derived(
         characters = sum(len(each.content) for each in chunks)
         made = yield from offload(partial(_sorted, kind, chunks, zone), characters, warm_caches=extractive.KEPT)
         made = [*items, *made]
-    notes = [f"Only the {MOST} most important passages were looked at." if len(result.chunks) > MOST else ""]
+    notes = [
+        f"Only the {MAX_PASSAGES} most important passages were looked at." if len(result.chunks) > MAX_PASSAGES else ""
+    ]
     notes += [f"{len(made) - _SHOWN} less important ones are left out." if len(made) > _SHOWN else ""]
     return DerivedItems(made[:_SHOWN], " ".join(filter(None, notes)))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CHARACTERS: Final = 4_000
 """The default maximum number of characters of one result."""
 
-LEAST: Final = 1_000
+MIN_CHARACTERS: Final = 1_000
 """The minimum limit: a lower one would leave no room for text inside the fence."""
 
 _NOTE: Final = 240
@@ -72,8 +72,10 @@ def check_limit(characters: int) -> int:
     Raises:
         ConfigurationError: It is not valid.
     """
-    if isinstance(characters, bool) or not isinstance(characters, int) or characters < LEAST:
-        raise ConfigurationError(f"characters must be a whole number from {LEAST:,}.", hint=f"{CHARACTERS:,} will do.")
+    if isinstance(characters, bool) or not isinstance(characters, int) or characters < MIN_CHARACTERS:
+        raise ConfigurationError(
+            f"characters must be a whole number from {MIN_CHARACTERS:,}.", hint=f"{CHARACTERS:,} will do."
+        )
     return characters
 
 
