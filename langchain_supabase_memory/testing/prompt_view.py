@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from xml.sax.saxutils import unescape
 
+from langchain_supabase_memory.language.messages import fence
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -40,6 +42,19 @@ class PromptLine:
     part: PromptPart
     message: int | None = None
     day: str | None = None
+
+
+def question_and_lines(messages: Sequence[BaseMessage]) -> tuple[str, list[PromptLine]]:
+    """Split a prompt into the user's newest question and the lines that stand beside it.
+
+    Args:
+        messages: The prompt, with a user's message.
+    """
+    place = max((place for place, message in enumerate(messages) if message.type == "human"), default=0)
+    asked = fence.without_prefix(messages[place])
+    # Of the question's own message only what the memory put before it is a line.
+    before = [] if asked is messages[place] else [messages[place]]
+    return str(asked.text), lines([*messages[:place], *before, *messages[place + 1 :]])
 
 
 def lines(messages: Sequence[BaseMessage]) -> list[PromptLine]:

@@ -8,7 +8,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.sentences import sentences
 from langchain_supabase_memory.testing import prompt_view
 
@@ -45,11 +44,7 @@ class OfflineQuotingModel(BaseChatModel):
         **_: Any,
     ) -> ChatResult:
         last = max(index for index, message in enumerate(messages) if isinstance(message, HumanMessage))
-        asked = fence.without_prefix(messages[last])
-        question = str(asked.text)
-        # Of the question's own message only what the memory put before it is read.
-        before = [] if asked is messages[last] else [messages[last]]
-        lines = prompt_view.lines([*messages[:last], *before, *messages[last + 1 :]])
+        question, lines = prompt_view.question_and_lines(messages)
         has_result = any(isinstance(message, ToolMessage) for message in messages[last:])
         if self.tool_name and not has_result and not any(line.part == "recalled" for line in lines):
             call = {"name": self.tool_name, "args": {"query": question}, "id": f"call_{last}"}

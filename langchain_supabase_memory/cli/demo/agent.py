@@ -121,8 +121,7 @@ class _Meter(BaseCallbackHandler):
         self.sent.append(sum(map(content.characters, rest)))
         self.own = sum(map(content.characters, prompt)) - self.sent[-1]
         self.tokens += sum(map(content.tokens, rest))
-        last = max((index for index, message in enumerate(prompt) if message.type == "human"), default=0)
-        self.lines = prompt_view.lines([*prompt[:last], *prompt[last + 1 :]])
+        self.lines = prompt_view.question_and_lines(prompt)[1]
 
 
 def _source(lines: list[prompt_view.PromptLine], answer: str) -> prompt_view.PromptLine | None:
