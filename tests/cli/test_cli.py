@@ -250,7 +250,8 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
     *parts, told, _ = [
         int(each.replace(",", "")) for each in re.findall(r"^│ [a-z ]+ │ +([\d,]+) │ ", prompt, re.MULTILINE)
     ]
-    assert sum(parts) == told == sent[0]
+    assert sum(parts) == told
+    assert 0 <= sent[0] - told <= 6, "blank lines stand between the parts of the question's message"
     assert f"│ characters           │ {sum(sent):,} │" in output
     assert int(output.split("No prompt held more than ")[1].split(" ")[0].replace(",", "")) <= 4_000
     assert re.search(r"sent in 2 calls instead of [\d,]+; \d+ ms\n", output)
