@@ -46,8 +46,7 @@ class ExpiringCache(Generic[K, V]):
         return value if until >= time.monotonic() else None
 
     def pop(self, key: K) -> V | None:
-        """Remove a value and return it; `None` as for `get`."""
-        value = self.get(key)
+        """Remove a value and return it, to one caller only; `None` as for `get`."""
         with self._lock:
-            self._items.pop(key, None)
-        return value
+            until, value = self._items.pop(key, (0.0, None))
+        return value if until >= time.monotonic() else None
