@@ -163,6 +163,7 @@ declare
   v_user     text := memory_private.resolve_owner(p_user_id);
   v_c        memory.conversations;
   v_gone     record; -- what has expired
+  v_expired  bigint; -- the last message of that, removed or not
   v_after    bigint;
   v_low      bigint;
   v_block    bigint;
@@ -191,6 +192,7 @@ begin
       v_user, memory_private.recall_scope(v_user, p_agent_id, null, p_recall ->> 'scope'), p_recall));
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
+  v_expired := greatest(v_c.expired_through, upper(v_gone.messages) - 1);
   v_c := v_gone.conversation;
 
   if not v_gone.summaries then
@@ -274,12 +276,11 @@ begin
     'summary_waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
     'due', p_due is not null and memory_private.is_summary_due(v_c, v_gone.first, v_gone.holes, p_due),
     'revision', v_c.revision,
-    'first_sequence', case when p_retention is not null then (
+    'first_sequence', case when p_retention is not null and v_expired >= 0 then (
       select m.sequence from memory.conversation_messages m
       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_gone.first
-        and not m.sequence <@ v_gone.holes
-      order by m.sequence limit 1) end,
-    'expired_through', greatest(v_c.expired_through, upper(v_gone.messages) - 1),
+        and not m.sequence <@ v_gone.holes order by m.sequence limit 1) end,
+    'expired_through', v_expired,
     'summary_error', v_c.summary_error,
     'segments', coalesce(v_segments, '[]'),
     'messages', coalesce(v_rows, '[]'),
@@ -331,7 +332,8 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - summary_waiting: boolean. Whether summarizing failed, and the next try has to wait.
 - due: boolean. Whether a summary is due by p_due.
 - revision: integer. Counts edits and deletions.
-- first_sequence: integer or null. The first message that p_retention keeps; null without p_retention, or if it keeps none.
+- first_sequence: integer or null. The first message that p_retention keeps; null without p_retention, if none has expired,
+  or if it keeps none.
 - expired_through: integer. The last message that has expired, removed or not; -1 if none has.
 - summary_error: text or null. Why it failed, in a word.
 - segments: object[]. The newest summaries, in their order: each goes on from the one before it.
