@@ -376,14 +376,15 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
     def _with_cache(self, request: ModelRequest[Any], key: ConversationKey, question: str | None) -> ModelRequest[Any]:
         """The request with what tells the provider's cache of its beginning; as it is where nothing does."""
         kind, settings = cache_kind(request.model, self._prompt_cache), request.model_settings
-        is_named = "prompt_cache_key" in {**settings, **getattr(request.model, "model_kwargs", {})}
-        if kind == "key" and not is_named and self._loader.is_owner_known(key):
+        if kind == "key":
+            is_named = "prompt_cache_key" in {**settings, **getattr(request.model, "model_kwargs", {})}
+            if is_named or not self._memory._services.is_owner_known(key):
+                return request
             return request.override(model_settings={**settings, "prompt_cache_key": cache_key(key)})
-        # Roles that alternate may have joined messages: the question is the last one that has its id.
-        places = [place for place, message in enumerate(request.messages) if message.id == question]
-        end = places[-1] if question is not None and places else 0
-        if kind != "breakpoint" or not end:
+        if kind is None or question is None:
             return request
+        # Roles that alternate may have joined messages: the question is the last one that has its id.
+        end = max((place for place, message in enumerate(request.messages) if message.id == question), default=0)
         others = [*cache_controls([*request.tools, settings])]
         messages: list[Any] = with_breakpoint(request.messages, end, request.system_message, others, request.model)
         return request.override(messages=messages)

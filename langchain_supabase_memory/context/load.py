@@ -12,7 +12,7 @@ from langchain_core.messages import ToolMessage
 from langchain_supabase_memory.context.board import max_items_of
 from langchain_supabase_memory.context.build import PackBuilder
 from langchain_supabase_memory.context.history import read_history
-from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
+from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID, is_reference
 from langchain_supabase_memory.context.reasons import BY_NUMBER, LEFT_OUT, LEFT_TO_RECALL, NO_ROOM, SUPERSEDED
 from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.context.turn_parts import Position
@@ -257,7 +257,7 @@ class ContextRequest:
             document = yield from self._document(turn, asked)
         if self.turn is not None and not self.turn.is_current(Position.of(document)):
             # Something was edited or forgotten, which may stand in what the turn showed.
-            current = [message for message in self.current if message.id != REFERENCE_ID]
+            current = [message for message in self.current if not is_reference(message)]
             return (yield from replace(self, current=current, turn=None).load())
         found = document.get("recalled")
         recall = None if found is None or asked is None else (yield from asked.read_answer(found))

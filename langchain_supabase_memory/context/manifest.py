@@ -17,11 +17,14 @@ from langchain_supabase_memory.context.reasons import (
     TOO_MANY,
     UNREADABLE,
 )
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.blocks import ORPHAN
 from langchain_supabase_memory.operations.manifests import encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.messages.blocks import PromptEntry
@@ -33,6 +36,12 @@ REFERENCE_ID: Final = "lc_supabase_memory_reference"
 
 POINTED_AT: Final = "turn"
 """The key of that message's response metadata with the turn's first and last sequence and its number."""
+
+
+def is_reference(message: BaseMessage) -> bool:
+    """Return whether a message carries a referenced turn; a person's message that has its id does not."""
+    return message.id == REFERENCE_ID and not content.is_conversation(message)
+
 
 _REASONS: Final[dict[str, Reason]] = {
     BEYOND: "budget",
@@ -78,14 +87,14 @@ def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
 def _turn(pack: ContextPack) -> int:
     """Return the sequence of the user's message; -1 if it is not stored yet."""
     fitted = pack.fitted
-    said = [entry for entry in fitted.current if entry.message.id != REFERENCE_ID]
+    said = [entry for entry in fitted.current if not is_reference(entry.message)]
     if not said and fitted.recent and isinstance(fitted.recent[-1].message, HumanMessage):
         said = fitted.recent[-1:]
     return said[0].sequences[0] if said and said[0].sequences else encoding.NONE
 
 
 def _parts(pack: ContextPack) -> Iterator[list[int]]:
-    reference = next((each for each in pack.fitted.current if each.message.id == REFERENCE_ID), None)
+    reference = next((each for each in pack.fitted.current if is_reference(each.message)), None)
     for section in pack.sections:
         counts = [section.messages, section.characters, section.tokens]
         if section.name == "summary" and pack.summary is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.fit import FittedContext
-from langchain_supabase_memory.context.manifest import REFERENCE_ID, encode_manifest
+from langchain_supabase_memory.context.manifest import encode_manifest, is_reference
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.context.summary_part import BORDER
@@ -270,7 +270,7 @@ class ContextPack:
     @property
     def turn_parts(self) -> TurnParts:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
-        reference = next((each.message for each in self.fitted.current if each.message.id == REFERENCE_ID), None)
+        reference = next((each.message for each in self.fitted.current if is_reference(each.message)), None)
         return TurnParts(self.key, self.board, self.remembered, reference, self.position)
 
     @property

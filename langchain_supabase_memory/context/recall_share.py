@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.manifest import is_reference
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
@@ -62,4 +62,4 @@ def worth_showing(
 
 
 def _is_users(entry: PromptEntry) -> bool:
-    return content.role(entry.message) == "user" and entry.message.id != REFERENCE_ID
+    return content.role(entry.message) == "user" and not is_reference(entry.message)

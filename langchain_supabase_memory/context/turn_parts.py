@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.context.board import BoardPart
-from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID
+from langchain_supabase_memory.context.manifest import POINTED_AT, is_reference
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.language.messages import content, fence
 
@@ -113,7 +113,7 @@ def with_parts(turn: Sequence[BaseMessage], parts: Sequence[BaseMessage]) -> lis
         turn: The current turn, after the message of a referenced turn if there is one.
         parts: The messages of the other parts. No message changes.
     """
-    referenced = list(takewhile(lambda each: each.id == REFERENCE_ID, turn))
+    referenced = list(takewhile(is_reference, turn))
     rest, parts = turn[len(referenced) :], [*parts, *referenced]
     if not parts or not rest or not isinstance(rest[0], HumanMessage) or not content.is_conversation(rest[0]):
         return [*parts, *rest]

@@ -125,6 +125,14 @@ class Services(Unpicklable):
         self.packs = PendingManifests(needs_owner=needs_owner)
         self.lifetime = Lifetime()
 
+    def is_owner_known(self, key: ConversationKey) -> bool:
+        """Whether state kept by a key is its owner's: where a callback says who signs in, the next may be another user.
+
+        Args:
+            key: The conversation.
+        """
+        return key.user_id is not None or not self.transport.identity_is_callback
+
     def for_user(self, user_id: str | UUID) -> Self:
         """Return the services for one user; all state is shared.
 

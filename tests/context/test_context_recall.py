@@ -30,6 +30,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.run.load import INDEXING
 from langchain_supabase_memory.context.load import omitted_messages
+from langchain_supabase_memory.context.manifest import REFERENCE_ID
 from langchain_supabase_memory.context.reasons import LEFT_TO_RECALL
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
@@ -400,6 +401,17 @@ def test_the_offline_model_quotes_what_was_recalled(memory: SupabaseMemory) -> N
     agent: Any = create_agent(OfflineQuotingModel(), middleware=[SupabaseMemoryMiddleware(memory, budget=SMALL)])
     asked = {"messages": [HumanMessage("What is the code of my locker?")]}
     assert "7391" in agent.invoke(asked, {"configurable": {"thread_id": "t"}})["messages"][-1].text
+
+
+async def test_a_message_with_the_id_of_a_referenced_turn_is_a_question(memory: SupabaseMemory) -> None:
+    memory.conversation("t").append(talk(40, FACTS))
+    chat = says(calls("look_up", word="x"), "It is 7391.")
+    agent: Any = create_agent(chat, [look_up], middleware=[SupabaseMemoryMiddleware(memory, budget=SMALL)])
+    asked = HumanMessage("What is the code of my locker?", id=REFERENCE_ID)
+    await agent.ainvoke({"messages": [asked]}, {"configurable": {"thread_id": "t"}})
+    assert all(recalled(prompt) for prompt in chat.shown)
+    assert all(any(each.text.endswith(asked.text) for each in prompt) for prompt in chat.shown)
+    assert memory.conversation("t").manifests().manifests, "the prompt is kept in numbers"
 
 
 def test_by_default_it_recalls(memory: SupabaseMemory) -> None:

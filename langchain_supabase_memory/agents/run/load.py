@@ -18,7 +18,7 @@ from langchain_supabase_memory.context.load import (
     load_context,
     referenced_turn_message,
 )
-from langchain_supabase_memory.context.manifest import REFERENCE_ID
+from langchain_supabase_memory.context.manifest import is_reference
 from langchain_supabase_memory.memory.context_defaults import recall_options
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
@@ -165,7 +165,7 @@ class Loader:
         self._report(key, pack, writer)
         if (yield from self._prepare(key, pack, query, writer)):
             pack = (yield from self.guard.attempt(self._context(key, run, query), _UNREAD, key)) or pack
-        if not self.is_owner_known(key):
+        if not self.guard.memory._services.is_owner_known(key):
             return pack
         before, beginning = self.beginnings.get(key), pack.beginning
         moved = None if before is None else beginning.moved_since(before)
@@ -177,17 +177,9 @@ class Loader:
             self.turns.set((key, question), pack.turn_parts)
         return pack
 
-    def is_owner_known(self, key: ConversationKey) -> bool:
-        """Whether what is kept by a key is its owner's: where a function says who signs in, the next may be another.
-
-        Args:
-            key: The conversation.
-        """
-        return key.user_id is not None or not self.guard.memory._services.transport.identity_is_callback
-
     def _turn(self, key: ConversationKey, run: GraphState) -> TurnParts | None:
         """The parts that the turn's earlier prompts showed; `None` for its first prompt, or in another process."""
-        if not self.is_owner_known(key):
+        if not self.guard.memory._services.is_owner_known(key):
             return None
         question, *loop = _turn_ids(run) or [None]
         return self.turns.get((key, question)) if question is not None and loop else None
@@ -313,7 +305,7 @@ def stream_writer() -> StreamWriter:
 
 def _turn_ids(run: GraphState) -> list[str | None]:
     """The ids of the current turn's messages, that of the user's first."""
-    return [message.id for message in run.current if message.id != REFERENCE_ID]
+    return [message.id for message in run.current if not is_reference(message)]
 
 
 def _with_reference(run: GraphState, reference: BaseMessage) -> GraphState:

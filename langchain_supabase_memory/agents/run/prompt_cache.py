@@ -94,8 +94,8 @@ def with_breakpoint(
     if place is None or is_short or len(marked) >= _MAX_BREAKPOINTS:
         return list(messages)
     # A cache of an hour has to stand before those of five minutes: this one lasts as long as the others of its request.
-    lasts = {each["ttl"]: each["ttl"] for each in marked if "ttl" in each}
-    control = {"type": "ephemeral", **({"ttl": next(iter(lasts))} if lasts else {})}
+    ttl = next(({"ttl": each["ttl"]} for each in marked if "ttl" in each), {})
+    control = {"type": "ephemeral", **ttl}
     return [*messages[:place], _with_control(messages[place], control), *messages[place + 1 :]]
 
 
