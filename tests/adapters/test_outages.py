@@ -96,6 +96,7 @@ def kill(cluster: Cluster) -> None:
     """Kill the server with all of its processes, as power that fails does."""
     lock = cluster.folder / "data" / "postmaster.pid"
     postmaster = psutil.Process(int(lock.read_text().split()[0]))
+    postmaster.suspend()  # it starts no process that would outlive it, and hold its shared memory
     processes = [*postmaster.children(recursive=True), postmaster]
     for process in processes:
         with suppress(psutil.NoSuchProcess):

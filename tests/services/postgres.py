@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -37,10 +39,12 @@ def packaged(version: int) -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port below those that the kernel gives to clients, one of which would keep a server from starting again."""
+    for port in random.SystemRandom().sample(range(12_000, 32_000), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("No port of 100 is free: end what listens on 127.0.0.1.")
 
 
 def execute(address: str, statement: str, *arguments: Any) -> list[Any]:
@@ -143,10 +147,13 @@ class Cluster:
     def _pg_ctl(self, *arguments: str) -> None:
         # Output goes to a file, since a started server would keep a pipe open.
         with (self.folder / "pg_ctl.log").open("ab") as log:
-            subprocess.run(
+            result = subprocess.run(
                 [str(self.bin / "pg_ctl"), "-w", "-t", "60", "-D", str(self.folder / "data"), *arguments],
-                user=self._user, cwd="/", check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                user=self._user, cwd="/", check=False, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
+        if result.returncode != 0:
+            ends = [(self.folder / name).read_text(errors="replace")[-2000:] for name in ("pg_ctl.log", "log")]
+            raise RuntimeError(f"pg_ctl {arguments[0]} failed:\n" + "\n".join(ends))
 
     def stop(self) -> None:
         self.halt()
