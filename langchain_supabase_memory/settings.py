@@ -454,6 +454,8 @@ class RecallWeights:
         recency: How late it was said, among the chunks that are compared.
         beside: Of a question whose words were asked for and a short answer right behind it, what the lesser has of the
             better's score beyond its own: 1 brings both along with either, 0 neither.
+        reply: Whether an assistant said it that has no name, or whose messages are long: seldom what is looked for. In
+            a talk of short messages a third of it counts.
     """
 
     words: float = 0.5
@@ -466,6 +468,7 @@ class RecallWeights:
     importance: float = 0.05
     recency: float = 0.02
     beside: float = 1.0
+    reply: float = -0.3
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from benchmarks.retrieval.data_sets.longmemeval import SPEAKERS
 from benchmarks.retrieval.metrics import DEPTH, Unit
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.models import RerankModel
@@ -62,14 +63,17 @@ class Package:
         self.memory.close()
 
     def store(self, conversation: Conversation) -> None:
-        """Append the turns as messages of a user and an assistant, and index them."""
+        """Append the turns as messages of a user and an assistant, and index them; only people have names."""
         if conversation.id in self._stored:
             return
         if self.late is not None:
             self.late.add(conversation)
         user, _ = conversation.speakers
+        are_people = conversation.speakers != SPEAKERS
         messages = [
-            (HumanMessage if turn.speaker == user else AIMessage)(turn.text, name=turn.speaker, id=turn.id)
+            (HumanMessage if turn.speaker == user else AIMessage)(
+                turn.text, name=turn.speaker if are_people else None, id=turn.id
+            )
             for turn in conversation.turns
         ]
         times = [turn.at for turn in conversation.turns]

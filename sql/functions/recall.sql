@@ -156,7 +156,8 @@ begin
              'around', nullif(v_parts[r.rank][3], 0), 'speaker', nullif(v_parts[r.rank][4], 0),
              'date', nullif(v_parts[r.rank][5], 0), 'kind', nullif(v_parts[r.rank][6], 0),
              'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
-             'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0))),
+             'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0),
+             'reply', nullif(v_parts[r.rank][11], 0))),
            'chunk', memory_private.chunk_json(k, c), 'before', u.before, 'after', u.after) order by r.position)
     into v_found
     from unnest(v_chosen) with ordinality as r (rank, position)
@@ -228,7 +229,7 @@ begin
       min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
       whole boolean, fusion text, weights json, exact_below bigint);
   select q.* into v_asked from json_to_record(p_question) as q (
-    query text, vectors json, names text[], dates json, wants text[]);
+    query text, is_question boolean, vectors json, names text[], dates json, wants text[]);
   select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
@@ -250,7 +251,10 @@ begin
                 memory_private.lexemes(
                   l.name, concat_ws(' ', left(v_asked.query, 10000), array_to_string(v_names.meant, ' '))) w
            limit 200) as lexemes,
-         v_vector as vector, v_ask.model, v_chunks as chunks, v_ask.since, v_ask.until, v_ask.types,
+         -- Names of speakers are no subject that the words of a chunk could cover.
+         array(select distinct w.lexeme from unnest(v_languages) as l (name),
+                 memory_private.lexemes(l.name, array_to_string(v_names.names, ' ')) w) as name_lexemes,
+         coalesce(v_asked.is_question, true) as is_question, v_vector as vector, v_ask.model, v_chunks as chunks, v_ask.since, v_ask.until, v_ask.types,
          v_ask.min_importance, v_ask.conversation,
          nullif(v_ask.expired + case when v_ask.sequence is null then '{}' else
            int8multirange(int8range(v_ask.sequence, null)) end, '{}') as without,
@@ -598,8 +602,8 @@ language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
   pool as materialized (
-    select k.conversation_id, k.place, k.part, k.type, k.speaker, k.said_at, k.lexemes, k.importance, k.has_time,
-           k.has_number, k.told, k.characters <= 40 as is_short,
+    select k.conversation_id, k.place, k.part, k.type, k.role, k.speaker, k.said_at, k.lexemes, k.importance,
+           k.has_time, k.has_number, k.told, k.characters <= 40 as is_short,
            ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted, k.similarity
     from ($sql$ || memory_private.pool_sql(p_candidates) || $sql$) k),
   hits as materialized (
@@ -608,19 +612,31 @@ as $function$
     from lists l
     cross join lateral unnest(l.postings) p$sql$ || case when p_candidates then $sql$
     where l.conversation_id in (select p.conversation_id from pool p)$sql$ else '' end || $sql$),
+  -- A message of many words says less of what stands beside it, word for word: it counts like one of 30 lexemes.
+  sizes as materialized (
+    select s.*,
+           -- What an assistant says is long, and seldom what is asked for. A name may be a person's, but not if all that
+           -- this name says is long.
+           s.role = 'assistant' and (
+             s.speaker is null or avg(s.lexemes) over (partition by s.conversation_id, s.speaker) > 60) as is_reply,
+           -- Where messages are long, one says nothing of the next.
+           greatest(0, least(1, 3 - avg(s.share) over (partition by s.conversation_id) / 0.3)) as apart
+    from (select p.conversation_id, p.place, p.role, p.speaker, sum(p.lexemes) as lexemes,
+                 least(1, 30::float8 / greatest(sum(p.lexemes), 1)) as share
+          from pool p group by p.conversation_id, p.place, p.role, p.speaker) s),
   -- A chunk has its own words and, at a half and a quarter, those of its neighbors. Each step is materialized, so that
   -- the next is a join on equality.
   reached as materialized (
     select h.conversation_id, h.place + o.distance as place, h.place as own, h.part as own_part, h.lexeme, h.count,
-           o.distance
-    from $sql$ || case when p_candidates
-           then '(select h.* from hits h where (h.conversation_id, h.place) in (select p.conversation_id, p.place from pool p))'
-           else 'hits' end || $sql$ h
+           o.distance, z.share
+    from hits h
+    join sizes z on z.conversation_id = h.conversation_id and z.place = h.place
     cross join (values (-2), (-1), (0), (1), (2)) as o (distance)),
   terms as materialized (
     select p.conversation_id, p.place, p.part, r.lexeme,
            sum(r.count * case when r.own = p.place and r.own_part = p.part then 1
-                              when r.distance in (-1, 0, 1) then 0.5 else 0.25 end)::float8 as count
+                              when r.distance in (-1, 0, 1) then 0.5 * r.share else 0.25 * r.share end)::float8
+             as count
     from reached r
     join pool p on p.conversation_id = r.conversation_id and p.place = r.place
     group by p.conversation_id, p.place, p.part, r.lexeme),
@@ -633,10 +649,31 @@ as $function$
       then 'select r.lexeme, v_chunks * (1 - power(1 - least(r.count, v_chunks)::float8 / greatest(v_chunks, 1), 5))'
         || ' as count from rare r'
       else 'select t.lexeme, count(*) as count from terms t group by t.lexeme' end || $sql$) s),
+  -- How much of what is asked for, by the rarity of its words, the chunk that has most of it has. A statement has words
+  -- of its own story: where no chunk has more than a few of them, the best by words says nothing, and meaning decides.
+  -- Without vectors words are all there is.
+  worth as materialized (
+    select w.lexeme, ln(1 + (v_chunks - least(w.count, v_chunks) + 0.5)::float8
+                            / (least(w.count, v_chunks) + 0.5)::float8) as idf
+    from (select a.lexeme, coalesce(l.count, 0) as count
+          from unnest(v_lexemes) as a (lexeme)
+          left join (select l.lexeme, sum(cardinality(l.postings))::bigint as count from lists l group by l.lexeme) l
+            on l.lexeme = a.lexeme
+          where a.lexeme <> all (v_name_lexemes)) w),
+  covered as materialized (
+    select case when v_vector is null then 1 else greatest(0, least(1, (c.share - w.floor) / w.step)) end as share
+    from (select coalesce((
+                   select max(h.idf) from (select sum(w.idf) as idf from hits h join worth w on w.lexeme = h.lexeme
+                                           group by h.conversation_id, h.place, h.part) h), 0)
+                 / nullif((select sum(w.idf) from worth w), 0) as share) c,
+         (select case when v_is_question then 0.1 else 0.2 end as floor,
+                 case when v_is_question then 0.1 else 0.3 end as step) w),
   lengths as materialized (
     select p.*, avg(p.similarity) over near as around,
-           (p.lexemes * 0.5 + sum(p.lexemes) over next * 0.25 + sum(p.lexemes) over near * 0.25)::float8 as length
-    from pool p
+           (p.lexemes * (1 - 0.5 * p.share) + sum(p.lexemes * p.share) over next * 0.25
+            + sum(p.lexemes * p.share) over near * 0.25)::float8 as length
+    from (select p.*, z.share, z.is_reply, z.apart
+          from pool p join sizes z on z.conversation_id = p.conversation_id and z.place = p.place) p
     window near as (partition by p.conversation_id order by p.place range between 2 preceding and 2 following),
            next as (partition by p.conversation_id order by p.place range between 1 preceding and 1 following)),
   mean as materialized (select greatest(avg(l.length), 1) as length from lengths l),
@@ -675,11 +712,11 @@ as $function$
   weighed as (
     select p.*,
            -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
-           case when not v_is_rrf then s.words * p.words_1
-                when p.words > 0 then 10 * (s.words / (10 + p.words_rank)) else 0 end as words_2,
-           case when not v_is_rrf then s.meaning * p.meaning_1
+           case when not v_is_rrf then s.words * v.share * p.words_1
+                when p.words > 0 then 10 * (s.words * v.share / (10 + p.words_rank)) else 0 end as words_2,
+           case when not v_is_rrf then (s.meaning + s.around * p.apart) * p.meaning_1
                 when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
-           case when not v_is_rrf then s.around * p.around_1
+           case when not v_is_rrf then s.around * (1 - p.apart) * p.around_1
                 when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
            case when p.speaker = any (v_speakers) then s.speaker else 0 end as speaker_2,
            case when exists (
@@ -707,15 +744,16 @@ as $function$
              then s.kind else 0 end as kind_2,
            case when p.type = 'question' then s.question else 0 end as question_2,
            s.importance * p.importance as importance_2,
-           s.recency * p.recency as recency_2
-    from parts p cross join settings s
+           s.recency * p.recency as recency_2,
+           case when p.is_reply then s.reply * (1 + 2 * p.apart) / 3 else 0 end as reply_2
+    from parts p cross join settings s cross join covered v
     where p.wanted
       and (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0)
       and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
     offset 0),
   alone as (
     select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
-                + w.importance_2 + w.recency_2 as own
+                + w.importance_2 + w.recency_2 + w.reply_2 as own
     from weighed w),
   -- A short answer says little without its question, and a question without its answer. Each comes with the other if it
   -- has fewer of the requested words. The speaker and the date do not count here.
@@ -752,7 +790,8 @@ as $function$
            coalesce((v_weights ->> 'question')::float8, -0.1) as question,
            coalesce((v_weights ->> 'importance')::float8, 0.05) as importance,
            coalesce((v_weights ->> 'recency')::float8, 0.02) as recency,
-           coalesce((v_weights ->> 'beside')::float8, 1) as beside),
+           coalesce((v_weights ->> 'beside')::float8, 1) as beside,
+           coalesce((v_weights ->> 'reply')::float8, -0.3) as reply),
   dates as materialized (
     select d.* from json_to_recordset(v_dates) as d (year integer, month integer, day integer, weekday integer)),
   $sql$ || memory_private.words_sql(p_candidates) || memory_private.bm25_sql(p_candidates)
@@ -760,7 +799,7 @@ as $function$
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
          array_agg(b.hash), array_agg(b.score), array_agg(b.similarity), array_agg(b.words),
          array_agg(array[b.words_2, b.meaning_2, b.around_2, b.speaker_2, b.date_2, b.kind_2, b.question_2,
-                         b.importance_2, b.recency_2, b.beside_2]::real[]),
+                         b.importance_2, b.recency_2, b.beside_2, b.reply_2]::real[]),
          -- whether there may be more candidates
          $sql$ || case when p_candidates
            then '(select count(*) from wordy) = v_max_near or (select sum(r.count) from rare r) > 500'
@@ -791,7 +830,8 @@ $function$;
 do $do$
 declare
   v_fields constant text[] := array[
-    'user_id text', 'conversations uuid[]', 'lexemes text[]', 'vector {{vector_schema}}.halfvec', 'model text',
+    'user_id text', 'conversations uuid[]', 'lexemes text[]', 'name_lexemes text[]', 'is_question boolean',
+    'vector {{vector_schema}}.halfvec', 'model text',
     'chunks bigint', 'since timestamptz', 'until timestamptz', 'types text[]', 'min_importance float8',
     'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json',
     'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
@@ -888,7 +928,7 @@ p_ask: what is asked, an object. Each key may be absent.
 - whole: boolean or null. Whether the whole stretch of talk of each chunk comes with it.
 - fusion: text or null. How words and meaning become one ranking: score, or rrf (by reciprocal ranks). Null: score.
 - weights: object or null. What each part of the score counts: words, meaning, around, speaker, date, kind,
-  question, importance, recency, beside.
+  question, importance, recency, beside, reply.
 - exact_below: integer or null. Scopes of more chunks than this are not compared one by one; null: 2000.
 p_thread_id: only in this thread; null: in all.
 p_agent_id: only with this agent; null: with all.
@@ -899,7 +939,7 @@ Returns: object.
 - chunks[].similarity: number or null. The cosine; null without a vector.
 - chunks[].words: number. How well its words fit.
 - chunks[].score_parts: object. What each part adds to the score: words, meaning, around, speaker, date, kind,
-  question, importance, recency, beside; those that add nothing are left out.
+  question, importance, recency, beside, reply; those that add nothing are left out.
 - chunks[].chunk: object. The chunk.
 - chunks[].chunk.id: uuid. Its id.
 - chunks[].chunk.thread_id: text. Its thread.

@@ -81,6 +81,7 @@ def oracle(
                     "part",
                     "id",
                     "type",
+                    "role",
                     "speaker",
                     "said_at",
                     "lexemes",
@@ -95,7 +96,7 @@ def oracle(
             )
         )
         for row in connection.execute(
-            "select conversation_id, place, part, id::text, type, speaker, said_at, lexemes, importance, has_time,"
+            "select conversation_id, place, part, id::text, type, role, speaker, said_at, lexemes, importance, has_time,"
             " has_number, told, characters from memory.working_memory_chunks where user_id = %s and not stale",
             [user_id],
         )
@@ -111,14 +112,16 @@ def oracle(
             [user_id],
         )
     }
-    asked = {
-        row[0]
-        for row in connection.execute(
+
+    def lexemes(text: str) -> set[str]:
+        rows = connection.execute(
             "select w.lexeme from memory.conversations c, memory_private.lexemes(coalesce(c.language, 'simple'), %s) w"
             " where c.user_id = %s",
-            [ask["query"], user_id],
+            [text, user_id],
         )
-    }
+        return {row[0] for row in rows}
+
+    asked = lexemes(ask["query"])
     hits = defaultdict(list)
     for conversation, lexeme, place, part, count in connection.execute(
         "select conversation_id, lexeme, first + (p >> 45), (p >> 15) & 1073741823, p & 32767"
@@ -135,22 +138,49 @@ def oracle(
             if other["conversation"] == each["conversation"] and abs(other["place"] - each["place"]) <= reach
         ]
 
+    def coverage() -> float:
+        """How much of the question the chunk that has most of it has, without the names of speakers."""
+        subject = asked - lexemes(" ".join(named))
+        having: dict[Any, set[str]] = defaultdict(set)
+        for conversation, entries in hits.items():
+            for lexeme, place, part, _ in entries:
+                having[conversation, place, part].add(lexeme)
+        idf = {}
+        for lexeme in subject:
+            count = sum(lexeme in each for each in having.values())
+            idf[lexeme] = math.log(1 + (total - count + 0.5) / (count + 0.5))
+        if not idf:
+            return 0
+        share = max((sum(idf[each] for each in has & subject) for has in having.values()), default=0) / sum(
+            idf.values()
+        )
+        floor, step = (0.1, 0.1) if ask["is_question"] else (0.2, 0.3)
+        return max(0, min(1, (share - floor) / step))
+
+    sizes: dict[tuple[Any, int], float] = defaultdict(float)
     for each in chunks:
+        sizes[each["conversation"], each["place"]] += each["lexemes"]
+    shares = {key: min(1, 30 / max(size, 1)) for key, size in sizes.items()}
+    for each in chunks:
+        of_talk = [share for (conversation, _), share in shares.items() if conversation == each["conversation"]]
+        each["apart"] = max(0, min(1, 3 - sum(of_talk) / len(of_talk) / 0.3))
+        each["share"] = shares[each["conversation"], each["place"]]
         counts: dict[str, float] = defaultdict(float)
         for lexeme, place, part, count in hits[each["conversation"]]:
             distance = abs(place - each["place"])
-            if distance <= 2:
+            if distance <= 2 and (each["conversation"], place) in shares:
                 own = distance == 0 and part == each["part"]
-                counts[lexeme] += count * (1 if own else 0.5 if distance < 2 else 0.25)
+                share = shares[each["conversation"], place]
+                counts[lexeme] += count * (1 if own else share * (0.5 if distance < 2 else 0.25))
         each["counts"] = counts
         key = (each["conversation"], each["place"], each["part"])
         each["similarity"] = vector and sum(a * b for a, b in zip(vector, stored[key], strict=True))
     total = len(chunks)
     for each in chunks:
         each["length"] = (
-            0.5 * each["lexemes"]
-            + 0.25 * sum(other["lexemes"] for other in near(each, 1))
-            + 0.25 * sum(other["lexemes"] for other in near(each, 2))
+            (1 - 0.5 * each["share"]) * each["lexemes"]
+            + 0.25 * sum(other["lexemes"] * other["share"] for other in near(each, 1))
+            + 0.25 * sum(other["lexemes"] * other["share"] for other in near(each, 2))
         )
         if vector:
             each["around"] = sum(o["similarity"] for o in near(each, 2)) / len(near(each, 2))
@@ -164,6 +194,17 @@ def oracle(
         )
     order = sorted(each["said_at"] for each in chunks)
     weights = ask["weights"]
+    covered = coverage() if vector else 1
+
+    def is_reply(each: dict[str, Any]) -> bool:
+        if each["role"] != "assistant":
+            return False
+        said = {
+            (other["conversation"], other["place"])
+            for other in chunks
+            if (other["conversation"], other["speaker"]) == (each["conversation"], each["speaker"])
+        }
+        return each["speaker"] is None or sum(sizes[key] for key in said) / len(said) > 60
 
     def scaled(name: str, each: dict[str, Any]) -> float:
         values = [other[name] for other in chunks]
@@ -189,12 +230,14 @@ def oracle(
         if not vector and not each["words"] and asked:
             continue
         scores[each["id"]] = (
-            weights["words"] * scaled("words", each)
+            weights["words"] * covered * scaled("words", each)
             + (
-                weights["meaning"] * scaled("similarity", each) + weights["around"] * scaled("around", each)
+                (weights["meaning"] + each["apart"] * weights["around"]) * scaled("similarity", each)
+                + (1 - each["apart"]) * weights["around"] * scaled("around", each)
                 if vector
                 else 0
             )
+            + weights["reply"] * is_reply(each) * (1 + 2 * each["apart"]) / 3
             + weights["speaker"] * (each["speaker"] in {s for s in speakers if named & set(s.lower().split())})
             + weights["date"] * dated(each)
             + weights["kind"]
@@ -286,6 +329,65 @@ def test_a_long_answer_does_not_fill_what_is_recalled(memory: SupabaseMemory) ->
     assert "u9" in [each.message_ids[0] for each in found]
     pack = memory.conversation("long").context("When is the deadline of my budget tracker?", model=None)
     assert "March 15" in pack.prompt[-1].text
+
+
+NAMED_ALIKE = pytest.mark.parametrize(
+    ("name", "is_long", "comes_first"),
+    [(None, False, True), (None, True, True), ("Bot", True, True), ("Ben", False, False)],
+)
+
+
+@NAMED_ALIKE
+@pytest.mark.parametrize("exact_below", [2000, 0], ids=["all", "candidates"])
+def test_what_the_user_said_comes_before_the_same_words_of_an_assistant(
+    memory: SupabaseMemory, name: str | None, is_long: bool, comes_first: bool, exact_below: int
+) -> None:
+    """An assistant has no name, or one that says nothing short; what a named person says counts like anybody's."""
+    said: list[Any] = []
+    for number in range(12):
+        filler = " ".join(f"filler{number}x{place}" for place in range(90 if is_long else 4))
+        said.append(HumanMessage(f"We spoke of topic{number}.", id=f"u{number}"))
+        said.append(AIMessage(f"Noted as entry{number}. {filler}", id=f"a{number}", name=name))
+    said[6] = HumanMessage("The kiln ran on Friday.", id="user")
+    said[13] = AIMessage("The kiln ran on Friday, too. " + said[13].text, id="assistant", name=name)
+    memory.conversation("t").append(said)
+    memory.conversation("t").index()
+    found = without_embedder(memory).recall("When did the kiln run?", exact_below=exact_below, limit=2).chunks
+    assert {*ids(found)} == {"user", "assistant"}
+    parts = {each.message_ids[0]: each.score_parts for each in found}
+    assert "reply" not in parts["user"]
+    assert ("reply" in parts["assistant"]) is comes_first
+    if comes_first:
+        assert ids(found) == ["user", "assistant"]
+
+
+def test_words_of_a_long_neighbor_count_less(memory: SupabaseMemory) -> None:
+    short = [HumanMessage("I bought it.", id="beside short"), AIMessage("The teapot is red.", name="Ben")]
+    long = [
+        HumanMessage("I sold it.", id="beside long"),
+        AIMessage("The teapot is red. " + " ".join(f"filler{place}" for place in range(200)), name="Bot"),
+    ]
+    for thread, messages in (("short", short), ("long", long)):
+        memory.conversation(thread).append([*messages, HumanMessage("Good night."), AIMessage("Bye.", name="Ben")])
+        memory.conversation(thread).index()
+    words = {
+        each.message_ids[0]: each.words or 0 for each in without_embedder(memory).recall("teapot", limit=20).chunks
+    }
+    assert words["beside short"] > 2 * words["beside long"] > 0
+
+
+@pytest.mark.parametrize("mark", [".", "?"])
+def test_a_statement_that_shares_few_words_is_found_by_meaning(memory: SupabaseMemory, mark: str) -> None:
+    """Whoever shares one word of a story is not what it is about; a question has that word for a reason."""
+    fill(memory, 40)
+    memory.conversation("t").append([HumanMessage("Honestly funny.", id="funny", name="Ana")])
+    memory.conversation("t").index()
+    story = "Yesterday my neighbor repaired our garden fence, honestly funny" + mark
+    (chunk,) = [each for each in memory.recall(story, limit=1000).chunks if each.message_ids == ["funny"]]
+    share = chunk.score_parts.get("words", 0.0)
+    assert share < 0.1 if mark == "." else share > 0.1
+    (chunk,) = [each for each in without_embedder(memory).recall(story).chunks if each.message_ids == ["funny"]]
+    assert chunk.score_parts["words"] == pytest.approx(0.5), "words are all there is"
 
 
 def test_by_meaning_alone_it_is_brute_force(memory: SupabaseMemory, conn_string: str, user_id: str) -> None:

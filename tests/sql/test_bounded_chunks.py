@@ -142,8 +142,9 @@ def test_recall_around_candidates_does_not_touch_everything(connection: psycopg.
 
 
 RANKED_BY = {
-    "user_id": "text", "conversations": "uuid[]", "lexemes": "text[]", "vector": "extensions.halfvec", "model": "text",
-    "chunks": "bigint", "since": "timestamptz", "until": "timestamptz", "types": "text[]", "min_importance": "float8",
+    "user_id": "text", "conversations": "uuid[]", "lexemes": "text[]", "name_lexemes": "text[]",
+    "is_question": "boolean", "vector": "extensions.halfvec", "model": "text", "chunks": "bigint",
+    "since": "timestamptz", "until": "timestamptz", "types": "text[]", "min_importance": "float8",
     "conversation": "uuid", "without": "int8multirange", "width": "integer", "speakers": "text[]", "wants": "text[]",
     "dates": "json", "zone": "text", "weights": "json", "min_similarity": "float8", "max_ranked": "integer",
     "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
@@ -174,7 +175,7 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
         statement, conversation = row
         places = list(range(0, 3000, 2))
         around = [[str(conversation)] * len(places), places] if candidates else [[], []]
-        given = ["u", [str(conversation)], ["number", "n7", "2026"], "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
+        given = ["u", [str(conversation)], ["number", "n7", "2026"], [], True, "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
                  "[]", "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
         for number, field in enumerate(RANKED_BY, 1):
             statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 10
 PARTS: Final = (
-    "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
+    "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "reply",
+    "rerank",
 )  # fmt: skip
 """The parts of a score, in the page's order; the same in each result, so that a column can be compared."""
 

@@ -31,6 +31,7 @@ REASONS: Final[tuple[Reason, ...]] = tuple(PART_REASONS)
 FAILURES: Final[tuple[Failure, ...]] = get_args(Failure)
 SCORES: Final = (
     "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
+    "reply",
 )  # fmt: skip
 
 _PLACES: Final = {name: place for place, name in enumerate(SCORES)}

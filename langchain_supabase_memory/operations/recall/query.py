@@ -11,6 +11,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks.kinds import KINDS
 from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
 from langchain_supabase_memory.operations.arguments import moment
 from langchain_supabase_memory.operations.recall.ranges import TimeRange, bounds, zone, zone_name
 from langchain_supabase_memory.settings import DEFAULT_WEIGHTS, RecallWeights
@@ -173,6 +174,7 @@ class RecallQuery:
         since, until = bounds(self.filters.time_range, now)
         return {
             "query": self.text_sent,
+            "is_question": is_question_or_request(self.text_sent),
             "vectors": [{"names": list(names), "vector": vector} for names, vector in vectors],
             "model": model,
             "names": list(hints.names),
