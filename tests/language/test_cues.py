@@ -5,7 +5,7 @@ Every table includes look-alikes: words that are a month, a name or a number in 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import example, given, settings
@@ -102,10 +102,10 @@ DATES: list[tuple[str, tuple[NamedDate, ...]]] = [
     ("Did she marry last May?", (day(2023, 5),)),
     ("in mid-August 2023", (day(2023, 8),)),
     ("on Aug 15th", (day(None, 8, 15),)),
-    ("until dec 24", (day(None, 12, 24),)),
+    ("by dec 24", (day(None, 12, 24),)),
     ("in 2023", (day(2023),)),
-    ("since 2016?", (day(2016),)),
-    ("in summer 2021", (day(2021),)),
+    ("in 2016?", (day(2016),)),
+    ("spring water in 2021", (day(2021),)),
     ("on 2023-05-07", (day(2023, 5, 7),)),
     ("on 2023/5/7", (day(2023, 5, 7),)),
     ("on 27/5/2023", (day(2023, 5, 27),)),
@@ -135,7 +135,17 @@ DATES: list[tuple[str, tuple[NamedDate, ...]]] = [
     ("Tuesday, 5 May 2020", (day(2020, 5, 5),)),
     ("on Sunday, 7 May", (NamedDate(None, 5, 7, 7),)),
     ("on the Sunday before October 25, 2022", (day(2022, 10, 23), day(2022, 10, 25))),
-    ("between August 11 and August 15 2023", (day(None, 8, 11), day(2023, 8, 15))),
+    ("on August 11 and August 15 2023", (day(None, 8, 11), day(2023, 8, 15))),
+    ("on 3 and 9 May", (day(None, 5, 9),)),
+    ("May 3 to 9 pm", (day(None, 5, 3),)),
+    ("between May 3 and 9 pm", (day(None, 5, 3),)),
+    ("the first week of May", (day(None, 5),)),
+    ("in the last week of May", (day(None, 5),)),
+    ("Monday to Friday", (weekday(1), weekday(5))),
+    ("before I moved in May", (day(None, 5),)),
+    ("Did sales fall in 2020?", (day(2020),)),
+    ("What was real estate in 2020?", (day(2020),)),
+    ("since 7 November until 7 November", (day(2023, 11, 7),)),
     ("kahapon", (day(2023, 11, 14),)),
     ("kagabi ba yun?", (day(2023, 11, 14),)),
     ("noong isang araw", (day(2023, 11, 13),)),
@@ -182,7 +192,10 @@ NO_DATES = [
     "they march 8 km", "a march for peace", "on 5/7/2023", "on 05-07-2023", "version 1.2.3", "give me 2023 reasons",
     "I paid $2000", "it cost 1999.95", "room 101", "the second one", "give me a second", "life on Mars", "a mars bar",
     "with mayo please", "Was ist hier?", "hier ist es", "non ho mai detto", "the sun is out", "she sat down", "we wed",
-    "isang beses sa isang linggo pa", "last week", "noong isang linggo", "two weeks ago", "last summer", "some time ago",
+    "isang beses sa isang linggo pa", "some time ago", "every summer", "on weekends", "a weekend in Rome", "I love spring",
+    "he will fall", "whose estate is it", "every week", "in the last few days", "the last three months of 2022",
+    "since I was five", "from 9 to 5", "before 31 February", "between 3 and 9 people", "3-9", "this is the last",
+    "I have been to many", "J'ai été malade", "in the last chapter", "the past is the past", "sa loob ng bahay",
     "at 10:30", "5 pm", "1/2 cup", "call 555-2023", "31 February 2023", "day by day", "this one", "the last one",
     "Did Julio call?", "Jan and Jun came", "Dec the halls", "1,2023 items", "2023%", "99/99/2023",
     "the year of the dragon", "last but not least", "ha dito", "Hoy, kumusta?", "Dove abita Marco?", "he ate 2000 of them",
@@ -200,6 +213,208 @@ def test_what_looks_like_a_date_is_none(question: str) -> None:
     assert find_hints(question, NOW).dates == ()
 
 
+# On a Wednesday in November.
+SPANS: list[tuple[str, str | None, str | None]] = [
+    ("last week", "2023-11-06", "2023-11-12"),
+    ("this week", "2023-11-13", "2023-11-19"),
+    ("next week", "2023-11-20", "2023-11-26"),
+    ("two weeks ago", "2023-10-30", "2023-11-05"),
+    ("the last weekend", "2023-11-11", "2023-11-12"),
+    ("this weekend", "2023-11-18", "2023-11-19"),
+    ("two weekends ago", "2023-11-04", "2023-11-05"),
+    ("on the weekend", "2023-11-11", "2023-11-12"),
+    ("since the weekend", "2023-11-11", "2023-11-15"),
+    ("in spring", "2023-03-01", "2023-05-31"),
+    ("in the fall", "2023-09-01", "2023-11-30"),
+    ("last summer", "2023-06-01", "2023-08-31"),
+    ("last autumn", "2022-09-01", "2022-11-30"),
+    ("this winter", "2023-12-01", "2024-02-29"),
+    ("next spring", "2024-03-01", "2024-05-31"),
+    ("summer 2021", "2021-06-01", "2021-08-31"),
+    ("summer of 2023", "2023-06-01", "2023-08-31"),
+    ("winter 2023", "2023-12-01", "2024-02-29"),
+    ("the winter of last year", "2022-12-01", "2023-02-28"),
+    ("before summer", None, "2023-05-31"),
+    ("between spring and autumn 2023", "2023-03-01", "2023-11-30"),
+    ("since Wednesday", "2023-11-08", "2023-11-15"),
+    ("since May 3", "2023-05-03", "2023-11-15"),
+    ("since December", "2022-12-01", "2023-11-15"),
+    ("since 2016", "2016-01-01", "2023-11-15"),
+    ("since last week", "2023-11-06", "2023-11-15"),
+    ("since 29 February", "2020-02-29", "2023-11-15"),
+    ("since next Monday", "2023-11-20", None),
+    ("in the last three days", "2023-11-12", "2023-11-15"),
+    ("the past two weeks", "2023-11-01", "2023-11-15"),
+    ("in the past month", "2023-10-15", "2023-11-15"),
+    ("over the last year", "2022-11-15", "2023-11-15"),
+    ("before March", None, "2023-02-28"),
+    ("before 3 May 1969", None, "1969-05-02"),
+    ("until dec 24", None, "2022-12-24"),
+    ("until yesterday", None, "2023-11-14"),
+    ("after 3 May 2039", "2039-05-04", None),
+    ("between 3 and 9 May", "2023-05-03", "2023-05-09"),
+    ("between the 3rd and the 9th of May 2041", "2041-05-03", "2041-05-09"),
+    ("May 3-9, 1951", "1951-05-03", "1951-05-09"),
+    ("3 to 9 May", "2023-05-03", "2023-05-09"),
+    ("from May 3 to 9", "2023-05-03", "2023-05-09"),
+    ("from December 28 to January 3", "2022-12-28", "2023-01-03"),
+    ("between 2023-05-03 and 2023-05-09", "2023-05-03", "2023-05-09"),
+    ("from March 2022 until yesterday", "2022-03-01", "2023-11-14"),
+    ("from 2019 to 2021", "2019-01-01", "2021-12-31"),
+    ("between August 11 and August 15 2023", "2023-08-11", "2023-08-15"),
+    ("vor zwei Wochen", "2023-10-30", "2023-11-05"),
+    ("in den letzten drei Tagen", "2023-11-12", "2023-11-15"),
+    ("am Wochenende", "2023-11-11", "2023-11-12"),
+    ("im Sommer 2022", "2022-06-01", "2022-08-31"),
+    ("seit zwei Wochen", "2023-11-01", "2023-11-15"),
+    ("vor dem 3. Mai", None, "2023-05-02"),
+    ("vom 3. bis 9. Mai 2022", "2022-05-03", "2022-05-09"),
+    ("von Montag bis Mittwoch", "2023-11-13", "2023-11-15"),
+    ("hace dos semanas", "2023-10-30", "2023-11-05"),
+    ("las dos últimas semanas", "2023-11-01", "2023-11-15"),
+    ("desde el lunes", "2023-11-13", "2023-11-15"),
+    ("antes de mayo", None, "2023-04-30"),
+    ("del 3 al 9 de mayo de 2022", "2022-05-03", "2022-05-09"),
+    ("el verano del año pasado", "2022-06-01", "2022-08-31"),
+    ("il y a deux semaines", "2023-10-30", "2023-11-05"),
+    ("les trois derniers jours", "2023-11-12", "2023-11-15"),
+    ("depuis deux semaines", "2023-11-01", "2023-11-15"),
+    ("le week-end dernier", "2023-11-11", "2023-11-12"),
+    ("avant mars", None, "2023-02-28"),
+    ("l'été dernier", "2023-06-01", "2023-08-31"),
+    ("entre le 3 et le 9 mai", "2023-05-03", "2023-05-09"),
+    ("due settimane fa", "2023-10-30", "2023-11-05"),
+    ("gli ultimi due giorni", "2023-11-13", "2023-11-15"),
+    ("prima del 3 maggio", None, "2023-05-02"),
+    ("fino a marzo", None, "2023-03-31"),
+    ("dal 3 al 9 maggio 2022", "2022-05-03", "2022-05-09"),
+    ("d'inverno", "2022-12-01", "2023-02-28"),
+    ("há duas semanas", "2023-10-30", "2023-11-05"),
+    ("no fim de semana", "2023-11-11", "2023-11-12"),
+    ("nos últimos três dias", "2023-11-12", "2023-11-15"),
+    ("antes de março", None, "2023-02-28"),
+    ("até ontem", None, "2023-11-14"),
+    ("de 3 a 9 de maio de 2022", "2022-05-03", "2022-05-09"),
+    ("dua minggu lalu", "2023-10-30", "2023-11-05"),
+    ("minggu kemarin", "2023-11-06", "2023-11-12"),
+    ("tiga hari terakhir", "2023-11-12", "2023-11-15"),
+    ("sebelum tanggal 3 Mei", None, "2023-05-02"),
+    ("dari tanggal 3 sampai 9 Mei 2022", "2022-05-03", "2022-05-09"),
+    ("musim panas tahun lalu", "2022-06-01", "2022-08-31"),
+    ("noong isang linggo", "2023-11-06", "2023-11-12"),
+    ("dalawang linggo na ang nakalipas", "2023-10-30", "2023-11-05"),
+    ("nitong nakaraang tatlong araw", "2023-11-12", "2023-11-15"),
+    ("bago mag-Marso", None, "2023-02-28"),
+    ("hanggang kahapon", None, "2023-11-14"),
+    ("sa pagitan ng ika-3 at ika-9 ng Mayo", "2023-05-03", "2023-05-09"),
+    ("noong taglamig", "2022-12-01", "2023-02-28"),
+    ("noong summer", "2023-06-01", "2023-08-31"),
+]
+# On a Monday in April: whole questions.
+MONDAY = datetime(2024, 4, 8, 9, tzinfo=UTC)
+QUESTIONS_OF_DAYS: list[tuple[str, str | None, str | None]] = [
+    ("What did we talk about last week?", "2024-04-01", "2024-04-07"),
+    ("Did I mention any appointments this week?", "2024-04-08", "2024-04-14"),
+    ("What was I stressed about three weeks ago?", "2024-03-18", "2024-03-24"),
+    ("Where did I go last weekend?", "2024-04-06", "2024-04-07"),
+    ("What are my plans for this weekend?", "2024-04-13", "2024-04-14"),
+    ("How was my trip two weekends ago?", "2024-03-30", "2024-03-31"),
+    ("What did Maya cook over the weekend?", "2024-04-06", "2024-04-07"),
+    ("What did I plant in spring?", "2024-03-01", "2024-05-31"),
+    ("Which lake did we swim in last summer?", "2023-06-01", "2023-08-31"),
+    ("What did I read in the winter?", "2023-12-01", "2024-02-29"),
+    ("Who visited us in the summer of 2022?", "2022-06-01", "2022-08-31"),
+    ("What happened in autumn 2021?", "2021-09-01", "2021-11-30"),
+    ("Where did I ski last winter?", "2023-12-01", "2024-02-29"),
+    ("What did I promise since Friday?", "2024-04-05", "2024-04-08"),
+    ("What have I spent since March 20?", "2024-03-20", "2024-04-08"),
+    ("How much did I run since February?", "2024-02-01", "2024-04-08"),
+    ("What did I eat in the last four days?", "2024-04-04", "2024-04-08"),
+    ("What bugs did I report over the past three weeks?", "2024-03-18", "2024-04-08"),
+    ("What have I learned during the last 2 months?", "2024-02-08", "2024-04-08"),
+    ("Which movies did I watch in the past week?", "2024-04-01", "2024-04-08"),
+    ("What did I tell you before February?", None, "2024-01-31"),
+    ("Was I sick before January 15, 2024?", None, "2024-01-14"),
+    ("What had I decided until last Thursday?", None, "2024-04-04"),
+    ("What did I write between 10 and 14 March?", "2024-03-10", "2024-03-14"),
+    ("What did I do from March 28 to April 2?", "2024-03-28", "2024-04-02"),
+    ("Which runs did I log between Tuesday and Thursday?", "2024-04-02", "2024-04-04"),
+    ("What did I say between January and February this year?", "2024-01-01", "2024-02-29"),
+    ("Did I travel between June 3rd and June 9th, 2023?", "2023-06-03", "2023-06-09"),
+    ("What changed after April 2?", "2024-04-03", "2024-04-08"),
+    ("Which books did I finish in the previous six months?", "2023-10-08", "2024-04-08"),
+    ("Was habe ich letzte Woche eingekauft?", "2024-04-01", "2024-04-07"),
+    ("Was habe ich seit Freitag gegessen?", "2024-04-05", "2024-04-08"),
+    ("Wo war ich zwischen dem 10. und 14. März?", "2024-03-10", "2024-03-14"),
+    ("¿Qué compré la semana pasada?", "2024-04-01", "2024-04-07"),
+    ("¿Dónde estuve el fin de semana pasado?", "2024-04-06", "2024-04-07"),
+    ("¿Qué dije en los últimos cuatro días?", "2024-04-04", "2024-04-08"),
+    ("Qu'est-ce que j'ai acheté la semaine dernière ?", "2024-04-01", "2024-04-07"),
+    ("Qu'ai-je mangé depuis vendredi ?", "2024-04-05", "2024-04-08"),
+    ("Où étais-je du 10 au 14 mars ?", "2024-03-10", "2024-03-14"),
+    ("Che cosa ho comprato la settimana scorsa?", "2024-04-01", "2024-04-07"),
+    ("Cosa ho mangiato da venerdì?", "2024-04-05", "2024-04-08"),
+    ("Dove sono andato l'estate scorsa?", "2023-06-01", "2023-08-31"),
+    ("O que comprei na semana passada?", "2024-04-01", "2024-04-07"),
+    ("O que eu comi desde sexta-feira?", "2024-04-05", "2024-04-08"),
+    ("Onde estive no verão passado?", "2023-06-01", "2023-08-31"),
+    ("Apa yang saya beli minggu lalu?", "2024-04-01", "2024-04-07"),
+    ("Apa yang saya makan sejak Jumat?", "2024-04-05", "2024-04-08"),
+    ("Ke mana saya pergi akhir pekan lalu?", "2024-04-06", "2024-04-07"),
+    ("Ano ang binili ko noong nakaraang linggo?", "2024-04-01", "2024-04-07"),
+    ("Ano ang kinain ko mula noong Biyernes?", "2024-04-05", "2024-04-08"),
+    ("Ano ang sinabi ko nitong nakaraang apat na araw?", "2024-04-04", "2024-04-08"),
+]
+
+
+def span(first: str | None, last: str | None) -> NamedDate:
+    ends = [date.fromisoformat(each) if each is not None else None for each in (first, last)]
+    return NamedDate(first=ends[0], last=ends[1])
+
+
+@each_case(("question", "first", "last"), SPANS)
+def test_spans_of_days_are_found(question: str, first: str | None, last: str | None) -> None:
+    assert find_hints(question, NOW).dates == (span(first, last),)
+    assert marks(question).has_time
+
+
+@each_case(("question", "first", "last"), QUESTIONS_OF_DAYS)
+def test_spans_are_found_in_whole_questions(question: str, first: str | None, last: str | None) -> None:
+    assert find_hints(question, MONDAY).dates == (span(first, last),)
+
+
+def test_a_span_of_one_day_is_that_day() -> None:
+    assert find_hints("until yesterday and since yesterday", datetime(2023, 11, 14, tzinfo=UTC)).dates == (
+        span(None, "2023-11-13"),
+        span("2023-11-13", "2023-11-14"),
+    )
+    assert find_hints("since today", NOW).dates == (day(2023, 11, 15),)
+    assert find_hints("between 7 May 2023 and 7 May 2023", NOW).dates == (day(2023, 5, 7),)
+
+
+WEEKENDS = [  # the day, the last weekend's Saturday, this weekend's
+    ("2023-11-10", "2023-11-04", "2023-11-11"),
+    ("2023-11-11", "2023-11-04", "2023-11-11"),
+    ("2023-11-12", "2023-11-04", "2023-11-11"),
+    ("2023-11-13", "2023-11-11", "2023-11-18"),
+]
+
+
+@each_case(("today", "last", "this"), WEEKENDS)
+def test_the_last_weekend_is_over(today: str, last: str, this: str) -> None:
+    now = datetime.fromisoformat(today).replace(tzinfo=UTC)
+    for question, saturday in (("last weekend", last), ("this weekend", this)):
+        sunday = date.fromisoformat(saturday) + timedelta(days=1)
+        assert find_hints(question, now).dates == (span(saturday, sunday.isoformat()),)
+
+
+def test_the_week_is_the_askers() -> None:
+    late = datetime(2023, 11, 12, 23, 30, tzinfo=UTC)  # a Sunday, and Monday in Manila
+    manila = late.astimezone(timezone(timedelta(hours=8)))
+    assert find_hints("this week", late).dates == (span("2023-11-06", "2023-11-12"),)
+    assert find_hints("this week", manila).dates == (span("2023-11-13", "2023-11-19"),)
+
+
 def test_yesterday_is_the_askers() -> None:
     late = datetime(2023, 11, 15, 23, 30, tzinfo=UTC)
     manila = late.astimezone(timezone(timedelta(hours=8)))
@@ -215,9 +430,12 @@ def test_at_most_four_dates_each_once() -> None:
 
 def test_the_calendars_ends_are_no_obstacle() -> None:
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-    for question in ("yesterday", "last Monday", "900 years ago", "last year"):
+    for question in (
+        "yesterday", "last Monday", "900 years ago", "last year", "last week", "last weekend", "last summer", "in winter",
+        "in the last three days", "last 900 years",
+    ):  # fmt: skip
         assert find_hints(question, first).dates == ()
-    for question in ("tomorrow", "next year", "next Sunday"):
+    for question in ("tomorrow", "next year", "next Sunday", "next week", "next summer"):
         assert find_hints(question, last).dates == ()
 
 
@@ -236,10 +454,12 @@ TOLD: list[tuple[str, tuple[Days, ...]]] = [
     ("gestern, letzte Woche, vor drei Tagen", ((-1, -1), (-9, -3), (-3, -3))),
     ("kahapon, noong isang araw, noong nakaraang linggo", ((-1, -1), (-2, -2), (-9, -3))),
     ("noong nakaraang Sabado", ((-4, -4),)),
+    ("last weekend, le week-end dernier", ((-4, -3),)),
+    ("We swam over the weekend, and in the last two days.", ((-4, -3), (-2, 0))),
     ("il y a deux jours", ((-2, -2),)),
 ]
 NOT_TOLD = [
-    "", "Today.", "on 7 May 2023", "on Monday", "some time ago", "a few days ago", "last summer", "in March", "at noon",
+    "", "Today.", "on 7 May 2023", "on Monday", "some time ago", "a few days ago", "last summer", "in spring", "in March", "at noon",
     "the last one", "yesteryear", "5000 weeks ago",
 ]  # fmt: skip
 
@@ -445,6 +665,7 @@ ALPHABET = st.one_of(
             "May", "may", "5", "2023", "Tim", "Tim's", "'", "\u2019", "-", " ", " ", " ", ",", ".", "?", "¿", "noong",
             "isang", "linggo", "last", "ago", "two", "days", "5/7/2023", "When", "did", "\u0301", "\U0001f60a", "\ud800",
             "\x00", "ß", "İ", "ǅ", "il y a", "9" * 30, "٣", "²", "\n", '"', "the Sunday before", "before", "ika-7 ng",
+            "since", "between", "and", "to", "summer", "in the last", "weeks", "weekend", "first", "did I", "2022", "of",
         ]),
         max_size=25,
     ).map("".join),
@@ -461,9 +682,12 @@ def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
     assert len(found.names) <= 3
     assert len(found.dates) <= 4
     assert all(name and not name.endswith(("'s", "\u2019s")) for name in found.names)
-    for date in found.dates:
-        assert date != NamedDate()
-        assert date.day is None or date.month is not None or date.weekday is not None
+    for named in found.dates:
+        assert named != NamedDate()
+        assert named.day is None or named.month is not None or named.weekday is not None
+        if named.first is not None or named.last is not None:
+            assert named == NamedDate(first=named.first, last=named.last)
+            assert named.first is None or named.last is None or named.first < named.last
     assert isinstance(marks(text), Marks)
     days = relative_days(text, now.date())
     assert len(set(days)) == len(days) <= 8
@@ -492,6 +716,7 @@ def test_a_date_that_is_named_is_a_time_that_is_said(text: str, now: datetime) -
 HOSTILE = [
     "a a a ", '"', "5 ", "1", "A", "A'", "A-", "may 5 ", "last ", ". A", "noong isang ", "?", "a\u0301\u0316", " ", "'s ",
     "(2019) ", "il y a ", '"a b" ', "2023-05-07 ", "1:", "\u0301\u0316", "A.", "Sunday before 7 May 2023 ", "   :)", "ﷺ",
+    "since the ", "between 3 and ", "May 3-", "in the last 3 ", "summer of the ", "did I last ", "last week to ",
 ]  # fmt: skip
 
 
@@ -511,10 +736,36 @@ def test_every_language_has_all_months_and_weekdays(language: str) -> None:
     data = load("cues", language, TABLES)
     assert set(data["months"]) == {str(number) for number in range(1, 13)}
     assert set(data["weekdays"]) == {str(number) for number in range(1, 8)}
-    named = {text for table in ("months", "weekdays", "days") for listed in data[table].values() for text in listed}
+    named = {
+        text
+        for table in ("months", "weekdays", "days", "seasons")
+        for listed in data[table].values()
+        for text in listed
+    }
     weak = data["weak"]
     assert set(weak.get("words", ())) <= named
     assert set(weak.get("capital", ())) <= set(weak.get("words", ()))
+
+
+@each_case("language", languages("cues"))
+def test_every_language_has_the_words_around_spans(language: str) -> None:
+    data = load("cues", language, TABLES)
+    assert data["units"]["weekend"]
+    assert set(data["seasons"]) == {"spring", "summer", "autumn", "winter"}
+    kinds = {
+        "since",
+        "until",
+        "before",
+        "after",
+        "between",
+        "from",
+        "and",
+        "to",
+        "during",
+        "article",
+    }
+    assert kinds <= data["words"].keys()
+    assert not {"recent", "recent_after"}.isdisjoint(data["words"])
 
 
 def test_words_are_compared_without_case_and_accents() -> None:

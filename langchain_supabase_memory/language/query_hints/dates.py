@@ -1,15 +1,27 @@
 """The times that a text says: dates, months, weekdays and years, and what is relative to now.
 
-Relative words are resolved by a day of reference. A week, a part of a day or a season is a time, but no `NamedDate`.
+Relative words are resolved by a day of reference. A week, a weekend or a season is a span of days beside a date; a part
+of a day is a time, but no date.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from langchain_supabase_memory.language.query_hints.calendar_spans import (
+    DateSpan,
+    in_calendar,
+    latest_weekend,
+    relative_season,
+    season,
+    shifted,
+    until_today,
+    week,
+    weekend,
+)
 from langchain_supabase_memory.language.query_hints.lexicon import lexicon
 from langchain_supabase_memory.language.sentences import begins_sentence
 from langchain_supabase_memory.language.spelling import WORD, keys
@@ -17,12 +29,14 @@ from langchain_supabase_memory.language.spelling import WORD, keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from langchain_supabase_memory.language.query_hints.calendar_spans import Season
     from langchain_supabase_memory.language.query_hints.words import HintWords
 
 _FIRST_YEAR: Final = 1900
 _LAST_YEAR: Final = 2100
 _DAYS_OF_MONTH: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS_OF_YEAR: Final = 12
+_BOUNDS: Final = ("since", "until", "before", "after", "between", "and")
 _FARTHEST: Final = 1000  # units of time that are resolved
 
 _NUMERIC: Final = re.compile(
@@ -34,21 +48,26 @@ _CLOCK: Final = re.compile(r"(?<![\w:.,])(?:[01]?\d|2[0-3])[:h][0-5]\d(?![\d:])"
 
 @dataclass(frozen=True, slots=True)
 class NamedDate:
-    """A date, a month, a year or a weekday that a question names; what it does not say is None.
+    """A date, a month, a year, a weekday or a span of days that a question names; what it does not say is None.
 
-    A date that is known to the day has no weekday beside it, since that would say nothing more.
+    A date that is known to the day has no weekday beside it, since that would say nothing more. A span has nothing
+    beside it, and one of its ends may be open.
 
     Attributes:
         year: The year.
         month: The month, from 1.
         day: The day of the month.
         weekday: The day of the week, from 1 for Monday.
+        first: The first day of a span.
+        last: The last day of a span.
     """
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None
+    first: date | None = None
+    last: date | None = None
 
 
 Day: TypeAlias = date
@@ -63,14 +82,16 @@ class Time(NamedTuple):
         end: Where it ends.
         date: The date it names, if it names one.
         on: The same time as it is on a day of reference, if it is relative to one: "two days ago".
-        weeks: How many weeks it is from one, if it is a week.
+        span: The days that it spans, if it is no date; of what is relative, on a day of reference.
+        is_season: Whether it is a season.
     """
 
     start: int
     end: int
     date: NamedDate | None = None
     on: Callable[[Day], Time] | None = None
-    weeks: int | None = None
+    span: DateSpan | None = None
+    is_season: bool = False
 
 
 def times(words: HintWords, today: date | None = None) -> Iterator[Time]:
@@ -186,15 +207,14 @@ def _weekday(day: date, weekday: int, direction: int) -> NamedDate | None:
 
 def _exact_day(day: date, days: int) -> NamedDate | None:
     """The date so many days from a day; nothing beyond the calendar's ends."""
-    try:
-        then = day + timedelta(days=days)
-    except OverflowError:
-        return None
-    return NamedDate(then.year, then.month, then.day)
+    then = shifted(day, days)
+    return None if then is None else NamedDate(then.year, then.month, then.day)
 
 
-def _from(today: date, unit: str, count: int) -> NamedDate | None:
-    """The day, month or year so many units from a day. A week is no date."""
+def _from(today: date, unit: str, count: int) -> NamedDate | DateSpan | None:
+    """The day, week, weekend, month or year so many units from a day."""
+    if unit in ("week", "weekend"):
+        return in_calendar(lambda: (week if unit == "week" else weekend)(today, count))
     if abs(count) > _FARTHEST or unit not in ("day", "month", "year"):
         return None
     if unit == "day":
@@ -239,6 +259,8 @@ class _Reader:
             return self._counted(index, index, None, index, lambda today: _exact_day(today, days))
         if entry.unit and (found := self._unit(index, entry.unit)):
             return found
+        if entry.season and (found := self._season(index, entry.season)):
+            return found
         if entry.month and (found := self._month(index, entry.month)):
             return found
         if entry.weekday and (found := self._weekday(index, entry.weekday)):
@@ -257,11 +279,23 @@ class _Reader:
         return Time(self._words.starts[first], self._words.ends[last], date)
 
     def _counted(
-        self, first: int, last: int, date: NamedDate | None, begins: int, count: Callable[[date], NamedDate | None]
+        self,
+        first: int,
+        last: int,
+        date: NamedDate | None,
+        begins: int,
+        count: Callable[[date], NamedDate | DateSpan | None],
     ) -> Time:
-        """A time that is another date on another day, from which on it begins with a word of its own."""
+        """A time that is another date or span on another day, from which on it begins with a word of its own."""
         start, end = self._words.starts[begins], self._words.ends[last]
-        return self._time(first, last, date)._replace(on=lambda today: Time(start, end, count(today)))
+
+        def on(today: Day) -> Time:
+            counted = count(today)
+            if isinstance(counted, DateSpan):
+                return Time(start, end, date, span=counted)
+            return Time(start, end, counted)
+
+        return self._time(first, last, date)._replace(on=on)
 
     def _is(self, index: int, *kinds: str) -> bool:
         """Whether the word at a place can play one of these parts."""
@@ -302,9 +336,14 @@ class _Reader:
     def _unit(self, index: int, unit: str) -> Time | None:
         """A unit that is related to now: "last month", "two days ago", "hace tres semanas"."""
         words = self._words
-        if found := self._ago(index, unit):
+        is_of = unit != "year" and self._is(index + 1, "of") and not self._is(index + 1, "in")
+        if is_of and (words.entry(index + 2).month or words.figure(index + 2, _FIRST_YEAR, _LAST_YEAR) is not None):
+            return None  # "the last week of May"
+        if found := self._ago(index, unit) or self._recent(index, unit):
             return found
         direction = self._relative(index)
+        if direction is None and unit == "weekend" and (first := self._during(index, "since")) is not None:
+            return self._counted(first, index, None, first, lambda today: in_calendar(lambda: latest_weekend(today)))
         if direction is None or unit in ("moment", "day"):
             return None
         first = index - 1 if words.near(index) and self._is(index - 1, "last", "next", "this") else index
@@ -314,8 +353,104 @@ class _Reader:
             else index
         )
         count = direction
-        time = self._counted(first, last, None, first, lambda today: _from(today, unit, count))
-        return time._replace(weeks=count if unit == "week" else None)
+        return self._counted(first, last, None, first, lambda today: _from(today, unit, count))
+
+    def _during(self, index: int, *bounds: str) -> int | None:
+        """Where a weekend or a season begins that is the latest one: "in spring", "over the weekend".
+
+        Args:
+            index: Its place.
+            bounds: The parts of words before which it is the latest one, too, and begins itself: "since".
+        """
+        if self._is(index, "during"):
+            return index
+        for before in (index - 1, index - 2):
+            if not self._words.near(before + 1):
+                break
+            if self._is(before, "during"):
+                return before
+            if self._is(before, *bounds):
+                return before + 1
+            if not self._is(before, "article"):
+                break
+        return None
+
+    def _number(self, index: int) -> int | None:
+        """The number at a place, in figures or in words; one may be an article."""
+        entry = self._words.entry(index)
+        number = self._words.figure(index, 0, _FARTHEST)
+        if number is not None:
+            return number
+        return entry.number or (1 if "one" in entry.kinds else 2 if "two" in entry.kinds else None)
+
+    def _recent(self, index: int, unit: str) -> Time | None:
+        """So many units that end today: "in the last three days", "trois derniers jours", "dua minggu terakhir"."""
+        words = self._words
+        if unit in ("moment", "weekend") or not words.near(index):
+            return None
+        count, first, last = self._number(index - 1), index - 2, index
+        if count is not None and words.near(index + 1) and self._is(index + 1, "recent_after"):
+            first, last = index - 1, index + 1
+        elif count is not None and words.near(index - 1) and self._is(first, "recent", "within", "since"):
+            pass
+        elif self._is(index - 1, "recent_inside") and words.near(index - 1):
+            count = self._number(first)
+        elif self._is(index - 1, "within"):
+            count, first = 1, index - 1
+        else:
+            return None
+        if not count:
+            return None
+        back = count
+        return self._counted(
+            first, last, None, first, lambda today: in_calendar(lambda: until_today(today, unit, back))
+        )
+
+    def _season(self, index: int, name: Season) -> Time | None:
+        """A season: "last summer", "in spring", "summer of 2023", "winter last year"."""
+        words = self._words
+        year, last = self._year_after(index)
+        weak = words.entries[index].weak
+        if weak and last != index + 1 and not (words.near(index) and words.keys[index - 1] in weak.before):
+            return None
+        if year is not None:
+            of_year = year
+            span = in_calendar(lambda: season(name, of_year))
+            return self._time(index, last, NamedDate(year))._replace(span=span, is_season=True)
+        years, last = self._relative_year_after(index)
+        if years is not None:
+            back = years
+            time = self._counted(
+                index, last, None, index, lambda today: in_calendar(lambda: season(name, today.year + back))
+            )
+            return time._replace(is_season=True)
+        direction, first = self._relative(index), index
+        if direction is not None:
+            first -= words.near(index) and self._is(index - 1, "last", "next", "this")
+            last += words.near(index + 1) and self._is(index + 1, "last_after", "next_after", "this_after")
+        elif (during := self._during(index, *_BOUNDS)) is not None:
+            first = during
+        else:
+            return None
+        time = self._counted(
+            first, last, None, first, lambda today: in_calendar(lambda: relative_season(today, name, direction))
+        )
+        return time._replace(is_season=True)
+
+    def _relative_year_after(self, index: int) -> tuple[int | None, int]:
+        """How far the year is that follows a season, and its last word: "(summer) of last year"."""
+        words = self._words
+        after = index + 1
+        while after < index + 3 and words.near(after) and self._is(after, "of", "article"):
+            after += 1
+        for unit in (after, after + 1):
+            if not words.near(unit) or not words.near(after):
+                break
+            years = self._relative(unit) if words.entry(unit).unit == "year" else None
+            if years is not None:
+                follows = words.near(unit + 1) and self._is(unit + 1, "last_after", "next_after", "this_after")
+                return years, unit + 1 if follows else unit
+        return None, index
 
     def _ago(self, index: int, unit: str) -> Time | None:
         """So many units before now."""
@@ -323,8 +458,7 @@ class _Reader:
         count, first = None, index
         before = words.entry(index - 1) if words.near(index) else None
         if before is not None:
-            number = words.figure(index - 1, 0, _FARTHEST)
-            count = number if number is not None else before.number or (1 if "one" in before.kinds else None)
+            count = self._number(index - 1)
             first = index - 1 if count is not None or "some" in before.kinds else index
         ending = words.entry(index + 1).kinds if words.near(index + 1) else frozenset[str]()
         if (first < index and ending & {"ago", "already"}) or ("ago" in ending and "last_after" not in ending):
@@ -336,8 +470,7 @@ class _Reader:
         if count is None:
             return self._time(first, last, None)
         back = -count
-        time = self._counted(first, last, None, first, lambda today: _from(today, unit, back))
-        return time._replace(weeks=back if unit == "week" else None)
+        return self._counted(first, last, None, first, lambda today: _from(today, unit, back))
 
     def _month(self, index: int, month: int) -> Time | None:
         """A month, with what is said of its day and its year."""

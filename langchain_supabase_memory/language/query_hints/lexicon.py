@@ -4,13 +4,17 @@ These are its tables, all optional:
 
 - `[months]` and `[weekdays]`: by number; Monday is 1.
 - `[days]`: words for a day by its distance from today: `-1` is yesterday.
-- `[units]`: the words for `day`, `week`, `month` and `year`, and for a `moment`, which is less than a day.
+- `[units]`: the words for `day`, `week`, `weekend`, `month` and `year`, and for a `moment`, which is less than a day.
+- `[seasons]`: the words for `spring`, `summer`, `autumn` and `winter`, those of the northern half of the earth.
 - `[numbers]`: cardinal numbers from two on. A word that often means something else, in any of the languages, has no
   place here: the Italian "due", the Spanish "once", the German "elf".
 - `[weak]`: `words` are those months and weekdays that also mean something else: "may", "march", "mars". They count only
-  beside a figure, after a word of `in` (a month) or `on` (a weekday), or, if they are in `capital`, with a capital
-  inside a sentence. A word of `[days]` that is weak counts only where it does not begin a sentence.
-- `[words]`: lists of words by the part they play; `KINDS` says what the parts are.
+  beside a figure, after a word of `in` (a month), `on` (a weekday), `since`, `until` or the like, or, if they are in
+  `capital`, with a capital inside a sentence. A season that is weak ("fall") counts only before a year or after a word
+  of `during`, `article`, `last`, `since` or the like. A word of `[days]` that is weak counts only where it does not
+  begin a sentence.
+- `[words]`: lists of words by the part they play; `KINDS` says what the parts are. Several words may name a time and
+  play a part: "da lunedì" is a weekday and of `since`, since "da" alone is something else in another language.
 
 Words are compared as `spelling` says.
 """
@@ -19,7 +23,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from langchain_supabase_memory.language.lexicon import (
     COUNTED,
@@ -31,6 +35,7 @@ from langchain_supabase_memory.language.lexicon import (
     single_word,
     table_words,
 )
+from langchain_supabase_memory.language.query_hints.calendar_spans import Season
 from langchain_supabase_memory.language.spelling import comparison_form
 
 if TYPE_CHECKING:
@@ -46,8 +51,8 @@ KINDS: Final = {
     "past": "of `in`, what says that a weekday is over: noong",
     "of": "between a day, its month and its year: of, de, ng",
     "ordinal": "what is glued to the figure of a day: st, nd, er",
-    "before": "between a weekday and the date that it comes before: (the Sunday) before",
-    "after": "the same for the date that it comes after",
+    "before": "before a time that a span, or a weekday, comes before: (the Sunday) before",
+    "after": "before a time that it comes after: after",
     # relative to now
     "last": "before a unit, a weekday, a month or a part of the year: last, nakaraang",
     "last_after": "the same behind it: pasado, dernier, lalu",
@@ -56,11 +61,25 @@ KINDS: Final = {
     "this": "before it: this, ngayong",
     "this_after": "behind it: ini",
     "one": "one as a number of units: a (week ago), isang",
+    "two": "two as a number of units, if the word means something else as well: due",
     "some": "a number of units that is not said: few, several",
     "ago": "behind a number of units: ago, fa",
     "already": "behind it, too, but never without a number: (two years) now, na",
     "ago_before": "before it: hace, vor, il y a",
-    "part": "parts of a day, a week or a year: summer, evening, weekend",
+    "part": "parts of a day or a year that are no season: evening, semester",
+    # a span of days
+    "during": "before a weekend or a season, the latest of which it means: in, over, am, noong",
+    "recent": "before a number of units that end today: last, past, letzten",
+    "recent_inside": "between the number and the unit: derniers, ultimi",
+    "recent_after": "behind the unit: terakhir",
+    "within": "before such a number, and before a unit without one: in the past",
+    "since": "before a time that begins a span until today: since, seit",
+    "until": "before a time that ends a span: until, bis",
+    "between": "before the first of two times with a word of `and` between them: between, zwischen",
+    "from": "before the first of two times with a word of `to` between them: from, vom",
+    "and": "between two times behind a word of `between`: and, und",
+    "to": "between two times: to, bis zum",
+    "article": "may stand before a time, its number or its unit and says nothing of it: the, dem, ika",
     "time": "says a time, alone: midnight, the other day",
     "hour": "behind a figure, makes it a time of day: am, o'clock, Uhr",
     "hour_before": "before it: alas",
@@ -71,6 +90,7 @@ KINDS: Final = {
     "asks_number": "asks for a number, wherever it stands: how many, ilan",
     "opens_time": "asks for a time where it opens a question: when",
     "opens_number": "asks for a number where it opens a question: quanto",
+    "idiom": "several words, some of which mean something else otherwise: beses sa isang",
     "auxiliary": "must follow what opens a question, in a language that has it: (when) did",
     "lead": "may stand before what opens a question: and, since",
     "indirect": "opens a question inside a sentence: (do you) know, tell me",
@@ -87,7 +107,8 @@ TABLES: Final[Tables] = {
     "months": COUNTED,
     "weekdays": COUNTED,
     "days": re.compile(r"-?[0-9]"),
-    "units": ("moment", "day", "week", "month", "year"),
+    "units": ("moment", "day", "week", "weekend", "month", "year"),
+    "seasons": get_args(Season),
     "numbers": COUNTED,
     "weak": ("words", "capital"),
     "words": KINDS,
@@ -125,9 +146,10 @@ class HintEntry:
         month: The month it names.
         weekday: The weekday it names, from 1 for Monday.
         day: The day it names, as a distance from today.
-        unit: The unit of time it names: `moment`, `day`, `week`, `month` or `year`.
+        unit: The unit of time it names: `moment`, `day`, `week`, `weekend`, `month` or `year`.
+        season: The season it names.
         number: The number it names.
-        weak: What it needs to be a month, a weekday or a day; nothing if it always is.
+        weak: What it needs to be a month, a weekday, a season or a day; nothing if it always is.
         auxiliaries: Of what opens a question, the words one of which must follow; none if any may.
         says_time: Whether a text may say a time because of this word.
         asks: Whether a text may ask for something because of this word.
@@ -138,6 +160,7 @@ class HintEntry:
     weekday: int | None = None
     day: int | None = None
     unit: str | None = None
+    season: Season | None = None
     number: int | None = None
     weak: Weak | None = None
     auxiliaries: frozenset[str] = frozenset()
@@ -160,6 +183,7 @@ class HintEntry:
             self.weekday if self.weekday is not None else other.weekday,
             self.day if self.day is not None else other.day,
             self.unit or other.unit,
+            self.season or other.season,
             self.number if self.number is not None else other.number,
             weak,
             self.auxiliaries | other.auxiliaries,
@@ -167,7 +191,25 @@ class HintEntry:
 
 
 _RELATIVE: Final = frozenset(
-    {"last", "last_after", "next", "next_after", "this", "this_after", "ago", "already", "ago_before", "past", "on"},
+    {
+        "last",
+        "last_after",
+        "next",
+        "next_after",
+        "this",
+        "this_after",
+        "ago",
+        "already",
+        "ago_before",
+        "past",
+        "on",
+        "during",
+        "recent",
+        "recent_inside",
+        "recent_after",
+        "within",
+        "since",
+    },
 )
 NOTHING: Final = HintEntry()
 FIGURE: Final = HintEntry(says_time=True)
@@ -214,7 +256,11 @@ def lexicon() -> HintLexicon:
     single = single_word(known).items()
     saying = [(words, entry) for words, entry in known.items() if entry.says_time]
     times = frozenset(words[0] for words, entry in saying if len(words) == 1 and _is_sure(entry))
-    units = {max(words, key=len) for words, entry in saying if not _is_sure(entry) and not entry.is_named}
+    units = {
+        max(words, key=len)
+        for words, entry in saying
+        if (entry.unit or "part" in entry.kinds) and not _is_sure(entry) and not entry.is_named
+    }
     numbers = frozenset(word for word, entry in single if entry.number is not None or "number" in entry.kinds)
     dated = {word for word, entry in single if entry.day is not None or (entry.is_named and _is_no_name(entry))}
     never = {word for word, entry in single if entry.kinds & {"function", "other", "question"}}
@@ -238,7 +284,7 @@ def lexicon() -> HintLexicon:
 
 def _says_time(entry: HintEntry) -> bool:
     """Whether a text may say a time because of this word."""
-    return bool(entry.is_named or entry.unit or entry.day is not None or entry.kinds & {"part", "time"})
+    return bool(entry.is_named or entry.unit or entry.season or entry.day is not None or entry.kinds & {"part", "time"})
 
 
 def _is_sure(entry: HintEntry) -> bool:
@@ -257,9 +303,14 @@ def _entries(file: File) -> Iterator[tuple[tuple[str, ...], HintEntry]]:
     words: dict[str, list[str]] = file["words"]
     auxiliaries = _heads(words, "auxiliary")
     after = auxiliaries | _heads(words, "function")
-    before = {"months": _heads(words, "in"), "weekdays": _heads(words, "on", "past", "last", "next", "this")}
+    relative, bounds = ("last", "next", "this"), ("since", "until", "before", "after", "between")
+    before = {
+        "months": _heads(words, "in", *bounds),
+        "weekdays": _heads(words, "on", "past", *relative, *bounds),
+        "seasons": _heads(words, "during", "article", *relative, *bounds),
+    }
     weak, capital = file["weak"].get("words", ()), file["weak"].get("capital", ())
-    for table in before:
+    for table in ("months", "weekdays"):
         for number, text in table_words(file[table]):
             entry = HintEntry(month=int(number)) if table == "months" else HintEntry(weekday=int(number))
             if text in weak:
@@ -269,6 +320,11 @@ def _entries(file: File) -> Iterator[tuple[tuple[str, ...], HintEntry]]:
         yield comparison_form(text), HintEntry(day=int(number), weak=_BARE if text in weak else None)
     for unit, text in table_words(file["units"]):
         yield comparison_form(text), HintEntry(unit=unit)
+    for season, text in table_words(file["seasons"]):
+        entry = HintEntry(season=cast("Season", season))
+        if text in weak:
+            entry = replace(entry, weak=Weak(before["seasons"], after, text in capital))
+        yield comparison_form(text), entry
     for number, text in table_words(file["numbers"]):
         yield comparison_form(text), HintEntry(number=int(number))
     for kind, text in table_words(words):

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from langchain_supabase_memory.language.query_hints.dates import NamedDate, dates
+from langchain_supabase_memory.language.query_hints.intervals import question_dates
 from langchain_supabase_memory.language.query_hints.names import names
 from langchain_supabase_memory.language.query_hints.words import HintWords
 from langchain_supabase_memory.language.sentences import begins_sentence
@@ -14,6 +14,8 @@ from langchain_supabase_memory.language.spelling import compose
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 Expectation = Literal["time", "number"]
 
@@ -49,10 +51,10 @@ def find_hints(question: str, now: datetime) -> QueryHints:
     """
     text = compose(question[:_LONGEST])
     words = HintWords(text)
-    said = dates(words, now.date())
+    said = question_dates(words, now.date())
     return QueryHints(
         names(text, [(each.start, each.end) for each in said], _MAX_NAMES),
-        tuple(dict.fromkeys(each.date for each in said if each.date))[:_MAX_DATES],
+        tuple(dict.fromkeys(each.date for each in said))[:_MAX_DATES],
         _expectations(words),
     )
 

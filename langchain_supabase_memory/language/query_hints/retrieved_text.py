@@ -18,16 +18,14 @@ Days: TypeAlias = tuple[int, int]
 """The first and the last of some days, by how far each is from the day of reference: (-1, -1) is yesterday."""
 
 _MAX_DATES: Final = 8
-_LONGEST: Final = 1000  # weeks
-_OF_A_WEEK: Final = 7
 _OF_A_YEAR: Final = 12
 
 
 def relative_days(text: str, said_on: date) -> tuple[Days, ...]:
     """The days that a text tells of relative to the day on which it was said, each once, at most 8 spans.
 
-    A week is one from Monday to Sunday, a month and a year are those of the calendar. What is said by its date, or
-    without how far it is, is left out. It never raises, whatever the text is.
+    A week is one from Monday to Sunday, a month and a year are those of the calendar. What is said by its date, by its
+    season or without how far it is, is left out. It never raises, whatever the text is.
 
     Args:
         text: Any text.
@@ -44,11 +42,12 @@ def relative_days(text: str, said_on: date) -> tuple[Days, ...]:
 
 
 def _days(time: Time, said_on: date) -> Days | None:
-    if time.weeks is not None:
-        monday = 1 - said_on.isoweekday() + _OF_A_WEEK * time.weeks
-        return (monday, monday + _OF_A_WEEK - 1) if abs(time.weeks) <= _LONGEST else None
-    named = time.on(said_on).date if time.on is not None else None
-    return _span(named, said_on) if named is not None else None
+    on = time.on(said_on) if time.on is not None else None
+    if on is None or time.is_season:  # a season is too vague
+        return None
+    if on.span is not None and on.span.first is not None and on.span.last is not None:
+        return (on.span.first - said_on).days, (on.span.last - said_on).days
+    return _span(on.date, said_on) if on.date is not None else None
 
 
 def _span(named: NamedDate, said_on: date) -> Days | None:

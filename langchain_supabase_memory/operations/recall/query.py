@@ -178,7 +178,7 @@ class RecallQuery:
             "vectors": [{"names": list(names), "vector": vector} for names, vector in vectors],
             "model": model,
             "names": list(hints.names),
-            "dates": [asdict(date) for date in hints.dates],
+            "dates": [_date_document(each) for each in hints.dates],
             "wants": sorted(hints.expects),
             "zone": zone_name(now),
             "since": moment("since", since),
@@ -194,3 +194,9 @@ class RecallQuery:
             "weights": asdict(self.filters.weights),
             "exact_below": self.filters.exact_below,
         }
+
+
+def _date_document(named: query_hints.NamedDate) -> dict[str, Any]:
+    """Return a date as the database takes it, with the ends of a span in ISO form."""
+    ends = {name: day and day.isoformat() for name, day in (("first", named.first), ("last", named.last))}
+    return {**asdict(named), **ends}
