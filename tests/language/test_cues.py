@@ -6,6 +6,7 @@ Every table includes look-alikes: words that are a month, a name or a number in 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -415,6 +416,73 @@ def test_the_week_is_the_askers() -> None:
     assert find_hints("this week", manila).dates == (span("2023-11-13", "2023-11-19"),)
 
 
+ORDERS: list[tuple[str, Literal["first", "last"] | None]] = [
+    ("What was the first thing I said?", "first"),
+    ("When did I first mention Tokyo?", "first"),
+    ("When was the first time I told you about Rex?", "first"),
+    ("Which book did I first read?", "first"),
+    ("When did Mary Ann first call?", "first"),
+    ("What did I say first?", "first"),
+    ("What is the earliest plan we made?", "first"),
+    ("Wann war ich zum ersten Mal in Rom?", "first"),
+    ("Was habe ich zuerst gesagt?", "first"),
+    ("¿Qué fue lo primero que dije?", "first"),
+    ("¿Cuándo fue la primera vez?", "first"),
+    ("Quand y suis-je allé pour la première fois ?", "first"),
+    ("Qual è stata la prima cosa che ho detto?", "first"),
+    ("Quando foi a primeira vez?", "first"),
+    ("Kapan pertama kali saya ke Bali?", "first"),
+    ("Ano ang una kong sinabi?", "first"),
+    ("What did I say most recently?", "last"),
+    ("What is the latest?", "last"),
+    ("When was the last time I saw Ana?", "last"),
+    ("When was I last in Paris?", "last"),
+    ("What did Ana last say?", "last"),
+    ("What did I eat last?", "last"),
+    ("What was my last message?", "last"),
+    ("Which was the newest idea?", "last"),
+    ("Was habe ich zuletzt gesagt?", "last"),
+    ("¿Cuándo fue la última vez que corrí?", "last"),
+    ("¿Cuál es el plan más reciente?", "last"),
+    ("Qu'est-ce que j'ai dit en dernier ?", "last"),
+    ("Quand ai-je couru pour la dernière fois ?", "last"),
+    ("Quando è stata l'ultima volta?", "last"),
+    ("Qual foi a última coisa que eu disse?", "last"),
+    ("Kapan saya terakhir ke Bali?", "last"),
+    ("Kailan ang huling beses na tumakbo ako?", "last"),
+    ("What is my first name?", None),
+    ("What is Ana's last name?", None),
+    ("What did I do last week?", None),
+    ("Where was I last Monday?", None),
+    ("Where was I last Christmas?", None),
+    ("What did the last two people say?", None),
+    ("What did I say at last?", None),
+    ("Did I finish the last chapter?", None),
+    ("Where is the first aid kit?", None),
+    ("First, tell me about Rome", None),
+    ("Is it due at the latest by Monday?", None),
+    ("What should I do first?", None),
+    ("Was I last in line?", None),
+    ("Who came first?", None),
+    ("What did I name my first dog?", None),
+    ("How did I last so long?", None),
+    ("What do I do first thing in the morning?", None),
+    ("When was the first time, and when the latest?", None),
+    ("What did she say about the first?", None),
+    ("Erste Hilfe", None),
+    ("El primer ministro", None),
+    ("Le dernier métro", None),
+    ("Il primo ministro", None),
+    ("Unang palapag", None),
+    ("", None),
+]
+
+
+@each_case(("question", "expected"), ORDERS)
+def test_the_earliest_or_the_newest_is_asked_for(question: str, expected: str | None) -> None:
+    assert find_hints(question, NOW).order == expected
+
+
 def test_yesterday_is_the_askers() -> None:
     late = datetime(2023, 11, 15, 23, 30, tzinfo=UTC)
     manila = late.astimezone(timezone(timedelta(hours=8)))
@@ -682,6 +750,7 @@ def test_nothing_raises_and_bounds_hold(text: str, now: datetime) -> None:
     assert len(found.names) <= 3
     assert len(found.dates) <= 4
     assert all(name and not name.endswith(("'s", "\u2019s")) for name in found.names)
+    assert found.order in (None, "first", "last")
     for named in found.dates:
         assert named != NamedDate()
         assert named.day is None or named.month is not None or named.weekday is not None
@@ -763,6 +832,8 @@ def test_every_language_has_the_words_around_spans(language: str) -> None:
         "to",
         "during",
         "article",
+        "earliest",
+        "newest",
     }
     assert kinds <= data["words"].keys()
     assert not {"recent", "recent_after"}.isdisjoint(data["words"])

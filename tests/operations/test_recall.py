@@ -310,7 +310,7 @@ def test_the_ranking_is_that_of_the_formula(
                     assert all(earlier > later - 4e-3 for earlier, later in pairwise(scores))
 
 
-def test_spans_are_sent_as_json() -> None:
+def test_spans_and_the_order_are_sent_as_json() -> None:
     question = RecallQuery("What did I last say since May 3, 2023 and before June 2024, or on 7 May 2022?")
     document = json.loads(json.dumps(question.document(question.find_hints(), [], None)))
     today = datetime.now(UTC).date().isoformat()
@@ -320,6 +320,9 @@ def test_spans_are_sent_as_json() -> None:
         {**none, "last": "2024-05-31"},
         {**none, "year": 2022, "month": 5, "day": 7},
     ]
+    assert document["order"] == "last"
+    plain = RecallQuery("Where is the kiln?")
+    assert plain.document(plain.find_hints(), [], None)["order"] is None
 
 
 def test_a_long_answer_does_not_fill_what_is_recalled(memory: SupabaseMemory) -> None:

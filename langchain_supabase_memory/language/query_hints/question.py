@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.query_hints.dates import NamedDate
 
 Expectation = Literal["time", "number"]
+Order = Literal["first", "last"]
 
 _LONGEST: Final = 10_000
 _MAX_NAMES: Final = 3
 _MAX_DATES: Final = 4
 _ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
+_ENDS: Final = frozenset(".!?;")
 _WANTS: Final[tuple[Expectation, ...]] = ("time", "number")
 
 
@@ -34,11 +36,13 @@ class QueryHints:
         names: Words that may be a person's name, in the order of the text and without a possessive.
         dates: The dates it names, relative ones resolved.
         expects: The kinds of answer it asks for.
+        order: Whether it asks for the earliest or the newest of what was said or happened.
     """
 
     names: tuple[str, ...] = ()
     dates: tuple[NamedDate, ...] = ()
     expects: frozenset[Expectation] = frozenset()
+    order: Order | None = None
 
 
 def find_hints(question: str, now: datetime) -> QueryHints:
@@ -56,7 +60,33 @@ def find_hints(question: str, now: datetime) -> QueryHints:
         names(text, [(each.start, each.end) for each in said], _MAX_NAMES),
         tuple(dict.fromkeys(each.date for each in said))[:_MAX_DATES],
         _expectations(words),
+        _order(words),
     )
+
+
+def _order(words: HintWords) -> Order | None:
+    """The end of the talk that is asked for; none if both are."""
+    found: set[Order] = set()
+    first, has_subject = 0, False  # in the sentence: "when did I", but not "was I", which asks for a rank
+    for at, entry in enumerate(words.entries):
+        if at and not _ENDS.isdisjoint(words.gap(at)):
+            first, has_subject = at, False
+        if "past_auxiliary" in words.entry(at - 1).kinds and words.near(at) and at - 1 > first:
+            has_subject = has_subject or "subject" in entry.kinds or words.is_capital(at)
+        if "earliest" in entry.kinds or ("earliest_adverb" in entry.kinds and has_subject and _is_adverb(words, at)):
+            found.add("first")
+        if "newest" in entry.kinds or ("newest_adverb" in entry.kinds and has_subject and _is_adverb(words, at)):
+            found.add("last")
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_adverb(words: HintWords, index: int) -> bool:
+    """Whether "first" or "last" says when: directly behind the subject, or at the end of its clause."""
+    before, after = words.entry(index - 1), words.entry(index + 1)
+    if words.closed(index):
+        return not (before.says_time or "article" in before.kinds)
+    behind_subject = "subject" in before.kinds or words.is_capital(index - 1)
+    return behind_subject and words.near(index) and not (after.says_time or after.number or "some" in after.kinds)
 
 
 def _expectations(words: HintWords) -> frozenset[Expectation]:

@@ -180,6 +180,7 @@ class RecallQuery:
             "names": list(hints.names),
             "dates": [_date_document(each) for each in hints.dates],
             "wants": sorted(hints.expects),
+            "order": hints.order,
             "zone": zone_name(now),
             "since": moment("since", since),
             "until": moment("until", until),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import RankingFunction
     from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 
-_OF_A_QUESTION: Final = ("query", "is_question", "vectors", "names", "dates", "wants")
+_OF_A_QUESTION: Final = ("query", "is_question", "vectors", "names", "dates", "wants", "order")
 """The fields of a document that are about one question."""
 
 
