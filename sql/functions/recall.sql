@@ -184,7 +184,9 @@ $function$;
 
 -- The chunks of one user that fit a question best. p_question says what is asked, p_ask the rest:
 --   query, vectors [{"names", "vector"}]                 what is asked, and its vectors, also without names in it
---   names, dates [{"year", "month", "day", "weekday"}], wants ["time", "number"]      the cues in it
+--   is_question                                          whether it asks something, or tells it
+--   names, dates [{"year", "month", "day", "weekday", "first", "last"}], wants ["time", "number"],
+--   order "first" or "last"                              the cues in it
 --   model, zone                                          of the vectors; of who asks
 --   since, until, types, min_importance, min_similarity      what is left out; before {"conversation", "sequence", "expired"}:
 --   of one conversation what is from this sequence on, and what has expired, as ranges of sequences
@@ -229,7 +231,7 @@ begin
       min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
       whole boolean, fusion text, weights json, exact_below bigint);
   select q.* into v_asked from json_to_record(p_question) as q (
-    query text, is_question boolean, vectors json, names text[], dates json, wants text[]);
+    query text, is_question boolean, vectors json, names text[], dates json, wants text[], "order" text);
   select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
@@ -259,7 +261,7 @@ begin
          nullif(v_ask.expired + case when v_ask.sequence is null then '{}' else
            int8multirange(int8range(v_ask.sequence, null)) end, '{}') as without,
          v_width as width, v_names.speakers, coalesce(v_asked.wants, '{}') as wants,
-         coalesce(v_asked.dates, '[]') as dates, coalesce(v_ask.zone, 'UTC') as zone,
+         coalesce(v_asked.dates, '[]') as dates, v_asked."order" as said_order, coalesce(v_ask.zone, 'UTC') as zone,
          coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity,
          -- More than needed, because repeats are dropped.
          (greatest(least(v_ask.max_chunks, v_ask.characters / 40), v_ask.pool) * 2 + 50)::integer as max_ranked,
@@ -525,7 +527,8 @@ as $function$
                 from (select n.conversation_id, n.place,
                              case when n.place - lag(n.place) over (partition by n.conversation_id order by n.place) <= 5
                                   then 0 else 1 end as apart
-                      from (select * from wordy union all select * from unnest(v_near_conversations, v_near_places))
+                      from (select * from wordy union all select * from dayed
+                            union all select * from unnest(v_near_conversations, v_near_places))
                            as n (conversation_id, place)) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
@@ -592,6 +595,44 @@ as $function$
       where k.user_id = v_user_id and k.conversation_id = h.conversation_id
         and k.place between h.place - 2 and h.place + 2
         and $sql$ || memory_private.query_filter_sql() || $sql$ order by k.place limit 1) k
+    limit v_max_near),
+  -- What was said on days that are named, or first, or last, whatever its words.
+  dayed as materialized (
+    select k.conversation_id, k.place
+    from unnest(v_conversations) as s (id)
+    cross join (
+      select greatest(coalesce(d.first, o.day), '0001-01-01') as first, least(coalesce(d.last, o.day), '9998-12-31') as last
+      from dates d
+      cross join lateral (
+        select case when d.year between 1 and 9998 and d.month between 1 and 12 and d.day between 1 and 31
+                 then make_date(d.year, d.month, 1) + (d.day - 1) end as day) o
+      where d.is_days and (d.first is not null or d.last is not null or o.day is not null) offset 0) d
+    cross join lateral (
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = v_user_id and m.conversation_id = s.id
+        and m.created_at >= d.first::timestamp at time zone v_zone
+        and m.created_at < (d.last + 1)::timestamp at time zone v_zone
+      order by m.created_at desc limit v_max_near) m
+    cross join lateral (
+      select k.conversation_id, k.place from memory.working_memory_chunks k
+      where k.user_id = v_user_id and k.conversation_id = s.id and k.to_sequence >= m.sequence
+        and $sql$ || memory_private.query_filter_sql() || $sql$ order by k.to_sequence limit 1) k
+    union
+    (select k.conversation_id, k.place
+     from unnest(v_conversations) as s (id)
+     cross join lateral (
+       select k.conversation_id, k.place, k.said_at from memory.working_memory_chunks k
+       where v_said_order = 'first' and k.user_id = v_user_id and k.conversation_id = s.id
+         and $sql$ || memory_private.query_filter_sql() || $sql$ order by k.place limit 20) k
+     order by k.said_at limit v_max_near)
+    union
+    (select k.conversation_id, k.place
+     from unnest(v_conversations) as s (id)
+     cross join lateral (
+       select k.conversation_id, k.place, k.said_at from memory.working_memory_chunks k
+       where v_said_order = 'last' and k.user_id = v_user_id and k.conversation_id = s.id
+         and $sql$ || memory_private.query_filter_sql() || $sql$ order by k.place desc limit 20) k
+     order by k.said_at desc limit v_max_near)
     limit v_max_near),
   $sql$ else '' end
 $function$;
@@ -719,27 +760,8 @@ as $function$
            case when not v_is_rrf then s.around * (1 - p.apart) * p.around_1
                 when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
            case when p.speaker = any (v_speakers) then s.speaker else 0 end as speaker_2,
-           case when exists (
-               select from dates d, lateral (select p.said_at at time zone v_zone as time) t
-               where (d.year is null or d.year = extract(year from t.time))
-                 and (d.month is null or d.month = extract(month from t.time))
-                 and (d.day is null or d.day = extract(day from t.time))
-                 and (d.weekday is null or d.weekday = extract(isodow from t.time)))
-             or p.told <> '{}' and exists (
-               -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too
-               -- vague.
-               select from dates d, unnest(p.told) o
-               cross join lateral (select upper(o) - lower(o) as days) w
-               cross join lateral generate_series(
-                 lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as n (day)
-               cross join lateral (select (p.said_at at time zone v_zone)::date + n.day as day) t
-               where w.days <= case when d.weekday is not null then 1 when d.day is not null then 7
-                                    when d.month is not null then 31 else 366 end
-                 and (d.year is null or d.year = extract(year from t.day))
-                 and (d.month is null or d.month = extract(month from t.day))
-                 and (d.day is null or d.day = extract(day from t.day))
-                 and (d.weekday is null or d.weekday = extract(isodow from t.day)))
-             then s.date else 0 end as date_2,
+           s.date * (y.weight
+                     + case v_said_order when 'first' then 1 - p.recency when 'last' then p.recency else 0 end) as date_2,
            case when p.has_time and 'time' = any (v_wants) or p.has_number and 'number' = any (v_wants)
              then s.kind else 0 end as kind_2,
            case when p.type = 'question' then s.question else 0 end as question_2,
@@ -747,8 +769,32 @@ as $function$
            s.recency * p.recency as recency_2,
            case when p.is_reply then s.reply * (1 + 2 * p.apart) / 3 else 0 end as reply_2
     from parts p cross join settings s cross join covered v
+    cross join lateral (
+      -- Days that are named count more than words: those are said on other days, too.
+      select coalesce(max(case when d.is_days then 1.5 else 1 end), 0) as weight
+      from dates d
+      cross join lateral (select (p.said_at at time zone v_zone)::date as day offset 0) n
+      cross join lateral (
+        select n.day, 1 as days
+        union all
+        select n.day + g.day, w.days
+        from unnest(p.told) o
+        cross join lateral (select upper(o) - lower(o) as days) w
+        cross join lateral generate_series(
+          lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as g (day)) t
+      -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too vague.
+      where t.days <= case when d.weekday is not null then 1 when d.day is not null then 7
+                           when d.month is not null or d.first is not null or d.last is not null then 31 else 366 end
+        and (d.year is null or d.year = extract(year from t.day))
+        and (d.month is null or d.month = extract(month from t.day))
+        and (d.day is null or d.day = extract(day from t.day))
+        and (d.weekday is null or d.weekday = extract(isodow from t.day))
+        and (d.first is null or t.day >= d.first) and (d.last is null or t.day <= d.last)
+      offset 0) y
     where p.wanted
-      and (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0)
+      and (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
+           -- What was said on a day that is named is asked for, whatever its words.
+           or y.weight > 0 or v_said_order is not null)
       and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
     offset 0),
   alone as (
@@ -793,7 +839,9 @@ as $function$
            coalesce((v_weights ->> 'beside')::float8, 1) as beside,
            coalesce((v_weights ->> 'reply')::float8, -0.3) as reply),
   dates as materialized (
-    select d.* from json_to_recordset(v_dates) as d (year integer, month integer, day integer, weekday integer)),
+    select d.*, d.day is not null or d.first is not null or d.last is not null as is_days
+    from json_to_recordset(v_dates) as d (
+      year integer, month integer, day integer, weekday integer, first date, last date)),
   $sql$ || memory_private.words_sql(p_candidates) || memory_private.bm25_sql(p_candidates)
     || memory_private.score_sql() || $sql$
   select array_agg(b.conversation_id), array_agg(b.place), array_agg(b.part), array_agg(b.id), array_agg(b.characters),
@@ -833,7 +881,7 @@ declare
     'user_id text', 'conversations uuid[]', 'lexemes text[]', 'name_lexemes text[]', 'is_question boolean',
     'vector {{vector_schema}}.halfvec', 'model text',
     'chunks bigint', 'since timestamptz', 'until timestamptz', 'types text[]', 'min_importance float8',
-    'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json',
+    'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json', 'said_order text',
     'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
     'near_conversations uuid[]', 'near_places bigint[]', 'max_near integer'];
   v_each record;
@@ -901,15 +949,18 @@ comment on function public.memory_recall is
 p_ask: what is asked, an object. Each key may be absent.
 - query: text or null. The question; its first 10000 characters count. Empty: what the filters leave, the newest
   first.
-- more: object[] or null. At most 15 further questions, each with query, vectors, names, dates and wants; all else is
-  shared. Each has an answer of its own in more.
+- is_question: boolean or null. Whether the text asks something. Of a statement words count as far as one chunk has a
+  good share of them, if there are vectors. Null: true.
+- more: object[] or null. At most 15 further questions, each with query, is_question, vectors, names, dates, wants and
+  order; all else is shared. Each has an answer of its own in more.
 - vectors: object[] or null. Vectors of the question, {"names": text[], "vector": number[]}, of length one: of the
   question as it is (no names), and without names in it.
 - model: text or null. The name of the embedding model; needed with vectors.
 - names: text[] or null. Names in the question: if one speaks in the conversation, what that person said counts
   more.
 - dates: object[] or null. Dates in the question, {"year", "month", "day", "weekday"}, each an integer or null;
-  Monday is 1.
+  Monday is 1. A span of days has "first" and "last", each a date or null.
+- order: text or null. Whether the question asks for what was said first or last.
 - zone: text or null. The time zone of who asks; null: UTC.
 - wants: text[] or null. What the answer should have: time, number.
 - since: timestamp or null. Only what was said at this time or later.

@@ -211,7 +211,8 @@ def oracle(
         low = 0 if name == "words" else min(values)
         return float((each[name] - low) / (max(values) - low)) if max(values) > low else 0.0
 
-    def dated(each: dict[str, Any]) -> bool:
+    def dated(each: dict[str, Any]) -> float:
+        """1.5 for a day that is named, 1 for a month, a year or a weekday."""
         said = each["said_at"].astimezone(ZoneInfo(ask["zone"])).date()
         days = [(said, 1)]
         for span in each["told"]:
@@ -223,11 +224,12 @@ def oracle(
             parts = {"year": day.year, "month": day.month, "day": day.day, "weekday": day.isoweekday()}
             return width <= most and all(date[name] in (None, value) for name, value in parts.items())
 
-        return any(is_meant(date, *day) for date in ask["dates"] for day in days)
+        meant = [date for date in ask["dates"] for day in days if is_meant(date, *day)]
+        return max((1.5 if date["day"] else 1 for date in meant), default=0)
 
     scores = {}
     for each in chunks:
-        if not vector and not each["words"] and asked:
+        if not vector and not each["words"] and asked and not dated(each):
             continue
         scores[each["id"]] = (
             weights["words"] * covered * scaled("words", each)

@@ -146,8 +146,8 @@ RANKED_BY = {
     "is_question": "boolean", "vector": "extensions.halfvec", "model": "text", "chunks": "bigint",
     "since": "timestamptz", "until": "timestamptz", "types": "text[]", "min_importance": "float8",
     "conversation": "uuid", "without": "int8multirange", "width": "integer", "speakers": "text[]", "wants": "text[]",
-    "dates": "json", "zone": "text", "weights": "json", "min_similarity": "float8", "max_ranked": "integer",
-    "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
+    "dates": "json", "said_order": "text", "zone": "text", "weights": "json", "min_similarity": "float8",
+    "max_ranked": "integer", "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
 }  # fmt: skip
 """The names that the statement has, in the order of the arguments below, and their types."""
 
@@ -175,8 +175,8 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
         statement, conversation = row
         places = list(range(0, 3000, 2))
         around = [[str(conversation)] * len(places), places] if candidates else [[], []]
-        given = ["u", [str(conversation)], ["number", "n7", "2026"], [], True, "[1,0,0]", "words", 3000, *[None] * 6, 3, [], [],
-                 "[]", "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
+        given = ["u", [str(conversation)], ["number", "n7", "2026"], [], True, "[1,0,0]", "words", 3000, *[None] * 6, 3,
+                 [], [], "[]", None, "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
         for number, field in enumerate(RANKED_BY, 1):
             statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)
         connection.execute(f"prepare ranked ({', '.join(RANKED_BY.values())}) as {statement}".encode())
