@@ -341,6 +341,10 @@ class _Reader:
             return None  # "the last week of May"
         if found := self._ago(index, unit) or self._recent(index, unit):
             return found
+        if words.near(index) and self._is(index - 1, "before_last"):
+            return self._counted(index - 1, index, None, index - 1, lambda today: _from(today, unit, -2))
+        if words.near(index + 1) and self._is(index + 1, "before_last_after"):
+            return self._counted(index, index + 1, None, index, lambda today: _from(today, unit, -2))
         direction = self._relative(index)
         if direction is None and unit == "weekend" and (first := self._during(index, "since")) is not None:
             return self._counted(first, index, None, first, lambda today: in_calendar(lambda: latest_weekend(today)))

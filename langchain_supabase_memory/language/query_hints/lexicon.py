@@ -56,6 +56,8 @@ KINDS: Final = {
     # relative to now
     "last": "before a unit, a weekday, a month or a part of the year: last, nakaraang",
     "last_after": "the same behind it: pasado, dernier, lalu",
+    "before_last": "before a unit, says that it is the one before the last one: vorletzte",
+    "before_last_after": "the same behind it: (the week) before last, retrasada",
     "next": "before it: next, susunod na",
     "next_after": "behind it: prochain, depan",
     "this": "before it: this, ngayong",
@@ -200,6 +202,8 @@ _RELATIVE: Final = frozenset(
     {
         "last",
         "last_after",
+        "before_last",
+        "before_last_after",
         "next",
         "next_after",
         "this",
