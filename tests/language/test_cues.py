@@ -472,6 +472,8 @@ ORDERS: list[tuple[str, Literal["first", "last"] | None]] = [
     ("First, tell me about Rome", None),
     ("Is it due at the latest by Monday?", None),
     ("What should I do first?", None),
+    ("What's the first thing I should do?", None),
+    ("Is that the last thing I need?", None),
     ("Was I last in line?", None),
     ("Who came first?", None),
     ("What did I name my first dog?", None),
