@@ -10,25 +10,181 @@ as $function$
     where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname = p_language), 'pg_catalog.simple'::regconfig)
 $function$;
 
--- Returns the lexemes of a text and how often each occurs. Chinese and Japanese have no spaces between words: there,
--- pairs of characters are the lexemes.
-create or replace function memory_private.lexemes(p_language text, p_text text)
-returns table (lexeme text, count integer)
+-- Returns the stemmer of a language, or the dictionary that leaves words as they are.
+create or replace function memory_private.stemmer(p_language text) returns regdictionary
 language sql stable security invoker set search_path = ''
 as $function$
-  select left(t.lexeme, 100), sum(cardinality(t.positions))::integer
-  from unnest(to_tsvector(memory_private.text_search_config(p_language), p_text)) t
-  where t.lexeme !~ '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]'
-  group by 1
-  union all
-  -- Split once: with multi-byte characters, substr counts from the start of the text each time.
-  select c.letter || coalesce(c.next, ''), count(*)::integer
-  from (select s.letter, lead(s.letter) over r as next, row_number() over r as place
-        from regexp_matches(p_text, '[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+', 'g') with ordinality as m (run, number),
-             unnest(string_to_array(m.run[1], null)) with ordinality as s (letter, place)
-        window r as (partition by m.number order by s.place)) c
-  where c.next is not null or c.place = 1
-  group by 1
+  select coalesce((
+    select d.oid::regdictionary from pg_catalog.pg_ts_dict d
+    where d.dictnamespace = 'pg_catalog'::regnamespace and d.dictname = p_language || '_stem'),
+    'pg_catalog.simple'::regdictionary)
+$function$;
+
+-- Returns a text with one form of each letter: composed, in lower case, of normal width, without invisible characters,
+-- and without the marks and variants that writers of Arabic, Persian, Hebrew and Hindi leave out or exchange.
+create or replace function memory_private.unify_letters(p_text text) returns text
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+begin
+  return replace(replace(translate(
+    regexp_replace(
+      -- NFKC only where it is needed: it takes punctuation apart, which changes how the words around it are read.
+      memory_private.normalize_letters(
+        case when p_text ~ '[\u3000\ufb00-\ufdff\ufe70-\ufefe\uff01-\uffef]' then normalize(p_text, NFKC)
+             else p_text end, false),
+      '[\u00ad\u034f\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u061c\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df'
+      '-\u06e8\u06ea-\u06ed\u093c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]+', '', 'g'),
+    U&'\0622\0623\0625\0671\0649\06cc\0629\0624\0626\06a9\0901',
+    U&'\0627\0627\0627\0627\064a\064a\0647\0648\064a\0643\0902'),
+    -- What NFKC makes of a Thai and a Lao vowel.
+    U&'\0e4d\0e32', U&'\0e33'), U&'\0ecd\0eb2', U&'\0eb3');
+end
+$function$;
+
+-- Returns a word, in lower case, without the accents of Latin and Greek letters.
+create or replace function memory_private.remove_accents(p_word text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select normalize(regexp_replace(
+    normalize(translate(replace(replace(p_word, 'æ', 'ae'), 'œ', 'oe'), 'øłđðħŧıё', 'olddhtiе'), NFD),
+    '([a-zα-ω])[\u0300-\u036f]+', '\1', 'g'), NFC)
+$function$;
+
+-- Returns an Arabic word without its article, conjunctions and pronouns, once more without a preposition that may as
+-- well be its first letter.
+create or replace function memory_private.arabic_stems(p_word text) returns text[]
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  -- At least two letters stay behind the article, three behind anything else.
+  v_bare  text := regexp_replace(regexp_replace(p_word, '^[وف](?=...)', ''), '^(?:[بك]?ال|لل)(?=..)', '');
+  v_stems text[] := array[v_bare];
+  v_one   text;
+  v_stem  text;
+begin
+  if v_bare ~ '^[بكل]...' then
+    v_stems := v_stems || substr(v_bare, 2);
+  end if;
+  for i in 1 .. cardinality(v_stems) loop
+    v_one := regexp_replace(v_stems[i], '(?:ها|هم|هن|كم|نا|ه|ك|ي)$', '');
+    v_one := case when length(v_one) < 2 then v_stems[i] else v_one end;
+    -- Behind a pronoun the ending of the feminine is another letter.
+    v_stem := regexp_replace(
+      v_one, case when v_one = v_stems[i] then '(?:ات|ان|ون|ين)$' else '(?:ات|ان|ون|ين|ت)$' end, '');
+    v_stems[i] := case when length(v_stem) < 3 then v_one else v_stem end;
+  end loop;
+  return v_stems;
+end
+$function$;
+
+-- Returns the stems of a long word's beginnings and ends, where a word may end and another begin: a compound is found
+-- by its parts.
+create or replace function memory_private.compound_parts(p_stemmer regdictionary, p_word text) returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select s.stem
+    from generate_series(4, length(p_word) - 4) as n (place)
+    cross join lateral (select left(p_word, n.place) as head, substr(p_word, n.place + 1) as tail) h
+    cross join lateral (values (h.head), (h.tail)) as p (part)
+    cross join lateral unnest(ts_lexize(p_stemmer, p.part)) as s (stem)
+    where h.head ~ '[aeiouyäöüåæø][^aeiouyäöüåæø]{0,3}$' and h.head !~ '[cq]$'
+      and h.tail ~ ('^(?:sch[lmnrw]?|[bfgkp]l|[bdfgkptw]r|[gks]n|s[klmpt]r?|pfl?|qu|sv|[st]j|tv|[cdst]h|zw'
+                    '|[bcdfghjklmnpqrstvwz])?[aeiouyäöüåæø]')
+      and (h.tail !~ '^[aeiouyäöüåæø]' or h.head ~ '[dgknst]$' or h.head ~ '[^aeiouyäöüåæø]{2}$')
+      and (h.tail !~ '^ch' or h.head !~ 's$'))
+$function$;
+
+-- Returns what else a word is found by, beside its lexeme: parts of it, or a simpler form.
+create or replace function memory_private.word_forms(
+  p_stemmer regdictionary, p_word text, p_has_compounds boolean
+) returns text[]
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_forms text[];
+begin
+  if p_word ~ '[\uac00-\ud7a3]' then
+    -- Particles hang on the word.
+    v_forms := case
+      when length(p_word) > 2 then array(select substr(p_word, i, 2) from generate_series(1, length(p_word) - 1) i)
+      when p_word ~ '.[은는이가을를의에도만로와과]' then array[left(p_word, 1)] end;
+  elsif p_word ~ '[\u0620-\u06d3]' then
+    v_forms := memory_private.arabic_stems(p_word);
+  elsif p_word ~ '[\u0904-\u097f]' then
+    v_forms := ts_lexize('pg_catalog.hindi_stem', p_word);
+  else
+    if p_word ~ '[\u00df-\u024f\u0300-\u03ff\u1e00-\u1fffё]' and ts_lexize(p_stemmer, p_word) <> '{}' then
+      v_forms := ts_lexize(p_stemmer, memory_private.remove_accents(p_word));
+    end if;
+    if p_has_compounds and length(p_word) between 8 and 40 and p_word ~ '^[a-zäöüßåæøéèëï]+$' then
+      v_forms := v_forms || memory_private.compound_parts(p_stemmer, p_word);
+    end if;
+  end if;
+  return array(select distinct f from unnest(v_forms) f where f <> p_word and f <> all (ts_lexize(p_stemmer, p_word)));
+end
+$function$;
+
+-- Returns the lexemes of a text and how often each occurs: those of its language and, where these miss what a person
+-- means, more. English has none but its own. Where no spaces stand between words (Chinese, Japanese, Thai, Lao, Khmer,
+-- Burmese), pairs of characters are the lexemes, each character with its marks.
+create or replace function memory_private.lexemes(p_language text, p_text text)
+returns table (lexeme text, count integer)
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_unspaced constant text := '[\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u104f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff'
+                              '\uf900-\ufaff\U00020000-\U0003ffff]+';
+  -- A character with its marks, and with the consonants below it.
+  v_character constant text := '.(?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u1038'
+                               '\u103a-\u103e\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*';
+  v_chinese constant text := '[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]';
+  -- In some locales a part of a word for Postgres.
+  v_punctuation constant text := '[\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7'
+                                 '\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965\u2010-\u2027\u2030'
+                                 '-\u205e\u3000-\u303f]+';
+  v_config  constant regconfig := memory_private.text_search_config(p_language);
+  v_joins   constant boolean := coalesce(p_language in ('german', 'dutch', 'danish', 'norwegian', 'swedish'), false);
+  v_stemmer regdictionary;
+  v_text    text;
+  v_spaced  text;
+begin
+  -- Nothing to unify, to take apart or to add.
+  if not v_joins and (octet_length(p_text) = length(p_text) or p_text !~
+    '[\u00ad\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2c00-\ud7ff\uf900-\uffef'
+    '\U00020000-\U0003ffff]')
+  then
+    return query
+      select left(t.lexeme, 100), sum(cardinality(t.positions))::integer
+      from unnest(to_tsvector(v_config, p_text)) t
+      group by 1;
+    return;
+  end if;
+  v_stemmer := memory_private.stemmer(p_language);
+  v_text := memory_private.unify_letters(p_text);
+  v_spaced := regexp_replace(v_text, v_unspaced || '|' || v_punctuation, ' ', 'g');
+  return query
+    select left(l.lexeme, 100), sum(l.count)::integer
+    from (select t.lexeme, cardinality(t.positions) as count from unnest(to_tsvector(v_config, v_spaced)) t
+          union all
+          select f.form, cardinality(t.positions)
+          from unnest(to_tsvector('pg_catalog.simple', v_spaced)) t
+          cross join lateral unnest(memory_private.word_forms(v_stemmer, t.lexeme, v_joins)) as f (form)
+          union all
+          -- Split once: with multi-byte characters, substr counts from the start of the text each time. A Chinese
+          -- character alone among kana is a word.
+          select unnest(array[
+                   c.letter || c.next,
+                   case when c.place = 1 and c.next is null
+                          or c.letter ~ v_chinese and coalesce(c.last, '') !~ v_chinese and coalesce(c.next, '') !~ v_chinese then c.letter end]), 1
+          from (select s.letter, lag(s.letter) over r as last, lead(s.letter) over r as next, s.place
+                from regexp_matches(v_text, v_unspaced, 'g') with ordinality as m (run, number),
+                     unnest(string_to_array(ltrim(regexp_replace(m.run[1], v_character, ' \&', 'g')), ' '))
+                       with ordinality as s (letter, place)
+                window r as (partition by m.number order by s.place)) c) l
+    where l.lexeme is not null
+    group by 1;
+end
 $function$;
 
 -- Returns the text that a chunk is found by: its words, the speaker and the month.
@@ -57,7 +213,14 @@ begin
                (select coalesce(sum(cardinality(t.positions)), 0)
                 from unnest(to_tsvector(c.oid::regconfig, p_text)) t) as kept
         from pg_catalog.pg_ts_config c
-        where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname <> 'simple') l
+        where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname <> 'simple'
+        union all
+        -- Postgres stems Indonesian, but knows none of its stop words.
+        select 'indonesian', v_words - coalesce(sum(cardinality(t.positions)), 0)
+        from unnest(to_tsvector('simple', p_text)) t
+        where t.lexeme = any ('{ada,adalah,akan,aku,apa,atau,bagaimana,belum,berapa,bisa,boleh,dalam,dan,dari,dengan,di,
+          dia,hanya,harus,ini,itu,jika,juga,kalau,kami,kamu,karena,ke,kita,lebih,mana,mereka,oleh,pada,sangat,saya,
+          seperti,sudah,tidak,untuk,yang}')) l
   where l.kept < v_words * 0.8
   order by l.kept, l.name
   limit 1;
