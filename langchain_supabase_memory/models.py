@@ -3,6 +3,7 @@
 from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
+from langchain_supabase_memory.adapters.multilingual_embeddings import MultilingualEmbeddings
 from langchain_supabase_memory.adapters.query_expander import ExpandModel
 from langchain_supabase_memory.adapters.reranker import RerankModel
 from langchain_supabase_memory.agents.nodes import SupabaseSummarizer
@@ -12,6 +13,7 @@ __all__ = [
     "EmbeddingModel",
     "ExpandModel",
     "LocalEmbeddings",
+    "MultilingualEmbeddings",
     "RerankModel",
     "SupabaseSummarizer",
 ]

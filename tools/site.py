@@ -58,7 +58,7 @@ API = {
         "Summaries, coverage and chunks, and the models that write, embed, rerank and expand.",
         "types.Segment types.SummaryResult types.CompleteSummary types.RecalledSummary types.Coverage types.Chunk "
         "types.Recall types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
-        "models.EdgeEmbeddings models.RerankModel models.ExpandModel",
+        "models.MultilingualEmbeddings models.EdgeEmbeddings models.RerankModel models.ExpandModel",
     ),
     "boards": (
         "Boards and controls",

