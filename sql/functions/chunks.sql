@@ -133,16 +133,16 @@ returns table (lexeme text, count integer)
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_unspaced constant text := '[\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u104f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff'
-                              '\uf900-\ufaff\U00020000-\U0003ffff]+';
+  v_unspaced constant text := '[\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u104f\u1780-\u17d3\u3005-\u3007\u3040-\u30ff'
+                              '\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+';
   -- A character with its marks, and with the consonants below it.
   v_character constant text := '.(?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u1038'
                                '\u103a-\u103e\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*';
-  v_chinese constant text := '[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]';
+  v_chinese constant text := '[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]';
   -- In some locales a part of a word for Postgres.
   v_punctuation constant text := '[\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7'
                                  '\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965\u2010-\u2027\u2030'
-                                 '-\u205e\u3000-\u303f]+';
+                                 '-\u205e\u3000-\u3004\u3008-\u3030]+';
   v_config  constant regconfig := memory_private.text_search_config(p_language);
   v_joins   constant boolean := coalesce(p_language in ('german', 'dutch', 'danish', 'norwegian', 'swedish'), false);
   v_stemmer regdictionary;
@@ -176,7 +176,8 @@ begin
           select unnest(array[
                    c.letter || c.next,
                    case when c.place = 1 and c.next is null
-                          or c.letter ~ v_chinese and coalesce(c.last, '') !~ v_chinese and coalesce(c.next, '') !~ v_chinese then c.letter end]), 1
+                          or c.letter ~ v_chinese and coalesce(c.last, '') !~ v_chinese
+                             and coalesce(c.next, '') !~ v_chinese then c.letter end]), 1
           from (select s.letter, lag(s.letter) over r as last, lead(s.letter) over r as next, s.place
                 from regexp_matches(v_text, v_unspaced, 'g') with ordinality as m (run, number),
                      unnest(string_to_array(ltrim(regexp_replace(m.run[1], v_character, ' \&', 'g')), ' '))
