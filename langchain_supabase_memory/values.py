@@ -561,6 +561,40 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """How often the words of a chunk were said.
+
+    Attributes:
+        count: The number of times, in the scope of the recall; in a large scope, among the candidates.
+        first: The first time.
+        last: The last time.
+        sequence: The first message that said them; `None` in a scope of several conversations.
+    """
+
+    count: int
+    first: datetime
+    last: datetime
+    sequence: int | None = None
+
+
+@dataclass(frozen=True)
+class NewerFact:
+    """What holds now in place of something that a chunk says, as the board knows.
+
+    Attributes:
+        old: The board item that no longer holds.
+        superseded_at: When that was said.
+        text: The board item that holds now.
+        sequence: Its newest message; `None` if it has none.
+    """
+
+    old: str = field(repr=False)
+    superseded_at: datetime
+    text: str = field(repr=False)
+    sequence: int | None = None
+
+
+@dataclass(frozen=True)
 class Chunk:
     """A message, a part of a long one, or a tool call with its results: what recall ranks and returns.
 
@@ -585,11 +619,13 @@ class Chunk:
         similarity: The cosine similarity of its vector and the query's, -1 to 1; `None` without vectors.
         words: Its keyword score; 0 if no keyword matches, `None` if it was not searched for.
         score_parts: What each part adds to the score: `words`, `meaning`, `around`, `speaker`, `date`, `kind`,
-            `question`, `importance`, `recency`, `beside` (see `RecallWeights`); parts that add nothing are left out.
-            `rerank` is not part of the sum: it is the reranker's score, or one over its rank if the reranker gives
-            none.
+            `question`, `importance`, `recency`, `beside`, `reply` (see `RecallWeights`); parts that add nothing are
+            left out. `rerank` is not part of the sum: it is the reranker's score, or one over its rank if the
+            reranker gives none.
         before: The text right before it, if it was requested.
         after: The text right after it, if it was requested.
+        repeats: How often its words were said; `None` if once, or if nothing was searched for.
+        newer: What a board knows to have superseded what it says.
     """
 
     id: str
@@ -614,6 +650,8 @@ class Chunk:
     score_parts: Mapping[str, float] = field(default_factory=dict)
     before: list[Chunk] = field(default_factory=list, repr=False)
     after: list[Chunk] = field(default_factory=list, repr=False)
+    repeats: Repeats | None = None
+    newer: list[NewerFact] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,8 @@ begin
     memory_private.fuse_all(record), memory_private.fuse_near(record),
     memory_private.named_speakers(text, uuid[], text[], text[]), memory_private.tune_vector_index(integer),
     memory_private.choose_chunks(text, record, record), memory_private.chosen_chunks(text, record, record, record),
+    memory_private.count_repeats(json, record, record, record, boolean),
+    memory_private.superseding_facts(text, uuid[], json),
     memory_private.recall_scope(text, text, uuid, text), memory_private.item_digest(text),
     memory_private.item_states(text), memory_private.is_name_kind(text),
     memory_private.invalidate_board(text, uuid, bigint, text),

@@ -57,7 +57,8 @@ API = {
         "Summaries and recall",
         "Summaries, coverage and chunks, and the models that write, embed, rerank and expand.",
         "types.Segment types.SummaryResult types.CompleteSummary types.RecalledSummary types.Coverage types.Chunk "
-        "types.Recall types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
+        "types.Repeats types.NewerFact types.Recall "
+        "types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
         "models.MultilingualEmbeddings models.EdgeEmbeddings models.RerankModel models.ExpandModel",
     ),
     "boards": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection  # noqa: TC003  # pydantic needs it
 from dataclasses import fields
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args  # noqa: F401  # pydantic needs it
 
 from langchain_core.documents import Document
@@ -18,7 +18,7 @@ from langchain_supabase_memory.language.chunks.kinds import Kind  # noqa: TC001 
 from langchain_supabase_memory.language.messages.content import display_text, indented
 from langchain_supabase_memory.memory.memory import SupabaseMemory  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.memory.require_memory import require_memory
-from langchain_supabase_memory.operations.recall import exact_search, search
+from langchain_supabase_memory.operations.recall import exact_search, render, search
 from langchain_supabase_memory.operations.recall.exact_search import ExactQuery, Order
 from langchain_supabase_memory.operations.recall.query import (
     EXACT_BELOW,
@@ -76,7 +76,8 @@ class SupabaseMemoryRetriever(BaseRetriever):
 
     A document's `page_content` is the text. Its `id` is the chunk's id, and its metadata is JSON with `score`,
     `score_parts`, `similarity`, `thread_id`, `agent_id`, `from_sequence`, `to_sequence`, `message_ids`, `role`,
-    `speaker`, `type`, `importance`, `said_at` and `episode`. With `neighbors` or `episode`, `page_content` also has
+    `speaker`, `type`, `importance`, `said_at` and `episode`; and `notes`, if its words were said several times or no
+    longer hold. With `neighbors` or `episode`, `page_content` also has
     the surrounding text, one line per unit with its speaker, and the range and the ids cover all of it.
 
     With `exact`, each document is a message that contains the exact query, which has at most 1,000 characters, and
@@ -245,6 +246,8 @@ def _document(chunk: Chunk) -> Document:
         "message_ids": list(dict.fromkeys(id_ for each in around for id_ in each.message_ids)),
         "said_at": chunk.said_at.isoformat(),
     }
+    if notes := render.notes(chunk, UTC):
+        metadata["notes"] = notes
     return Document(chunk.content if len(around) == 1 else "\n".join(lines), id=chunk.id, metadata=metadata)
 
 

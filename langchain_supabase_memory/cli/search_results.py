@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -13,7 +14,7 @@ from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, Tex
 from langchain_supabase_memory.cli.transcript import STYLES
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.messages.invisible import spell_out
-from langchain_supabase_memory.operations.recall import exact_search
+from langchain_supabase_memory.operations.recall import exact_search, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +129,8 @@ class SearchResults:
             name = content.speaker(content.LABELS[each.role], each.speaker)
             self._heading(each, each.from_sequence, name)
             self._layout.text(highlighter.mark(highlighter.excerpt(each.content, _MAX_CHARACTERS)), indent=2)
+            for note in render.notes(each, UTC):
+                self._layout.text(spell_out(note), indent=2, style=STYLE_DIM)
             if each.score is not None:
                 parts = sorted(each.score_parts.items(), key=lambda part: -abs(part[1]))
                 terms = " ".join(f"{value:+.2f} {name}" for name, value in parts)

@@ -100,7 +100,7 @@ class RecallPart:
     def _dated_lines(self) -> list[tuple[str, str]]:
         """The day of each chunk, and its line as it stands in a message: a room for it is looked for several times."""
         there = zone(self.time_zone)
-        return [(render.day(each, there), escaped(render.line(each, self.conversation))) for each in self.chunks]
+        return [(render.day(each, there), escaped(render.line(each, self.conversation, there))) for each in self.chunks]
 
     def fitting(self, room: Sizes, meter: Meter, first: Sequence[Chunk] = ()) -> RecallPart:
         """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next.
@@ -154,6 +154,8 @@ class RecallPart:
             each
             for each in self.chunks
             if (each.thread_id, each.agent_id) != here
+            # What is shown once was said more often, before what is shown.
+            or (each.repeats is not None and each.repeats.sequence not in {None, *shown_sequences})
             or not all(number in shown_sequences for number in range(each.from_sequence, each.to_sequence + 1))
         ]
         return RecallPart(kept, self.time_zone, self.conversation)

@@ -20,8 +20,9 @@ begin
     v_found := v_found || memory_private.recall_one(p_user_id, p_conversations, p_ask, v_each);
   end loop;
   return case when cardinality(v_found) = 0 then v_first else json_build_object(
-    'chunks', v_first -> 'chunks', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate',
-    'by_meaning', v_first -> 'by_meaning', 'more', array_to_json(v_found)) end;
+    'chunks', v_first -> 'chunks', 'repeats', v_first -> 'repeats', 'newer', v_first -> 'newer',
+    'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate', 'by_meaning', v_first -> 'by_meaning',
+    'more', array_to_json(v_found)) end;
 end
 $function$;
 
@@ -182,6 +183,100 @@ begin
 end
 $function$;
 
+-- Returns how often, first when and last when the words of each chunk were said, if more than once. Of candidates those
+-- that were ranked count.
+create or replace function memory_private.count_repeats(
+  p_found json, p_query record, p_ranked record, p_ask record, p_candidates boolean
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_repeats jsonb := '[]';
+  v_ids     uuid[];
+  v_each    record;
+  v_said    record;
+begin
+  select array_agg(i.id) into v_ids
+    from (select unnest(p_ranked.ids) as id, unnest(p_ranked.hashes) as hash) i
+   where i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1);
+  for v_each in
+    select e #>> '{chunk,id}' as id, e #>> '{chunk,content}' as content, lower(btrim(e #>> '{chunk,content}')) as words
+    from json_array_elements(p_found) e where (e #>> '{chunk,id}')::uuid = any (v_ids)
+  loop
+    select count(*), min(k.said_at) as first, max(k.said_at) as last, min(k.from_sequence) as sequence into v_said
+      from unnest(p_query.conversations) as s (id)
+      cross join lateral (
+        select k.said_at, k.from_sequence from memory.working_memory_chunks k
+        where k.user_id = p_query.user_id and k.conversation_id = s.id
+          -- The length first, since content is stored apart.
+          and k.characters between length(v_each.words) and length(v_each.words) + length(v_each.content)
+          and lower(btrim(k.content)) = v_each.words
+          and (not p_candidates or k.id = any (p_ranked.ids))
+          and not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
+          and (p_query.since is null or k.said_at >= p_query.since)
+          and (p_query.until is null or k.said_at < p_query.until)
+          -- Those that a prompt shows anyway count, too.
+          and (k.conversation_id <> p_ask.conversation
+               or not int8range(k.from_sequence, k.to_sequence, '[]') && p_ask.expired) is not false offset 0) k;
+    v_repeats := v_repeats || jsonb_build_object(
+      'chunk', v_each.id, 'count', v_said.count, 'first', v_said.first, 'last', v_said.last,
+      'sequence', case when cardinality(p_query.conversations) = 1 then v_said.sequence end);
+  end loop;
+  return v_repeats::json;
+end
+$function$;
+
+-- Returns what holds now in place of what a chunk says, if a board knows that it was superseded.
+create or replace function memory_private.superseding_facts(p_user_id text, p_conversations uuid[], p_found json)
+returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_facts jsonb := '[]';
+  v_chunk record;
+  v_id    uuid;
+  v_old   memory.conversation_board_items;
+  v_now   memory.conversation_board_items;
+begin
+  if not exists (
+    select from memory.conversation_board_items i
+    where i.user_id = p_user_id and i.conversation_id = any (p_conversations) and i.superseded_by is not null)
+  then
+    return v_facts::json;
+  end if;
+  for v_chunk in
+    select e #>> '{chunk,id}' as id, e #>> '{chunk,thread_id}' as thread_id, e #>> '{chunk,agent_id}' as agent_id,
+           e #>> '{chunk,content}' as content, (e #>> '{chunk,from_sequence}')::bigint as first,
+           (e #>> '{chunk,to_sequence}')::bigint as last
+    from json_array_elements(p_found) e
+  loop
+    v_id := (select c.id from memory.conversations c
+             where c.user_id = p_user_id and c.agent_id = v_chunk.agent_id and c.thread_id = v_chunk.thread_id);
+    for v_old in
+      select i.* from memory.conversation_board_items i
+      where i.user_id = p_user_id and i.conversation_id = v_id and i.superseded_by is not null and i.deleted_at is null
+        and (i.quote is null or strpos(v_chunk.content, i.quote) > 0)
+        and exists (select from unnest(i.sequences) s where s between v_chunk.first and v_chunk.last)
+      order by i.superseded_at, i.id
+    loop
+      -- What superseded it may have been superseded since.
+      v_now.superseded_by := v_old.superseded_by;
+      for v_step in 1..100 loop
+        select i.* into v_now from memory.conversation_board_items i
+         where i.user_id = p_user_id and i.conversation_id = v_id and i.id = v_now.superseded_by;
+        exit when v_now.superseded_by is null;
+      end loop;
+      -- What was superseded may hold again.
+      continue when v_now.id is null or v_now.deleted_at is not null or v_now.digest = v_old.digest;
+      v_facts := v_facts || jsonb_build_object(
+        'chunk', v_chunk.id, 'old', v_old.text, 'superseded_at', v_old.superseded_at, 'text', v_now.text,
+        'sequence', (select max(s) from unnest(v_now.sequences) s));
+    end loop;
+  end loop;
+  return v_facts::json;
+end
+$function$;
+
 -- The chunks of one user that fit a question best. p_question says what is asked, p_ask the rest:
 --   query, vectors [{"names", "vector"}]                 what is asked, and its vectors, also without names in it
 --   is_question                                          whether it asks something, or tells it
@@ -214,6 +309,7 @@ declare
   v_ranked     record; -- what is ranked, the best first
   v_chosen     record;
   v_is_cut     boolean;
+  v_found      json;
 begin
   select a.model, a.zone, a.since, a.until, a.types, a.min_importance, a.min_similarity, a.whole, a.weights,
          a.exact_below, coalesce(a.fusion, '') = 'rrf' as is_rrf,
@@ -317,8 +413,11 @@ begin
       exit;
     end if;
   end loop;
+  v_found := memory_private.chosen_chunks(p_user_id, v_ranked, v_chosen, v_ask);
   return json_build_object(
-    'chunks', memory_private.chosen_chunks(p_user_id, v_ranked, v_chosen, v_ask),
+    'chunks', v_found,
+    'repeats', memory_private.count_repeats(v_found, v_query, v_ranked, v_ask, v_candidates),
+    'newer', memory_private.superseding_facts(p_user_id, p_conversations, v_found),
     'searched', v_chunks,
     'approximate', v_candidates,
     'by_meaning', exists (select from unnest(v_ranked.similarities) s where s is not null));
@@ -354,6 +453,7 @@ begin
     cross join lateral unnest(string_to_array(lower(left(s.speaker, 200)), ' ')) as w (word)
     where length(n.name) between 3 and 40
       and (starts_with(w.word, n.name)
+           or memory_private.remove_accents(w.word) = memory_private.remove_accents(n.name)
            or memory_private.within_edit_distance(n.name, w.word, case when length(w.word) < 4 then 0
                                                           when length(w.word) < 8 then 1 else 2 end)
               and not exists (
@@ -1012,6 +1112,18 @@ Returns: object.
   if nothing does.
 - chunks[].after: object[] as memory_recall.chunks[].chunk or null. What comes with it and was said after it; null
   if nothing does.
+- repeats: object[]. The chunks whose words were said more than once.
+- repeats[].chunk: uuid. The chunk''s id.
+- repeats[].count: integer. How often its words were said in the scope; among candidates, of those.
+- repeats[].first: timestamp. When they were said first.
+- repeats[].last: timestamp. When they were said last.
+- repeats[].sequence: integer or null. The first message that said them; null in a scope of several conversations.
+- newer: object[]. What a board knows to have superseded what a chunk says.
+- newer[].chunk: uuid. The chunk''s id.
+- newer[].old: text. The item that no longer holds.
+- newer[].superseded_at: timestamp. When that was said.
+- newer[].text: text. The item that holds now.
+- newer[].sequence: integer or null. Its newest message.
 - searched: integer. How many chunks were looked through.
 - approximate: boolean. Whether only what came near by words or meaning was compared.
 - by_meaning: boolean. Whether vectors had a part in it.

@@ -54,7 +54,7 @@ async def test_a_document_says_where_it_is_from(memory: SupabaseMemory, color: s
     assert json.loads(json.dumps(answer.metadata)) == answer.metadata
     assert answer.metadata == {
         "score": answer.metadata["score"],
-        "score_parts": {"words": 0.5, "importance": 0.0175},
+        "score_parts": {"words": 0.5, "importance": 0.0175, "reply": -0.1},
         "similarity": None,
         "thread_id": "studio",
         "agent_id": "default",

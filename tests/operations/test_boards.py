@@ -288,6 +288,56 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
     assert (old.text, old.superseded_by) == ("I live in Riga", board.facts[0].id)
 
 
+def test_recall_says_what_holds_now_in_place_of_what_was_superseded(memory: SupabaseMemory) -> None:
+    lives = ["I live in Riga", "I live in Oslo", "I live in Rome"]
+    moving = with_model(memory, by_place({
+        0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
+    }))  # fmt: skip
+    conversation = conversation_of(moving, **WHERE)
+
+    def newer() -> dict[str, list[tuple[str, str, int | None]]]:
+        conversation.index()
+        found = conversation.recall("Where do I live?").chunks
+        return {each.content: [(fact.old, fact.text, fact.sequence) for fact in each.newer] for each in found}
+
+    for number, text in enumerate(lives):
+        say(moving, text, first=number)
+        conversation.board.revise()
+    assert newer() == {lives[0]: [(lives[0], lives[2], 2)], lives[1]: [(lives[1], lives[2], 2)], lives[2]: []}
+    board = conversation.board.read(history=True)
+    (old, *_) = [each for each in board.items if each.text == lives[0]]
+    assert old.superseded_at is not None
+    say(moving, *(f"The weather of day {day} was mild and dry." for day in range(40)), first=3)
+    conversation.index()
+    question = HumanMessage("Where do I live?")
+    told = "".join(each.text for each in conversation.context(question, budget=ContextBudget(characters=1500)).prompt)
+    assert f"{lives[0]} (no longer holds; since {old.superseded_at.date()} [2]: {lives[2]})" in told
+    # What holds now was forgotten: what was said before holds again.
+    conversation.forget_message("m2")
+    now = newer()
+    assert (now[lives[0]], now[lives[1]]) == ([(lives[0], lives[1], 1)], [])
+    # A person deleted what holds now: nothing is told of it.
+    conversation.board.delete(conversation.board.read().facts[0].id, actor="Ana")
+    assert newer()[lives[0]] == []
+
+
+def test_what_came_back_is_not_marked(memory: SupabaseMemory) -> None:
+    lives = ["I live in Riga", "I live in Oslo", "I live in Riga"]
+    moving = with_model(memory, by_place({
+        0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
+    }))  # fmt: skip
+    conversation = conversation_of(moving, **WHERE)
+    for number, text in enumerate(lives):
+        say(moving, text, first=number)
+        conversation.board.revise()
+    conversation.index()
+    found = conversation.recall("Where do I live?").chunks
+    assert {each.content: len(each.newer) for each in found} == {"I live in Riga": 0, "I live in Oslo": 1}
+    (riga,) = [each for each in found if each.content == lives[0]]
+    assert riga.repeats is not None
+    assert riga.repeats.count == 2
+
+
 def test_an_exact_repeat_changes_nothing_but_when_it_was_seen(memory: SupabaseMemory) -> None:
     say(memory, "I like tea.", "ok")
     conversation = conversation_of(memory, **WHERE)

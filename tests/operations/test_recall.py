@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ChunkPolicy, SupabaseMemory
+from langchain_supabase_memory import ChunkPolicy, ContextBudget, SupabaseMemory
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.chunks.kinds import Kind
@@ -26,7 +26,7 @@ from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 from langchain_supabase_memory.operations.recall.ranges import bounds, zone_name
 from langchain_supabase_memory.settings import RecallWeights
-from langchain_supabase_memory.values import Chunk, Recall
+from langchain_supabase_memory.values import Chunk, Recall, Repeats
 from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 
@@ -466,6 +466,51 @@ def test_repeats_are_left_out_and_replaced(memory: SupabaseMemory) -> None:
             "glaze.",
             "where is the kiln?",
         ]
+
+
+def gym(memory: SupabaseMemory, thread_id: str = "gym", first: int = 0) -> None:
+    """Every third of 36 days has the same words, whatever their case; the other days have others."""
+    texts = ["Went to the gym today." if day % 3 else f"I read chapter {day} of the novel." for day in range(36)]
+    texts[1] = " went to the GYM today. "
+    said = [HumanMessage(text, id=f"{thread_id}{day}") for day, text in enumerate(texts)]
+    memory.conversation(thread_id).append(said, created_at=[START + timedelta(days=first + day) for day in range(36)])
+    memory.conversation(thread_id).index()
+
+
+@pytest.mark.parametrize("exact_below", [2000, 0], ids=["all", "candidates"])
+@pytest.mark.parametrize("limit", [1, 20])
+def test_a_repeat_says_how_often_and_when(memory: SupabaseMemory, exact_below: int, limit: int) -> None:
+    gym(memory)
+    question = "When was I at the gym today?"
+    found = memory.recall(question, limit=limit, exact_below=exact_below).chunks
+    (chunk,) = [each for each in found if "gym" in each.content]
+    assert chunk.repeats == Repeats(24, START + timedelta(days=1), START + timedelta(days=35), 1)
+    assert all(each.repeats is None for each in found if "gym" not in each.content)
+    some = memory.recall(question, time_range=(START + timedelta(days=2), START + timedelta(days=9))).chunks
+    assert [each.repeats and each.repeats.count for each in some if "gym" in each.content] == [5]
+
+
+def test_repeats_of_all_conversations_count_and_forgotten_ones_do_not(memory: SupabaseMemory) -> None:
+    gym(memory)
+    gym(memory, "more", first=100)
+    memory.conversation("more").forget_message("more34")
+    memory.conversation("more").index()
+    (chunk,) = [each for each in memory.recall("gym").chunks if "gym" in each.content.lower()]
+    assert chunk.repeats == Repeats(47, START + timedelta(days=1), START + timedelta(days=135), None)
+    (chunk,) = [each for each in memory.conversation("gym").recall("gym").chunks if "gym" in each.content.lower()]
+    assert chunk.repeats is not None
+    assert chunk.repeats.count == 24
+
+
+def test_a_pack_tells_of_repeats_before_what_it_shows(memory: SupabaseMemory) -> None:
+    gym(memory)
+    conversation = memory.conversation("gym")
+    question = HumanMessage("When was I at the gym today?")
+    small = conversation.context(question, budget=ContextBudget(characters=800)).prompt
+    first, last = (START + timedelta(days=day) for day in (1, 35))
+    assert f"(said 24 times, {first.date()} to {last.date()})" in "".join(each.text for each in small)
+    whole = conversation.context(question).prompt
+    assert "said 24 times" not in "".join(each.text for each in whole), "all of them are shown"
 
 
 @pytest.mark.parametrize("asked", [{}, {"neighbors": 1}, {"neighbors": 3}, {"episode": True}], ids=str)

@@ -23,7 +23,7 @@ from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.boards.kinds import ContextType  # noqa: TC001  # pydantic reads it
 from langchain_supabase_memory.operations.conversations import count, read
-from langchain_supabase_memory.operations.recall import search
+from langchain_supabase_memory.operations.recall import render, search
 from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
 from langchain_supabase_memory.operations.recall.query import LIMIT, MAX_QUESTIONS, Filters, check_questions
 
@@ -189,6 +189,8 @@ def _passage(chunk: Chunk, call: ToolCall, scope: Scope) -> Passage:
         "at": date_of(chunk.said_at, call.zone),
     }
     attributes |= call.location(scope, chunk.thread_id, chunk.agent_id)
+    if notes := render.notes(chunk, call.zone):
+        attributes["note"] = "; ".join(notes)
     source = {
         "thread_id": chunk.thread_id,
         "agent_id": chunk.agent_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +47,7 @@ def lines(
     ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
     made = []
     for date, said in groupby(ordered, key=lambda each: day(each, there)):
-        made += [date, *(line(each, conversation) for each in said)]
+        made += [date, *(line(each, conversation, there) for each in said)]
     return made
 
 
@@ -55,12 +56,15 @@ def day(chunk: Chunk, time_zone: tzinfo) -> str:
     return f"{chunk.said_at.astimezone(time_zone).date().isoformat()}:"
 
 
-def line(chunk: Chunk, conversation: ConversationKey | None = None) -> str:
+def line(chunk: Chunk, conversation: ConversationKey | None = None, time_zone: tzinfo = UTC) -> str:
     """Render a chunk as a line, such as `User (Maya) [12]: I am allergic to nuts`, or `User [12 of "studio"]: …`.
+
+    What was said several times says so, and what no longer holds says what holds now.
 
     Args:
         chunk: The chunk.
         conversation: The reader's conversation, if it has one.
+        time_zone: The reader's time zone, for dates.
     """
     is_elsewhere = conversation is not None and (chunk.thread_id, chunk.agent_id) != (
         conversation.thread_id,
@@ -68,7 +72,28 @@ def line(chunk: Chunk, conversation: ConversationKey | None = None) -> str:
     )
     of = f" of {json.dumps(spell_out(chunk.thread_id), ensure_ascii=False)}" if is_elsewhere else ""
     speaker = content.speaker(content.LABELS[chunk.role], chunk.speaker)
-    return f"{speaker} [{chunk.from_sequence}{of}]: {content.indented(chunk.content)}"
+    noted = "".join(f" ({note})" for note in notes(chunk, time_zone))
+    return f"{speaker} [{chunk.from_sequence}{of}]: {content.indented(chunk.content)}{noted}"
+
+
+def notes(chunk: Chunk, time_zone: tzinfo) -> list[str]:
+    """Return what a reader must know beside the words of a chunk: how often they were said, and what holds now.
+
+    Args:
+        chunk: The chunk.
+        time_zone: The reader's time zone.
+    """
+    made = []
+    if chunk.repeats is not None:
+        first, last = (
+            each.astimezone(time_zone).date().isoformat() for each in (chunk.repeats.first, chunk.repeats.last)
+        )
+        made.append(f"said {chunk.repeats.count} times, {first} to {last}")
+    for each in chunk.newer:
+        since = each.superseded_at.astimezone(time_zone).date().isoformat()
+        place = "" if each.sequence is None else f" [{each.sequence}]"
+        made.append(f"no longer holds; since {since}{place}: {content.indented(each.text)}")
+    return made
 
 
 def message(

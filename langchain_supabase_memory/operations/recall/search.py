@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ from langchain_supabase_memory.operations.arguments import scope_ids
 from langchain_supabase_memory.operations.recall import ranking
 from langchain_supabase_memory.operations.recall.indexing import chunk
 from langchain_supabase_memory.operations.recall.query import check_questions
-from langchain_supabase_memory.values import Chunk, Recall, Scope
+from langchain_supabase_memory.values import NewerFact, Recall, Repeats, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.effects import RankingFunction
     from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
+    from langchain_supabase_memory.values import Chunk
 
 _OF_A_QUESTION: Final = ("query", "is_question", "vectors", "names", "dates", "wants", "order")
 """The fields of a document that are about one question."""
@@ -130,7 +132,7 @@ class PreparedRecall:
     def read_answer(self, answer: Mapping[str, Any]) -> Flow[Recall]:
         """Return the SQL functions' answer as a value, reranked if there is a reranker."""
         answers = [answer, *(answer.get("more") or ())]
-        rankings = [[_chunk(row) for row in each["chunks"]] for each in answers]
+        rankings = [_chunks(each) for each in answers]
         failed = None
         if "pool" in self.document:
             # Questions from the query expander get every other position.
@@ -198,16 +200,35 @@ def _merge_documents(documents: Sequence[Mapping[str, Any]], capabilities: Recal
     return asked
 
 
-def _chunk(row: Mapping[str, Any]) -> Chunk:
-    return chunk(
-        row["chunk"],
-        score=row["score"],
-        similarity=row["similarity"],
-        words=row["words"],
-        score_parts=row["score_parts"],
-        before=[chunk(each) for each in row["before"] or []],
-        after=[chunk(each) for each in row["after"] or []],
-    )
+def _chunks(answer: Mapping[str, Any]) -> list[Chunk]:
+    """Return the chunks of an answer, each with what is known of its words."""
+    repeats = {
+        row["chunk"]: Repeats(
+            row["count"],
+            datetime.fromisoformat(row["first"]),
+            datetime.fromisoformat(row["last"]),
+            row["sequence"],
+        )
+        for row in answer["repeats"]
+    }
+    newer: dict[str, list[NewerFact]] = {}
+    for row in answer["newer"]:
+        fact = NewerFact(row["old"], datetime.fromisoformat(row["superseded_at"]), row["text"], row["sequence"])
+        newer.setdefault(row["chunk"], []).append(fact)
+    return [
+        chunk(
+            row["chunk"],
+            score=row["score"],
+            similarity=row["similarity"],
+            words=row["words"],
+            score_parts=row["score_parts"],
+            before=[chunk(each) for each in row["before"] or []],
+            after=[chunk(each) for each in row["after"] or []],
+            repeats=repeats.get(row["chunk"]["id"]),
+            newer=newer.get(row["chunk"]["id"], []),
+        )
+        for row in answer["chunks"]
+    ]
 
 
 def recall(

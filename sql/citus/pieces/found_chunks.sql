@@ -32,7 +32,8 @@
           'around', nullif(v_parts[v_rank][3], 0), 'speaker', nullif(v_parts[v_rank][4], 0),
           'date', nullif(v_parts[v_rank][5], 0), 'kind', nullif(v_parts[v_rank][6], 0),
           'question', nullif(v_parts[v_rank][7], 0), 'importance', nullif(v_parts[v_rank][8], 0),
-          'recency', nullif(v_parts[v_rank][9], 0), 'beside', nullif(v_parts[v_rank][10], 0))),
+          'recency', nullif(v_parts[v_rank][9], 0), 'beside', nullif(v_parts[v_rank][10], 0),
+          'reply', nullif(v_parts[v_rank][11], 0))),
         'chunk', memory_private.chunk_json(v_k, v_of), 'before', v_before, 'after', v_after);
     end loop;
     v_found := to_json(v_all);
