@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.language.extractive.changes import IT, ME, Clauses, changes, newest, parts
 from langchain_supabase_memory.language.extractive.phrases import ParsedText, articles, phrases
-from langchain_supabase_memory.language.extractive.stems import FIGURE, figures, stems, stems_of
+from langchain_supabase_memory.language.extractive.stems import FIGURE, figures, stem, stems, stems_of
 from langchain_supabase_memory.language.extractive.utterances import Sentence, sentence
 from langchain_supabase_memory.language.query_hints import marks
 from langchain_supabase_memory.language.query_hints.dates import dates
@@ -25,6 +27,7 @@ from langchain_supabase_memory.language.spelling import DIGIT, key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from langchain_supabase_memory.language.extractive.changes import Changed, Changes, Ended, Newer, Parts
     from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
     from langchain_supabase_memory.language.query_hints import Marks
 
@@ -35,7 +38,6 @@ _THING: Final = 7  # maximum words of a thing
 _MAX_COMPARED: Final = 300
 _BEFORE: Final = -1_000_000  # the place of statements before the lines
 _FAR: Final = 12  # lines after which "it" refers to something else
-_OVERLAP: Final = 0.5
 _SAID_OF: Final = 2  # stems that identify a thing: "phone number"
 _USER: Final = frozenset({"user", "users", "usuario", "usuaria", "nutzer", "nutzers", "nutzerin"})
 _NEAR: Final = 3  # words between "I" and its verb
@@ -70,6 +72,9 @@ class Claim:
         terms: Its stems and figures.
         is_fixed: Whether the attribute can only have one value.
         corrects: Whether it says that an earlier statement no longer holds.
+        parts: Who it is about, what they do, and its values.
+        changes: What it says has changed.
+        newer: What it says holds now; for a correction, all of it.
     """
 
     attribute: frozenset[str]
@@ -77,22 +82,74 @@ class Claim:
     terms: frozenset[str]
     is_fixed: bool
     corrects: bool
+    parts: Parts
+    changes: Changes
+    newer: tuple[Newer, ...]
 
     def replaces(self, other: Claim) -> bool:
         """Return whether this claim makes another, earlier one obsolete."""
         if self.attribute and self.attribute == other.attribute:
-            if self.is_fixed or self.corrects:
+            if self.is_fixed or self.corrects or self.changes.newer:
                 return True
             if self.kind == other.kind:
                 return self.kind != "words" or len(self.attribute) >= _SAID_OF
-            return False
-        if not self.corrects or not other.terms:
+        if not (self.corrects or self.changes) or not other.terms:
             return False
         shared = {term for term in self.terms & other.terms if term[0] != "#"}
-        if shared and _names_old_value(self.terms, other.terms):
+        if self.corrects and shared and _names_old_value(self.terms, other.terms):
             return True
-        words = {term for term in other.terms if term[0] != "#"}
-        return bool(words) and len(shared) >= max(_OVERLAP * len(words), min(2, len(words)))
+        return (
+            any(other.is_ended_by(each) for each in self.changes.ended)
+            or any(other.is_changed_by(each, self) for each in self.changes.changed)
+            or any(other.is_older_than(each, self) for each in self.newer)
+        )
+
+    def is_ended_by(self, ended: Ended) -> bool:
+        """Return whether this claim is what somebody no longer has or does."""
+        if self.attribute and self.attribute < ended.terms <= self.terms:
+            return True  # "Earl Grey is no longer my favorite tea"
+        is_owned = ended.is_name and ended.terms <= self.parts.holder
+        mine = ended.holder == ME and (bool(self.attribute) or is_owned)
+        if not ended.terms or not (ended.holder == self.parts.holder or mine):
+            return False
+        value = self.terms - self.attribute
+        if self.is_fixed or ended.is_name or mine:
+            return ended.terms <= self.terms and bool(ended.terms & value)
+        if self.parts.verb in ended.terms and ended.terms <= self.terms:
+            return True
+        return ended.terms <= self.parts.object and bool(ended.terms & value)
+
+    def is_changed_by(self, changed: Changed, new: Claim) -> bool:
+        """Return whether a new claim gives the thing of this one another value."""
+        if not changed.terms or not changed.terms <= self.terms or not new.parts.differs(self.parts):
+            return False
+        subject = self.attribute or (frozenset() if self.parts.verb else self.parts.object)
+        if changed.is_subject and not changed.terms <= subject:
+            return False
+        is_mine = changed.holder == ME and changed.terms <= self.attribute
+        return not changed.holder or is_mine or changed.holder == self.parts.holder
+
+    def is_older_than(self, newer: Newer, new: Claim) -> bool:
+        """Return whether a new claim says what holds now instead of this one: of the same subject, or the same verb."""
+        differs = new.parts.differs(self.parts)
+        if new.attribute and self.attribute:
+            return new.attribute < self.attribute and differs
+        if new.attribute and not self.attribute and new.attribute <= self.terms and differs:
+            return True
+        is_mine = newer.holder == ME and bool(self.attribute) and self.attribute <= newer.terms
+        if not is_mine and newer.holder not in (self.parts.holder, IT):
+            return False
+        if newer.terms and newer.terms <= self.terms and differs and newer.terms != {newer.verb}:
+            return True
+        if not newer.verb or newer.verb != self.parts.verb:
+            return False
+        return len((newer.terms - newer.counted) & self.terms) > 1 or newer.verb in _verbs("keeps_one")
+
+
+@cache
+def _verbs(kind: str) -> frozenset[str]:
+    """Return the first stem of each phrase of a list."""
+    return frozenset(stem(words[0]) for words in phrases().words_in(kind))
 
 
 def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
@@ -118,7 +175,8 @@ def facts(
     places: dict[int, tuple[Sentence, str | None] | str] = {at: ident for at, (ident, _) in enumerate(present)}
     said: dict[str, int] = {}
     for statement in (clause for each in sentences for clause in clauses(each)):
-        if not is_fact(statement):
+        is_telling = is_fact(statement)
+        if not is_telling and not may_change(statement):
             continue
         folded = statement.text.casefold()
         if said.get(folded) in places:
@@ -126,6 +184,8 @@ def facts(
         made = claim(statement.text, statement.reading)
         living = [(at, held[at]) for at in [*places][-_MAX_COMPARED:]]
         before = replaced(made, [each for _, each in living], statement.place)
+        if before is None and not is_telling:
+            continue
         if before is not None:
             at = living[before][0]
             if isinstance(places[at], str) and made.terms <= held[at][1].terms:
@@ -189,9 +249,11 @@ def is_fact(statement: Sentence) -> bool:
     of_self = reading.has("self", "mine", "mine_after")
     told = [each for each in reading.all("prefers") if "needs" not in each.kinds or _is_need(each, reading)]
     prefers = [word for each in told for word in reading.words[each.first : each.end]]
+    if of_self and any("needs" in each.kinds for each in told):
+        return True
     if prefers and (of_self or said.has_name or _begins_with_name(statement.text)):
         return not statement.terms.issubset(stems(" ".join(prefers)))  # "I love it" does not say what
-    if reading.has("being"):
+    if reading.has("being") or _is_habit(statement):
         return True
     is_thing = _thing(reading) is not None
     if reading.has("mine", "mine_after") and is_thing:
@@ -202,6 +264,26 @@ def is_fact(statement: Sentence) -> bool:
         return len(statement.terms) > 1
     is_counted = said.has_number and not (said.has_name or said.has_time or reading.has("mine", "mine_after", "copula"))
     return tells and (of_self or is_thing) and len(statement.terms) > (_COUNTED if is_counted else 1)
+
+
+def _is_habit(statement: Sentence) -> bool:
+    """Return whether a sentence says what the speaker does regularly: "I play the violin"."""
+    return len(statement.terms) > 1 and any(
+        "points" not in kinds
+        for each in statement.reading.all("habits")
+        for kinds in [_kinds_at(statement.reading, each.end)]
+    )
+
+
+def _kinds_at(reading: ParsedText, at: int) -> frozenset[str]:
+    """Return the lists of the phrases that begin at a word."""
+    return frozenset(kind for each in reading.phrases if each.first == at for kind in each.kinds)
+
+
+def may_change(statement: Sentence) -> bool:
+    """Return whether a sentence is a fact if it changes a known one: the user says that something is new or ended."""
+    reading, said = statement.reading, statement.marks
+    return statement.line.role == "user" and not said.is_question and bool(changes(Clauses(reading)))
 
 
 def _is_passing(statement: Sentence) -> bool:
@@ -275,7 +357,12 @@ def claim(text: str, reading: ParsedText | None = None) -> Claim:
     reading = reading or ParsedText(text)
     attribute, value, is_fixed = _fixed(reading) or _thing(reading) or (frozenset(), text, False)
     terms = frozenset([*stems(text), *figures(text)])
-    return Claim(attribute, _kind(value), terms, is_fixed, reading.has("corrects"))
+    clauses = Clauses(reading)
+    changed, corrects = changes(clauses), reading.has("corrects")
+    newer = changed.newer
+    if corrects and not (newer or changed.ended or reading.has("adds")):
+        newer = (newest(clauses, 0, clauses.count),)
+    return Claim(attribute, _kind(value), terms, is_fixed, corrects, parts(clauses), changed, newer)
 
 
 def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> int | None:
@@ -298,7 +385,16 @@ def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> in
             line, other = earlier[at]
             if 0 < place - line <= _FAR and other.kind == new.kind and _may_be_it(new, other):
                 return at
+    if new.changes.switches:
+        used = [at for at, (_, other) in enumerate(earlier) if _is_used(new, other)]
+        return used[0] if len(used) == 1 else None
     return None
+
+
+def _is_used(new: Claim, other: Claim) -> bool:
+    """Return whether a statement is about something in use, which a switch by the same person can replace."""
+    is_same = new.parts.holder == other.parts.holder and other.parts.verb in _verbs("uses")
+    return is_same and new.parts.differs(other.parts)
 
 
 def _may_be_it(new: Claim, other: Claim) -> bool:
@@ -348,10 +444,13 @@ def _owner(reading: ParsedText, phrase: FoundPhrase) -> str:
 
 def _thing(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
     """Return the subject of a copula and the value that it is given."""
-    for copula in reading.all("copula"):
+    owned = {each.first for each in reading.all("mine")}
+    for copula in sorted(reading.all("copula"), key=lambda each: _clause_start(reading, each.first) not in owned):
         made = _named_thing(reading, *_subject(reading, copula.first))
         if made and copula.end < len(reading.words):
             return made, reading.text[reading.ends[copula.end - 1] :], False
+        if made := _role(reading, copula):
+            return made, reading.text[: reading.ends[copula.first - 1]], False
     for topic in reading.all("topic"):
         owners = [each for each in reading.all("mine_after") if topic.end < each.first <= topic.end + _THING]
         if owners:
@@ -360,6 +459,20 @@ def _thing(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
                 before, after = reading.starts[topic.first], reading.ends[owners[0].end - 1]
                 return made, reading.text[:before] + reading.text[after:], False
     return None
+
+
+def _role(reading: ParsedText, copula: FoundPhrase) -> frozenset[str] | None:
+    """Return what a named person is for the speaker: "Marco is our team lead"."""
+    at = copula.first - 1
+    owners = [each for each in reading.all("mine") if each.first == copula.end]
+    if at < 0 or not owners or not reading.text[reading.starts[at]].isupper() or reading.words[at] in _NOBODY:
+        return None
+    first = end = owners[0].end
+    while (
+        end < len(reading.words) and stems_of([reading.words[end]]) and not _kinds_at(reading, end) & {"newly", "now"}
+    ):
+        end += 1
+    return frozenset(stems_of(reading.words[first:end])) or None
 
 
 def _subject(reading: ParsedText, index: int) -> tuple[int, int]:
@@ -392,7 +505,8 @@ def _named_thing(reading: ParsedText, first: int, end: int) -> frozenset[str] | 
     owned = any(each.kinds & {"mine", "mine_after", "determiner", "topic"} for each in inside)
     if not owned and not _possessed(text) and _USER.isdisjoint(reading.words[first:end]):
         return None
-    dropped = {at for each in inside if each.kinds & {"now", "corrects"} for at in range(each.first, each.end)}
+    stale = {"now", "newly", "corrects"}
+    dropped = {at for each in inside if each.kinds & stale for at in range(each.first, each.end)}
     kept = [reading.words[at] for at in range(first, end) if at not in dropped and reading.words[at] not in _USER]
     made = frozenset(stems(" ".join(kept))) - _TALK
     return made or None

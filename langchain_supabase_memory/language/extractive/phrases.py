@@ -46,6 +46,25 @@ KINDS: Final = {
     "needs": "`prefers` phrases for permanent needs, which are dangerous to forget: allergic, vegetarian",
     "points": "refers to something present, so that loving it is a mood: it, these",
     "corrects": "says that an earlier statement no longer holds: actually, no longer",
+    "newly": "says that a statement holds since a change: now, these days",
+    "ends": "before what somebody no longer has or does: quit, sold",
+    "leaves": "the same, if a name follows: left (Acme)",
+    "contrasts": "before a replaced value; a single word at the start of a clause only: instead of, not",
+    "ceases": "in a clause about what is no longer so: no longer, used to",
+    "anymore": "the same in a clause with `negates`: anymore",
+    "changes": "next to a thing that has another value: moved, raised",
+    "renews": "before a thing that replaces the earlier one: (my) new, different",
+    "switches": "before a new value, without the old one: switched to",
+    "out_of": "before the old value, after `changes`: from",
+    "negates": "negates what follows: not, didn't",
+    "intends": "before a change that has not happened: will, thinking about",
+    "infinitive": "the same, right before it: to",
+    "adds": "says that something comes in addition and replaces nothing: also, second",
+    "keeps_one": "what a person does with one thing at a time: drive, study",
+    "uses": "before what is in use, which `switches` replaces: use, runs on",
+    "groups": "a group that the speaker belongs to, which counts as the speaker: our team",
+    "parted": "after the name of a person who is gone: got divorced",
+    "habits": "before what the speaker does regularly: I play, I drink",
     "wonders": "requests something, even in a statement: should I, explain",
     "supposes": "marks a hypothetical: if, maybe",
     "residence": "before a place of residence",
@@ -116,6 +135,12 @@ class Phrases:
     known: dict[str, frozenset[str]]
     longer: dict[tuple[str, str], list[tuple[tuple[str, ...], frozenset[str]]]]
     opening: dict[str, frozenset[str]]
+
+    def words_in(self, kind: str) -> Iterator[tuple[str, ...]]:
+        """Yield the words of each phrase of a list."""
+        yield from ((word,) for word, kinds in self.known.items() if kind in kinds)
+        for (one, two), rests in self.longer.items():
+            yield from ((one, two, *rest) for rest, kinds in rests if kind in kinds)
 
     def find(self, words: Sequence[str]) -> Iterator[FoundPhrase]:
         """Yield every phrase in a text, in order; of phrases that begin at one word, the longest of each list.
