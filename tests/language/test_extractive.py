@@ -758,6 +758,10 @@ def test_what_is_no_topic(turns: list[str]) -> None:
 TOPICS = {
     "es": (["el jardín está seco", "riego el jardín", "mi jardín tiene rosas"], "jardín"),
     "de": (["der Garten ist trocken", "ich gieße den Garten", "mein Garten hat Rosen"], "Garten"),
+    "fr": (["le jardin est sec", "j'arrose le jardin", "mon jardin a des roses"], "jardin"),
+    "id": (["kebun saya kering", "saya menyiram kebun saya", "kebun saya penuh mawar"], "kebun"),
+    "it": (["il giardino è secco", "annaffio il giardino", "il mio giardino ha le rose"], "giardino"),
+    "pt": (["meu jardim está seco", "eu rego meu jardim", "meu jardim tem rosas"], "jardim"),
     "tl": (["ang halaman ko ay tuyo", "diniligan ko ang halaman", "maganda ang halaman"], "halaman"),
 }
 

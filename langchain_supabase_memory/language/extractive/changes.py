@@ -192,7 +192,7 @@ class Clauses:
 
     def _named(self, first: int, end: int) -> frozenset[str]:
         """Return who is named between two words."""
-        if any(not each.kinds.isdisjoint({"self", "groups"}) for each in self.phrases(first, end)):
+        if any(_is_speaker(each, first) for each in self.phrases(first, end)):
             return ME
         leads = {each.end: each for each in self.phrases(first, end) if not each.kinds.isdisjoint(_SUBJECTS)}
         led = {at for at in range(first + 1, end) if self.reading.words[at - 1] in articles()}
@@ -247,6 +247,13 @@ class Clauses:
         return frozenset(self.stems[at] for at in places)
 
 
+def _is_speaker(phrase: FoundPhrase, first: int) -> bool:
+    """Return whether a phrase names the speaker, not as an owner after a thing as in "teman saya"."""
+    if "habits" in phrase.kinds or "groups" in phrase.kinds:
+        return True
+    return "self" in phrase.kinds and ("mine_after" not in phrase.kinds or phrase.first == first)
+
+
 def _is_intended(phrase: FoundPhrase, at: int) -> bool:
     """Return whether a phrase makes the change at a word one that has not happened."""
     return ("intends" in phrase.kinds and phrase.end >= at - _NEAR) or (
@@ -263,7 +270,7 @@ def parts(clauses: Clauses) -> Parts:
         values[kind] = frozenset(clauses.stems[at] or reading.words[at] for at in words if reading.words[at].isalpha())
     values["number"] |= frozenset(figures(reading.text)) if FIGURE.search(reading.text) else _NOTHING
     first, end = clauses.span(0) if clauses.count else (0, 0)
-    spoken = [each for each in clauses.phrases(0, clauses.count) if "self" in each.kinds]
+    spoken = [each for each in clauses.phrases(0, clauses.count) if each.kinds & {"self", "habits"}]
     begun = [each for each in spoken if each.first in clauses.starts and each.first > 0]
     if begun and not (spoken[0].first < end):
         spoken, (first, end) = begun, clauses.span(begun[0].first)
@@ -272,7 +279,10 @@ def parts(clauses: Clauses) -> Parts:
         run = clauses.run(first, end)
         return Parts(holder, "", clauses.terms(run), values)
     _, end = clauses.span(spoken[0].first)
-    places = clauses.content(spoken[0].end, end)
+    begins = (
+        spoken[0].end if "self" in spoken[0].kinds else spoken[0].first
+    )  # in "bebo té" the verb is the speaker, too
+    places = clauses.content(begins, end)
     after = clauses.run(places[0] + 1, end) if places else []
     return Parts(holder, clauses.stems[places[0]] if places else "", clauses.terms(after), values)
 
@@ -294,7 +304,7 @@ def changes(clauses: Clauses) -> Changes:
             newer.append(newest(clauses, first, end))
         switches = switches or "switches" in each.kinds
         if each.kinds & {"ends", "leaves"} or _contrasts(each, first):
-            places = clauses.run(each.end, end)
+            places = clauses.run(each.end, end) or _before(clauses, each, first)
             if places and ("leaves" not in each.kinds or clauses.kinds[places[0]] == "name"):
                 is_sure = "contrasts" in each.kinds
                 ended.append(_ended(clauses, places, first, each.first, is_sure=is_sure))
@@ -325,6 +335,12 @@ def newest(clauses: Clauses, first: int, end: int) -> Newer:
     said = [at for at in places if clauses.kinds[at] != "name"]
     verb = clauses.stems[after[0]] if after else ""
     return Newer(clauses.holder(first, end), verb, clauses.terms(said), clauses.terms(counted))
+
+
+def _before(clauses: Clauses, phrase: FoundPhrase, first: int) -> list[int]:
+    """Return the object before a verb that ends its clause: "Ich habe den Golf verkauft"."""
+    spoken = [each.end for each in clauses.phrases(first, phrase.first) if "self" in each.kinds]
+    return clauses.content(spoken[0], phrase.first) if spoken else []
 
 
 def _named_before(clauses: Clauses, phrase: FoundPhrase) -> frozenset[str]:

@@ -42,7 +42,7 @@ _SAID_OF: Final = 2  # stems that identify a thing: "phone number"
 _USER: Final = frozenset({"user", "users", "usuario", "usuaria", "nutzer", "nutzers", "nutzerin"})
 _NEAR: Final = 3  # words between "I" and its verb
 _NOBODY: Final = frozenset({"i", "he", "she", "they", "it", "who", "that"})  # capitalized at sentence start only
-_GRAMMAR: Final = ("self", "mine", "mine_after", "topic", "copula", "determiner", "others", "greets")
+_GRAMMAR: Final = ("self", "mine", "mine_after", "topic", "copula", "determiner", "others", "greets", "habits")
 _TELLING: Final = 2  # kinds of detail that make a statement a fact, whoever it is about
 _NOTED: Final = 4  # minimum terms of a note that makes sense alone: "3 wheels" does not
 _COUNTED: Final = 3  # minimum terms of an action with a number: "I counted to 9"
@@ -188,7 +188,7 @@ def facts(
             continue
         if before is not None:
             at = living[before][0]
-            if isinstance(places[at], str) and made.terms <= held[at][1].terms:
+            if isinstance(places[at], str) and made.terms <= held[at][1].terms and not made.changes.ended:
                 continue  # it only repeats a known fact
         if folded in known_names:
             if before is not None and not isinstance(places[living[before][0]], str):
@@ -268,11 +268,7 @@ def is_fact(statement: Sentence) -> bool:
 
 def _is_habit(statement: Sentence) -> bool:
     """Return whether a sentence says what the speaker does regularly: "I play the violin"."""
-    return len(statement.terms) > 1 and any(
-        "points" not in kinds
-        for each in statement.reading.all("habits")
-        for kinds in [_kinds_at(statement.reading, each.end)]
-    )
+    return len(statement.terms) > 1 and statement.reading.has("habits")
 
 
 def _kinds_at(reading: ParsedText, at: int) -> frozenset[str]:
