@@ -853,3 +853,33 @@ def test_what_a_figure_can_mean(figure: str, expected: set[str]) -> None:
 
 def test_figures_compare_across_spellings() -> None:
     assert figures("4,200 and 4200") == ["#4.2", "#4200"] or figures("4,200") == figures("4.200")
+
+
+LAYOUT = (
+    "### Weekly Review Plan\n"
+    "- **Budget Oversight**: Check it with Excel Sheets.\n"
+    "Dear [Hiring Manager], the Spring Gala is on [Date].\n"
+    '"I will send the Harbor Report tomorrow." Do you want a copy?\n'
+    "Write the draft on March 3, revise it on March 9 and send it on March 12.\n"
+    "The Oceanjet leaves at noon, and the Oceanjet is fast."
+)
+
+
+def test_the_layout_and_examples_of_an_assistant_give_no_items() -> None:
+    made = revise(said("ok", ("assistant", LAYOUT)))
+    assert made["entities"] == made["action_items"] == made["pending_questions"] == []
+    (question,) = revise(said("ok", ("assistant", "Fine.\n\nWhich day suits you for the visit?")))["pending_questions"]
+    assert question["quote"] == "Which day suits you for the visit?"
+
+
+def test_a_name_is_not_half_of_a_compound_a_title_or_a_common_word() -> None:
+    made = revise(
+        said(
+            "We watched a Film about film, and Film it was.", "I get Firefox Add-ons from Firefox, Add-ons help.",
+            'My essay is called "The Women in Harbors" and Women is long.', "We met at 3 PM and left at 5 PM with Tomas.",
+            "I met Tomas and use Zotero in Zotero.",
+        )
+    )  # fmt: skip
+    found = {each["text"]: each["type"] for each in made["entities"]}
+    assert not {"Film", "Add", "PM"} & found.keys()
+    assert (found["Tomas"], found["Zotero"]) == ("person", "other")

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, unanswered
+from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, is_posed, unanswered
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.entities import entities
 from langchain_supabase_memory.language.extractive.facts import facts, rank
@@ -160,7 +160,7 @@ def _questions(news: _News) -> list[dict[str, Any]]:
             "quote": each.text,
         }
         for each in unanswered(lines)
-        if each.text.casefold() not in known
+        if each.text.casefold() not in known and is_posed(each, lines[each.place])
     ]
     return found[-_MAX_QUESTIONS:]
 

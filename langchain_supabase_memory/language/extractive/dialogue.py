@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -11,7 +12,7 @@ from langchain_supabase_memory.language.extractive.phrases import ParsedText, ph
 from langchain_supabase_memory.language.extractive.stems import figures, stems
 from langchain_supabase_memory.language.query_hints import marks
 from langchain_supabase_memory.language.sentences import Span, sentences
-from langchain_supabase_memory.language.spelling import WORD, key
+from langchain_supabase_memory.language.spelling import LETTERS, WORD, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,13 @@ _MAX_QUESTIONS: Final = 20
 _MAX_SENTENCES: Final = 200  # in one line
 _LATEST: Final = 40  # lines at the end that are searched for open questions
 _ENOUGH: Final = 0.5  # share of a question's stems that makes a line its answer
+
+_MARKUP: Final = re.compile(r"\*\*|__|[\[\]|`{}<>\\$#=^~]")
+_STOPS: Final = frozenset(".!?\u2026\u3002\uff01\uff1f")
+_CLOSES: Final = ")\"\u201d\u00bb'"
+_LETTERS: Final = re.compile(LETTERS)
+_OPENS: Final = frozenset('"\u201c\u201e\u00ab*_')
+_HEADED: Final = 2  # words from which a line with capitals only is a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,24 @@ def greets(text: str) -> bool:
     return len(left) == len(named) <= _ADDRESSED
 
 
+def is_prose(text: str, role: str) -> bool:
+    """Return whether a sentence is running text. An assistant's ends with a stop, since it writes lists and headings.
+
+    Args:
+        text: The sentence.
+        role: The role of its speaker.
+    """
+    if _MARKUP.search(text) or text[:1] in _OPENS:
+        return False
+    return text.rstrip(_CLOSES)[-1:] in _STOPS or (role == "user" and not is_heading(text))
+
+
+def is_heading(text: str) -> bool:
+    """Return whether all words of a text have a capital, as in a heading or an address."""
+    words = _LETTERS.findall(text)
+    return len(words) > _HEADED and all(each[0].isupper() for each in words)
+
+
 def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
     """Yield the speakers' questions, in order. One without a content word, such as "really?", does not count."""
     for place, line in enumerate(lines):
@@ -77,6 +103,20 @@ def questions(lines: Sequence[TranscriptLine]) -> Iterator[DialogueQuestion]:
             said = line.text[span.start : span.end]
             if len(said) <= _LONGEST_QUESTION and _is_question(said) and len(set(stems(said))) > 1:
                 yield DialogueQuestion(place, span, said)
+
+
+def is_posed(question: DialogueQuestion, line: TranscriptLine) -> bool:
+    """Return whether a question asks the other side. An assistant's does in the last line of its message only.
+
+    Its others are examples, or it goes on to answer them.
+
+    Args:
+        question: A question.
+        line: Its line.
+    """
+    return line.role == "user" or (
+        is_prose(question.text, line.role) and "\n" not in line.text[question.span.end :].rstrip()
+    )
 
 
 def unanswered(lines: Sequence[TranscriptLine]) -> list[DialogueQuestion]:

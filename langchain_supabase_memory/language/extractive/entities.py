@@ -15,7 +15,8 @@ from langchain_supabase_memory.language.query_hints.dates import dates
 from langchain_supabase_memory.language.query_hints.lexicon import lexicon
 from langchain_supabase_memory.language.query_hints.names import capitalized
 from langchain_supabase_memory.language.query_hints.words import HintWords
-from langchain_supabase_memory.language.spelling import LETTERS, compose, key
+from langchain_supabase_memory.language.sentences import begins_sentence
+from langchain_supabase_memory.language.spelling import LETTERS, WORD, compose, key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -31,9 +32,17 @@ _CONTEXTS: Final = {
     "place_before": "place",
     "organization_before": "organization",
     "organization_after": "organization",
+    "other_before": "other",
 }
+_STRONG: Final = frozenset({"person_before", "person_after", "other_before"})
 _BEFORE: Final = tuple(kind for kind in _CONTEXTS if kind.endswith("before"))
 _BEGUN: Final = re.compile(rf"(?<![^\W\d_]){LETTERS}")
+_LAST: Final = re.compile(r"\b([^\W\d_a-z][^\W\d_]{2,30}) \Z")
+_QUOTED: Final = re.compile('"[^"]{1,200}"|\u201c[^\u201d]{1,200}\u201d')
+_SHORTEST: Final = 3
+_JOINTS: Final = frozenset({" of ", " of the ", "' ", "\u2019 "})
+_HYPHENS: Final = ".-\u2010\u2011"
+_GAPS: Final = frozenset({" ", ". ", "'", "\u2019"})
 _RECURS: Final = 2  # occurrences that a name of unknown type needs
 _MAX_DATES: Final = 8
 _LONGEST: Final = 60
@@ -62,6 +71,8 @@ class _NameStats:
 
     first: tuple[str, int]
     count: int = 0
+    lines: set[int] = field(default_factory=set)
+    is_users: bool = False
     votes: Counter[str] = field(default_factory=Counter)
 
 
@@ -75,21 +86,25 @@ def entities(sentences: Sequence[Sentence], known_names: frozenset[str], limit: 
     """
     found: dict[str, _NameStats] = {}
     speakers = {key(each.line.speaker) for each in sentences if each.line.speaker}
-    for sentence in sentences:
-        for name, start in find_names(sentence.text, sentence.reading):
+    for sentence in (each for each in sentences if each.is_prose):
+        for name, start in _whole_names(sentence):
             seen = found.setdefault(key(name), _NameStats((name, sentence.line.number)))
             seen.count += 1
+            seen.lines.add(sentence.place)
+            seen.is_users = seen.is_users or sentence.line.role == "user"
             _vote(seen.votes, name, start, sentence.reading)
     for speaker in speakers & found.keys():
         found[speaker].votes["person"] += _LONGEST
-    lower = {word for each in sentences for word in each.text.split() if word.islower()}
-    for name in [name for name, seen in found.items() if seen.first[0].isupper() and name in lower]:
-        del found[name]  # a word in capitals for emphasis
+    lower = {word for each in sentences for word in WORD.findall(each.text) if word.islower()}
+    for name in [name for name, seen in found.items() if not seen.votes["person"] and lower.issuperset(name.split())]:
+        del found[name]  # words that are no name elsewhere: a title, or emphasis
     _join(found)
     ranked = [
         (seen.count + (2 if seen.votes else 0), each, seen)
         for each, seen in found.items()
-        if each not in known_names and (seen.votes or seen.count >= _RECURS)
+        if each not in known_names
+        and (seen.votes or seen.count >= _RECURS)
+        and (seen.is_users or len(seen.lines) >= _RECURS)  # an assistant's examples are in one message
     ]
     best = sorted(ranked, key=lambda item: -item[0])[: max(limit - _MAX_DATES, 0)]
     kept = {each for _, each, _ in best}
@@ -122,6 +137,30 @@ def find_names(text: str, reading: ParsedText | None) -> Iterator[tuple[str, int
         places = [place for place in places if not _is_noun(place[0], reading, introduced, is_nouns=is_nouns)]
     for start, end in places:
         yield text[start:end], start
+
+
+def _whole_names(sentence: Sentence) -> Iterator[tuple[str, int]]:
+    """Yield the names in a sentence in full: "University of the West Indies"; no part of a compound or of a title."""
+    text, places = sentence.text, list[tuple[int, int]]()
+    for name, begin in find_names(text, sentence.reading):
+        start, end = _extended(text, begin), begin + len(name)
+        if places and text[places[-1][1] : start] in _JOINTS and end - places[-1][0] <= _LONGEST:
+            places[-1] = places[-1][0], end
+        else:
+            places.append((start, end))
+    quoted = list(_QUOTED.finditer(text))
+    for start, end in places:
+        is_part = text[end : end + 1] in _HYPHENS and text[end + 1 : end + 2].isalnum()
+        if not is_part and end - start >= _SHORTEST and not any(each.start() < start < each.end() for each in quoted):
+            yield text[start:end], start
+
+
+def _extended(text: str, start: int) -> int:
+    """Return the start of a name with the word before it, if that has a capital: "Google Docs"."""
+    before = _LAST.search(text, max(start - _LONGEST, 0), start)
+    if before is None or begins_sentence(text, before.start()) or _is_dated(key(before.group(1))):
+        return start
+    return before.start()
 
 
 def _is_word(text: str, start: int) -> bool:
@@ -169,8 +208,15 @@ def _vote(votes: Counter[str], name: str, start: int, reading: ParsedText) -> No
             after = kind.endswith("after") and last >= 0 and each.first == last + 1
             inside = kind == "organization_after" and each.end - 1 == last and first < each.first
             gap = (reading.ends[each.end - 1], start) if before else (end, reading.starts[each.first])
-            if inside or ((before or after) and reading.text[slice(*gap)] in (" ", ". ", "'", "\u2019")):
-                votes[_CONTEXTS[kind]] += 3 * length if inside or kind.startswith("person") else length
+            if inside or (
+                (before or after) and _touches(reading.text[slice(*gap)], reading.words[each.first], is_after=after)
+            ):
+                votes[_CONTEXTS[kind]] += 3 * length if inside or kind in _STRONG else length
+
+
+def _touches(gap: str, word: str, *, is_after: bool) -> bool:
+    """Return whether a gap between a name and the first word of a phrase joins them: "Ines, who"."""
+    return gap in _GAPS or (is_after and gap == ", " and word == "who")
 
 
 def _type(votes: Counter[str]) -> str:
@@ -189,6 +235,8 @@ def _join(names: dict[str, _NameStats]) -> None:
             seen = names.pop(short)
             names[full[0]].count += seen.count
             names[full[0]].votes.update(seen.votes)
+            names[full[0]].lines |= seen.lines
+            names[full[0]].is_users |= seen.is_users
 
 
 def _dates(sentences: Iterable[Sentence], known_names: frozenset[str]) -> list[Entity]:
@@ -196,9 +244,13 @@ def _dates(sentences: Iterable[Sentence], known_names: frozenset[str]) -> list[E
     made: dict[object, Entity] = {}
     for sentence in sentences:
         text = sentence.text
-        if not sentence.marks.has_time or compose(text) != text:
+        is_said = sentence.is_prose or sentence.line.role == "user"
+        if not (is_said and sentence.marks.has_time) or compose(text) != text:
             continue
-        for each in dates(HintWords(text), day(sentence.line)):
+        found = list(dates(HintWords(text), day(sentence.line)))
+        if sentence.line.role != "user" and len(found) > 1:
+            continue  # a schedule that an assistant proposes
+        for each in found:
             said = text[each.start : each.end]
             if each.date is None or each.date.month is None or not (each.date.day or each.date.year):
                 continue

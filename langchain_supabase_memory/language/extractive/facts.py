@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.extractive.changes import IT, ME, Clauses, changes, newest, parts
+from langchain_supabase_memory.language.extractive.dialogue import is_heading
 from langchain_supabase_memory.language.extractive.phrases import ParsedText, articles, phrases
 from langchain_supabase_memory.language.extractive.stems import FIGURE, figures, stem, stems, stems_of
 from langchain_supabase_memory.language.extractive.utterances import Sentence, sentence
@@ -242,7 +243,7 @@ def is_fact(statement: Sentence) -> bool:
     if said.has_number + said.has_time + said.has_name >= _TELLING and len(statement.terms) > _TELLING:
         return True
     if not reading.has(*_GRAMMAR) and (said.has_number or said.has_time or said.has_name):
-        return len(statement.terms) > _NOTED  # a language without a file, or a note
+        return len(statement.terms) > _NOTED and not is_heading(statement.text)  # a language without a file, or a note
     if reading.has("topic") and said.has_name:
         return len(statement.terms) > _TELLING
     tells = said.has_number or said.has_time or said.has_name
@@ -283,10 +284,14 @@ def may_change(statement: Sentence) -> bool:
 
 
 def _is_passing(statement: Sentence) -> bool:
-    """Return whether a sentence is transient: a mood, a score, or news of the day that names nobody."""
+    """Return whether a sentence is transient: a mood, a score, an intention, or news of the day that names nobody."""
     reading, said = statement.reading, statement.marks
     if _SCORE.fullmatch(statement.text) or (reading.has("feels") and _is_mood(reading)):
         return True
+    if any(each.first < _NEAR for each in reading.all("promises")) and not (
+        said.has_number or said.has_time or reading.has("corrects")
+    ):
+        return True  # what somebody is going to do is at best a task
     return _is_today(reading) and not (said.has_name or reading.has("mine", "mine_after", "copula", "corrects"))
 
 

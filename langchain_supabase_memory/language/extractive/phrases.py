@@ -1,9 +1,9 @@
 """Phrases that surround important content: the `phrases.toml` of every language, read once and all used together.
 
 A file has the lists of `[phrases]`, which `KINDS` explains, and those of `[contexts]`: words before or after the name
-of a person, a place or an organization, and words before a capitalized noun that is not a name (`noun_before`). Phrases
-are in ordinary spelling and are compared as `spelling` defines. A language without a file only has neutral rules: a
-number, a name, a question mark, a colon.
+of a person, a place or an organization, words before another name, such as a program's (`other_before`), and words
+before a capitalized noun that is not a name (`noun_before`). Phrases are in ordinary spelling and are compared as
+`spelling` defines. A language without a file only has neutral rules: a number, a name, a question mark, a colon.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ KINDS: Final = {
 
 CONTEXTS: Final = (
     "noun_before", "person_before", "person_after", "place_before", "organization_before", "organization_after",
+    "other_before",
 )  # fmt: skip
 """The lists of `[contexts]`."""
 

@@ -82,7 +82,7 @@ def task(sentence: Sentence) -> frozenset[str] | None:
         sentence: A sentence.
     """
     reading = sentence.reading
-    if reading.has("called"):
+    if reading.has("called") or not (sentence.line.role == "user" or sentence.is_prose):
         return None
     idle = {each.first for each in reading.all("idles")}
     embedding = [each.first for each in reading.all("supposes", "embeds")]
@@ -102,7 +102,11 @@ def _is_loose(phrase: FoundPhrase, sentence: Sentence) -> bool:
     reading = sentence.reading
     if "heads_task" in phrase.kinds:
         return False
-    if reading.has("recurs", "someday") or ("proposes" in phrase.kinds and not sentence.marks.has_time):
+    if (
+        _is_supposed(sentence)
+        or reading.has("recurs", "someday")
+        or ("proposes" in phrase.kinds and not sentence.marks.has_time)
+    ):
         return True
     # "Let me know when you are back and I'll": nothing is due before that.
     return "promises" in phrase.kinds and any(each.end <= phrase.first for each in reading.all("idles"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, greets
+from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, greets, is_prose
 from langchain_supabase_memory.language.extractive.phrases import ParsedText
 from langchain_supabase_memory.language.extractive.stems import figures, stems
 from langchain_supabase_memory.language.query_hints import marks
@@ -43,6 +43,11 @@ class Sentence:
     reading: ParsedText
     marks: Marks
     terms: frozenset[str]
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it is running text: no heading, label, form, formula or example."""
+        return is_prose(self.text, self.line.role)
 
 
 def sentence(place: int, line: TranscriptLine, text: str) -> Sentence:
