@@ -47,8 +47,8 @@ def count(rows: list[list[str]]) -> tuple[int, int, int]:
 
 
 MEASURED: Final = {
-    "developed": (76, 3),
-    "judged": (17, 3),
+    "developed": (93, 6),
+    "judged": (17, 1),
     "de": (4, 0),
     "es": (4, 0),
     "fr": (4, 0),

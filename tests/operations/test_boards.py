@@ -273,6 +273,20 @@ def test_what_is_contradicted_is_kept_with_both_dates_and_may_come_back(memory: 
     assert facts(conversation.board.read()) == ["I live in Riga"]
 
 
+def test_a_fact_that_changes_is_superseded_without_a_model(memory: SupabaseMemory) -> None:
+    quoting = SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=ExtractiveSummarizer())
+    conversation = conversation_of(quoting, **WHERE)
+    old, other = "I drive an old Honda Civic.", "My sister drives a Skoda now."
+    new = "I sold the Honda."
+    for number, text in enumerate([old, other, new]):
+        say(quoting, text, first=number)
+        conversation.board.revise()
+    board = conversation.board.read(history=True)
+    (gone,) = [each for each in board.items if each.superseded_at is not None]
+    (holds,) = [each for each in board.facts if each.id == gone.superseded_by]
+    assert (gone.quote, holds.quote) == (old, new)
+
+
 def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: SupabaseMemory) -> None:
     lives = ["I live in Riga", "I live in Oslo", "I live in Rome"]
     moving = with_model(memory, by_place({

@@ -190,7 +190,13 @@ class ParsedText:
     @cached_property
     def phrases(self) -> Sequence[FoundPhrase]:
         """The phrases in it, in order."""
-        return tuple(phrases().find(self.words))
+        found = phrases().find(self.words)
+        return tuple(each for each in found if "copula" not in each.kinds or not self._is_letter(each))
+
+    def _is_letter(self, phrase: FoundPhrase) -> bool:
+        """Return whether a phrase is a plain letter, which is no copula: "è" is one, the "E" of "E-47" is not."""
+        said = self.text[self.starts[phrase.first] : self.ends[phrase.end - 1]]
+        return len(said) == 1 and said.isascii()
 
     def all(self, *kinds: str) -> list[FoundPhrase]:
         """Return the phrases that are in one of the lists, in order."""
