@@ -666,6 +666,8 @@ class Recall:
         failed: Why vectors were not compared although there is an embedder, in a word; `None` if they were.
         rerank_failed: Why the reranker did not order the chunks; `None` if it did, or if there is none.
         queries: The queries used: the original ones and their expansions.
+        fits: Whether something found fits: it has enough of a query's words or of its meaning, or was said by whom or
+            when a query names. If not, a prompt shows none of it.
     """
 
     chunks: list[Chunk]
@@ -675,6 +677,7 @@ class Recall:
     failed: str | None = None
     rerank_failed: str | None = None
     queries: tuple[str, ...] = field(default=(), repr=False)
+    fits: bool = True
 
     def _repr_html_(self) -> str:
         rows = (

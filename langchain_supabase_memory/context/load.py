@@ -269,7 +269,11 @@ class ContextRequest:
             recalls=self.recalls,
             retention=None if self.budget.is_small else self.retention,
         )
-        pack = yield from self.build_pack(document, history, () if recall is None else recall.chunks)
+        # What the application names is shown whatever it is.
+        is_named = self.recalling is not None and self.recalling.strict
+        nothing_fits = recall is not None and not recall.fits and not is_named
+        chunks = () if recall is None or nothing_fits else recall.chunks
+        pack = yield from self.build_pack(document, history, chunks)
         yield from quarantine(self.key, history.undecodable)
         is_due, through = _due(document, history, pack)
         is_index_due = self._is_index_due(document, pack)
@@ -282,6 +286,7 @@ class ContextRequest:
             index_due=is_index_due,
             recall_error=None if asked is None else asked.failed,
             rerank_error=None if recall is None else recall.rerank_failed,
+            nothing_fits=nothing_fits,
             unattended=is_unattended,
         )
 

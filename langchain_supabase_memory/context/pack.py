@@ -61,6 +61,7 @@ class ContextPack:
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
+        nothing_fits: Whether recall found nothing that fits the question, so that nothing recalled is shown.
         branch_token: Names the state of a graph that is stored; `None` if none is.
         position: The state of the conversation in which it was read.
         moved: Why the prompt's beginning is another than that of the prompt before; `None` if it is the same, or if
@@ -87,6 +88,7 @@ class ContextPack:
     opted_out: bool = False
     recall_error: str | None = None
     rerank_error: str | None = None
+    nothing_fits: bool = False
     branch_token: str | None = None
     position: Position = NOWHERE
     moved: Move | None = None
@@ -187,6 +189,7 @@ class ContextPack:
             summary_error=self.summary_error,
             recall_error=self.recall_error,
             rerank_error=self.rerank_error,
+            nothing_fits=self.nothing_fits,
             board_left_out=self.board.left_out,
             moved=self.moved,
         )

@@ -57,6 +57,7 @@ class ContextReport:
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
+        nothing_fits: Whether recall found nothing that fits the question, so that nothing recalled is shown.
         board_left_out: How many items of the board were read for the pack and have no room in it.
         moved: Why the prompt's beginning is another than that of the prompt before, which costs it its place in a
             provider's cache; `None` if it is the same, or if this process made none before.
@@ -79,6 +80,7 @@ class ContextReport:
     summary_error: str | None = None
     recall_error: str | None = None
     rerank_error: str | None = None
+    nothing_fits: bool = False
     board_left_out: int = 0
     moved: Move | None = None
     characters: int = field(init=False)
@@ -154,6 +156,8 @@ class ContextReport:
             said.append(f"recalled by words alone: {self.recall_error}")
         if self.rerank_error is not None:
             said.append(f"recalled in the first stage's order: {self.rerank_error}")
+        if self.nothing_fits:
+            said.append("nothing fits the question")
         if self.previous_response_id is not None:
             said.append(f"previous_response_id {'used' if self.previous_response_id else 'not used'}")
         return "; ".join(said)

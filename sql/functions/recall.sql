@@ -21,7 +21,7 @@ begin
   end loop;
   return case when cardinality(v_found) = 0 then v_first else json_build_object(
     'chunks', v_first -> 'chunks', 'repeats', v_first -> 'repeats', 'newer', v_first -> 'newer',
-    'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate', 'by_meaning', v_first -> 'by_meaning',
+    'covered', v_first -> 'covered', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate', 'by_meaning', v_first -> 'by_meaning',
     'more', array_to_json(v_found)) end;
 end
 $function$;
@@ -418,6 +418,7 @@ begin
     'chunks', v_found,
     'repeats', memory_private.count_repeats(v_found, v_query, v_ranked, v_ask, v_candidates),
     'newer', memory_private.superseding_facts(p_user_id, p_conversations, v_found),
+    'covered', v_ranked.covered,
     'searched', v_chunks,
     'approximate', v_candidates,
     'by_meaning', exists (select from unnest(v_ranked.similarities) s where s is not null));
@@ -802,11 +803,14 @@ as $function$
             on l.lexeme = a.lexeme
           where a.lexeme <> all (v_name_lexemes)) w),
   covered as materialized (
-    select case when v_vector is null then 1 else greatest(0, least(1, (c.share - w.floor) / w.step)) end as share
-    from (select coalesce((
-                   select max(h.idf) from (select sum(w.idf) as idf from hits h join worth w on w.lexeme = h.lexeme
-                                           group by h.conversation_id, h.place, h.part) h), 0)
-                 / nullif((select sum(w.idf) from worth w), 0) as share) c,
+    select case when v_vector is null then 1 else greatest(0, least(1, (c.share - w.floor) / w.step)) end as share,
+           -- Where all talk is of one subject, its words are not rare: then their number says what fits.
+           greatest(c.share, c.by_number * 0.6) as of_question
+    from (select coalesce(max(h.idf), 0) / nullif(max(w.idf), 0) as share,
+                 coalesce(max(h.number), 0)::float8 / nullif(max(w.number), 0) as by_number
+          from (select sum(w.idf) as idf, count(*) as number from worth w) w
+          left join (select sum(w.idf) as idf, count(*) as number from hits h join worth w on w.lexeme = h.lexeme
+                     group by h.conversation_id, h.place, h.part) h on true) c,
          (select case when v_is_question then 0.1 else 0.2 end as floor,
                  case when v_is_question then 0.1 else 0.3 end as step) w),
   lengths as materialized (
@@ -951,7 +955,8 @@ as $function$
          -- whether there may be more candidates
          $sql$ || case when p_candidates
            then '(select count(*) from wordy) = v_max_near or (select sum(r.count) from rare r) > 500'
-           else 'false' end || $sql$
+           else 'false' end || $sql$,
+         (select v.of_question from covered v)
   from (select r.*, k.id, k.characters, k.hash
         -- A message first has its best part ranked; its other parts follow when each message had its turn, so that one
         -- long answer does not fill what is recalled.
@@ -994,7 +999,7 @@ begin
       create or replace function memory_private.%I(p_query record) returns table (
         conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
         scores float8[], similarities float8[], worded float8[], parted real[],
-        cut boolean)
+        cut boolean, covered float8)
       language plpgsql stable security invoker set search_path = ''
       set plan_cache_mode = force_generic_plan set jit = off set enable_mergejoin = off set enable_nestloop = off
       set enable_sort = on
@@ -1124,6 +1129,8 @@ Returns: object.
 - newer[].superseded_at: timestamp. When that was said.
 - newer[].text: text. The item that holds now.
 - newer[].sequence: integer or null. Its newest message.
+- covered: number or null. The share of the question''s words, by their rarity or six tenths of it by their number, that
+  the chunk with most of them has; null without words.
 - searched: integer. How many chunks were looked through.
 - approximate: boolean. Whether only what came near by words or meaning was compared.
 - by_meaning: boolean. Whether vectors had a part in it.

@@ -468,6 +468,53 @@ def test_repeats_are_left_out_and_replaced(memory: SupabaseMemory) -> None:
         ]
 
 
+GARDEN = [
+    "We painted the garden fence with a dark green color in the spring.",
+    "The tomatoes need water every morning when the summer is as dry as this one.",
+    "My neighbor lent me a ladder for the apple tree and wants it back in the autumn.",
+    "The hedge is cut twice a year, and the birds that nest in it are left alone until July.",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "fits"),
+    [
+        ("Which color did we paint the garden fence with?", True),
+        ("When is the hedge cut?", True),
+        ("Which color has the rusty periscope of the captain's submarine museum?", False),
+        ("Who composed the opera about the emperor of a distant planet?", False),
+        ("What did Ana think of the opera about a distant emperor?", True),  # she speaks here
+        ("", True),
+    ],
+)
+def test_whether_something_fits(memory: SupabaseMemory, question: str, fits: bool) -> None:
+    said = [HumanMessage(text, name="Ana", id=f"g{place}") for place, text in enumerate(GARDEN)]
+    said += [HumanMessage(f"Nothing else happened on day {day}, so we went home.", id=f"n{day}") for day in range(60)]
+    memory.conversation("garden").append(said)
+    conversation = without_embedder(memory).conversation("garden")
+    conversation.index()
+    assert conversation.recall(question).fits is fits
+    budget = ContextBudget(characters=1500)
+    pack = conversation.context(HumanMessage(question or "Go on."), budget=budget)
+    if question:
+        assert pack.report().nothing_fits is not fits
+        assert bool(pack.recalled) is fits
+        assert ("nothing fits the question" in str(pack.report())) is not fits
+        named = conversation.context(HumanMessage("Go on."), query=question, budget=budget)
+        assert not named.report().nothing_fits, "what the application names is shown"
+
+
+@pytest.mark.parametrize(("model", "fits"), [("sentence-transformers/all-MiniLM-L6-v2", False), ("unmeasured", True)])
+def test_of_an_unmeasured_embedder_anything_may_fit(memory: SupabaseMemory, model: str, fits: bool) -> None:
+    embedder = WordEmbedder(width=384, model=model)
+    other = SupabaseMemory(memory._services.transport, user_id=memory.user_id, embeddings=embedder)
+    conversation = other.conversation("garden")
+    conversation.append([HumanMessage(text) for text in GARDEN])
+    conversation.index()
+    assert conversation.recall("Vienna opera emperor").fits is fits
+    assert conversation.recall(GARDEN[0]).fits
+
+
 def gym(memory: SupabaseMemory, thread_id: str = "gym", first: int = 0) -> None:
     """Every third of 36 days has the same words, whatever their case; the other days have others."""
     texts = ["Went to the gym today." if day % 3 else f"I read chapter {day} of the novel." for day in range(36)]

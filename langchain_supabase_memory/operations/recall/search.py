@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 _OF_A_QUESTION: Final = ("query", "is_question", "vectors", "names", "dates", "wants", "order")
 """The fields of a document that are about one question."""
 
+_COVERED: Final = 0.2
+"""A passage fits that has at least this share of a question's words, by their rarity."""
+
+_RELATED: Final = {"all-MiniLM-L6-v2": 0.35}
+"""A passage fits of at least this cosine, where that was measured. Of another embedder any passage may fit."""
+
+_HINTS: Final = frozenset({"speaker", "date"})
+"""The parts of a score that a question asks for by name."""
+
 
 @dataclass(frozen=True)
 class RecallCapabilities:
@@ -150,6 +159,9 @@ class PreparedRecall:
             failed=self.failed,
             rerank_failed=failed,
             queries=tuple(each.text_sent for each in (*self.questions, *self.further)),
+            fits=any(
+                _fits(each, found, self.capabilities.model) for each, found in zip(answers, rankings, strict=True)
+            ),
         )
 
     def _reranked(self, chunks: list[Chunk]) -> Flow[tuple[list[Chunk], str | None]]:
@@ -198,6 +210,23 @@ def _merge_documents(documents: Sequence[Mapping[str, Any]], capabilities: Recal
         # All chunks come with their neighbors, because the best are not known yet.
         asked["pool"] = max(capabilities.candidates, 1)
     return asked
+
+
+def _fits(answer: Mapping[str, Any], chunks: Sequence[Chunk], model: str | None) -> bool:
+    """Return whether something that was found for a question fits it.
+
+    Args:
+        answer: The answer of the SQL function.
+        chunks: What it found.
+        model: The embedder's name.
+    """
+    if answer["covered"] is None or answer["covered"] >= _COVERED:
+        return True
+    related = _RELATED.get((model or "").rpartition("/")[2], -1)
+    return any(
+        (each.similarity is not None and each.similarity >= related) or not _HINTS.isdisjoint(each.score_parts)
+        for each in chunks
+    )
 
 
 def _chunks(answer: Mapping[str, Any]) -> list[Chunk]:
