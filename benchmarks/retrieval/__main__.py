@@ -86,7 +86,7 @@ def main() -> None:
         found.append(results)
         tables += results.tables(PACKAGE, RERANKED)
     if len(found) > 1:
-        tables.append(together(found, [REFERENCE, WORDS_ONLY, PACKAGE]))
+        tables.append(together(found, [*baselines.RIVALS, WORDS_ONLY, PACKAGE]))
     for table in tables:
         print(table.text() + "\n", flush=True)
     if given.keep:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.retrieval.metrics import DEPTH, Unit
+from benchmarks.retrieval.rankings import from_0_to_1, over_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 _RRF: Final = 50
 """The default of Supabase's guide to hybrid search."""
 
+BM25: Final = "BM25 of a turn's text, b = 0.75"
+RRF: Final = "reciprocal ranks of BM25 and dense, k = 60"
+FUSION: Final = "scores of BM25 and dense, half each"
+DENSE: Final = "dense, a turn's text (a LangGraph store)"
+RIVALS: Final = (DENSE, BM25, RRF, FUSION, "Supabase's hybrid search, all words, vectors of a turn's text")
+"""Those that stand beside this package in the table over all data sets."""
+
 
 def rankers() -> dict[str, Callable[[Study], list[list[Unit]]]]:
     """Return the rankers; each returns the units for every question about a conversation, the best first."""
@@ -26,7 +34,12 @@ def rankers() -> dict[str, Callable[[Study], list[list[Unit]]]]:
         "Postgres text search, all words (websearch_to_tsquery)": lambda study: matching(study, any_word=False),
         "Postgres text search, any word, ts_rank_cd": lambda study: matching(study, any_word=True),
         "BM25 over Postgres' lexemes": lambda study: ranked(study, study.bm25((1.0,), spoken(study))),
-        "dense, a turn's text (a LangGraph store)": lambda study: ranked(study, study.cosines()),
+        BM25: lambda study: ranked(study, study.bm25((1.0,), b=0.75)),
+        RRF: lambda study: ranked(study, _reciprocal(study.cosines()) + _reciprocal(study.bm25((1.0,), b=0.75))),
+        FUSION: lambda study: ranked(
+            study, 0.5 * over_most(study.bm25((1.0,), b=0.75)) + 0.5 * from_0_to_1(study.cosines())
+        ),
+        DENSE: lambda study: ranked(study, study.cosines()),
         "dense, '[date] Speaker: text'": lambda study: ranked(study, study.cosines(texts=study.dated)),
         "Supabase's hybrid search, all words, vectors of a turn's text": lambda study: hybrid(study, any_word=False),
         "Supabase's hybrid search, any word, all of 'Speaker: text'": lambda study: hybrid(study, any_word=True),
@@ -79,6 +92,10 @@ def split(study: Study, size: int, overlap: int) -> list[list[Unit]]:
             units.append(tuple(turn for turn, start, end in ends if start < last and end > first))
     orders = np.argsort(-study.cosines(texts=texts), axis=1, kind="stable")[:, :DEPTH]
     return [[units[place] for place in order] for order in orders]
+
+
+def _reciprocal(scores: Scores) -> Scores:
+    return np.asarray(1 / (60 + _places(scores)))
 
 
 def _places(scores: Scores) -> Scores:

@@ -4,6 +4,8 @@
 - `r@Bc`: the share in a pack of B characters.
 - `full@...`: whether it contains all the evidence.
 - `mrr`: one over the rank of the first unit with evidence.
+- `session@k`: whether one of the first k units is of a session with evidence, as others publish it.
+- `ndcg@10`: the discounted gain of the evidence in the first 10 units, of the most that is possible.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ Unit = tuple[str, ...]
 """The ids of the turns that are returned together."""
 
 UNITS: Final = (5, 10, 20)
+SESSIONS: Final = (5, 10)
 CHARACTERS: Final = (2_000, 4_000, 8_000)
 DEPTH: Final = 200
 """The maximum number of units in a ranking: no pack holds more."""
@@ -35,7 +38,8 @@ _SAMPLES: Final = 2_000
 def columns() -> list[str]:
     """Return the names of the measures, in order."""
     sizes = [*map(str, UNITS), *(f"{size}c" for size in CHARACTERS)]
-    return [*(f"r@{size}" for size in sizes), *(f"full@{size}" for size in sizes), "mrr"]
+    of_sessions = (f"session@{size}" for size in SESSIONS)
+    return [*(f"r@{size}" for size in sizes), *(f"full@{size}" for size in sizes), "mrr", *of_sessions, "ndcg@10"]
 
 
 def cost(turn: Turn) -> int:
@@ -75,6 +79,10 @@ class Packer:
                 sessions |= headers
         return inside
 
+    def sessions(self, *units: Iterable[str]) -> set[int]:
+        """Return the sessions of turns."""
+        return {self._sessions[turn] for unit in units for turn in unit}
+
     def recent(self, characters: int) -> tuple[set[str], int]:
         """Return the newest turns that fit, without gaps, and the remaining room."""
         inside: set[str] = set()
@@ -96,7 +104,22 @@ def measured(packer: Packer, question: Question, units: Sequence[Unit]) -> list[
     found += [packer.pack(units, characters) for characters in CHARACTERS]
     shares = [len(wanted & inside) / len(wanted) for inside in found]
     first = next((rank for rank, unit in enumerate(units, 1) if wanted.intersection(unit)), None)
-    return [*shares, *(float(share == 1) for share in shares), 0.0 if first is None else 1 / first]
+    sessions = packer.sessions(wanted)
+    of_sessions = [float(bool(sessions & packer.sessions(*units[:most]))) for most in SESSIONS]
+    full = (float(share == 1) for share in shares)
+    return [*shares, *full, 0.0 if first is None else 1 / first, *of_sessions, _discounted_gain(wanted, units[:10])]
+
+
+def _discounted_gain(wanted: frozenset[str], units: Sequence[Unit]) -> float:
+    """Return the normalized discounted cumulative gain (Järvelin and Kekäläinen 2002); each turn counts once."""
+    found: set[str] = set()
+    gain = 0.0
+    for rank, unit in enumerate(units, 1):
+        fresh = wanted.intersection(unit) - found
+        found |= fresh
+        gain += len(fresh) / np.log2(rank + 1)
+    most = sum(1 / np.log2(rank + 1) for rank in range(1, min(len(wanted), len(units)) + 1))
+    return min(1.0, float(gain / most)) if most else 0.0
 
 
 def summary(values: NDArray[np.float64]) -> list[dict[str, float]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHOWN: Final = ("r@5", "r@10", "r@20", "r@2000c", "r@4000c", "r@8000c", "full@4000c", "mrr")
+_TOGETHER: Final = ("session@5", "session@10", "r@10", "full@10", "r@4000c", "mrr", "ndcg@10")
 _BY_CATEGORY: Final = ("r@10", "r@2000c", "r@4000c")
 _QUESTIONS: Final = 757
 """The questions in the half of LoCoMo on which the targets were set."""
@@ -165,13 +166,18 @@ def together(found: Sequence[Results], names: Sequence[str]) -> Table:
         names: The rankings to include, if measured.
     """
     rows: list[list[str | float]] = [
-        [each.name, name, str(each.questions), *(_interval(each.rankings[name]["all"][column]) for column in _SHOWN)]
+        [
+            each.name,
+            name,
+            str(each.questions),
+            *(_interval(each.rankings[name]["all"][column]) for column in _TOGETHER),
+        ]
         for each in found
         for name in names
         if "all" in each.rankings.get(name, {})
     ]
     notes = ["percent, ± half the 95 % interval over the questions of each data set."]
-    return Table("Every data set: recall of the evidence", ["data", "ranking", "questions", *_SHOWN], rows, notes)
+    return Table("Every data set: recall of the evidence", ["data", "ranking", "questions", *_TOGETHER], rows, notes)
 
 
 def _interval(value: dict[str, float]) -> str:

@@ -68,7 +68,9 @@ def _found(path: Path, limit: int | None) -> DataSet:
         if "haystack_sessions" in raw[0]:
             return DataSet("LongMemEval", [*map(longmemeval.conversation, raw[:limit])])
         if "conversation" in raw[0]:
-            return DataSet("LoCoMo", [locomo.conversation(each, number) for number, each in enumerate(raw[:limit])])
+            # Locomo-Plus puts statements that hint at a turn into LoCoMo's conversations, in LoCoMo's form.
+            name = "Locomo-Plus" if str(raw[0].get("sample_id")).startswith("plus") else "LoCoMo"
+            return DataSet(name, [locomo.conversation(each, number) for number, each in enumerate(raw[:limit])])
     raise FormError(
         f"{path} is of no form that is known: LoCoMo has a list of objects with `conversation`, LongMemEval one with "
         "`haystack_sessions`, REALTALK an object with `session_1`, and BEAM is a folder"
