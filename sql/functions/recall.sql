@@ -766,22 +766,25 @@ as $function$
     from (select p.conversation_id, p.place, p.role, p.speaker, sum(p.lexemes) as lexemes,
                  least(1, 30::float8 / greatest(sum(p.lexemes), 1)) as share
           from pool p group by p.conversation_id, p.place, p.role, p.speaker) s),
-  -- A chunk has its own words and, at a half and a quarter, those of its neighbors. Each step is materialized, so that
-  -- the next is a join on equality.
+  -- A chunk has its own words and, at a half and a quarter, those of its neighbors, summed up by message first: a long one
+  -- has a thousand parts. Each step is materialized, so that the next is a join on equality.
   reached as materialized (
-    select h.conversation_id, h.place + o.distance as place, h.place as own, h.part as own_part, h.lexeme, h.count,
-           o.distance, z.share
-    from hits h
-    join sizes z on z.conversation_id = h.conversation_id and z.place = h.place
-    cross join (values (-2), (-1), (0), (1), (2)) as o (distance)),
+    select m.conversation_id, m.place + o.distance as place, m.lexeme,
+           sum(m.count * case when o.distance in (-1, 0, 1) then 0.5 else 0.25 end) as count
+    from (select h.conversation_id, h.place, h.lexeme, sum(h.count) * z.share as count
+          from hits h
+          join sizes z on z.conversation_id = h.conversation_id and z.place = h.place
+          group by h.conversation_id, h.place, h.lexeme, z.share) m
+    cross join (values (-2), (-1), (0), (1), (2)) as o (distance)
+    group by m.conversation_id, m.place + o.distance, m.lexeme),
   terms as materialized (
     select p.conversation_id, p.place, p.part, r.lexeme,
-           sum(r.count * case when r.own = p.place and r.own_part = p.part then 1
-                              when r.distance in (-1, 0, 1) then 0.5 * r.share else 0.25 * r.share end)::float8
-             as count
-    from reached r
-    join pool p on p.conversation_id = r.conversation_id and p.place = r.place
-    group by p.conversation_id, p.place, p.part, r.lexeme),
+           (r.count + coalesce(h.count, 0) * (1 - 0.5 * z.share))::float8 as count
+    from pool p
+    join sizes z on z.conversation_id = p.conversation_id and z.place = p.place
+    join reached r on r.conversation_id = p.conversation_id and r.place = p.place
+    left join hits h on h.conversation_id = p.conversation_id and h.place = p.place and h.part = p.part
+      and h.lexeme = r.lexeme),
   -- The number of chunks in or near which a word occurs: counted, or, for candidates, estimated as if it were spread at
   -- random.
   spread as materialized (
