@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _move_to_long_term, _work, _give_up, _roll_out, _forget,
+        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -332,6 +332,27 @@ def _use_the_store(call: Caller) -> None:
     page = call("store_reindex", model="words", dimensions=3, limit=1)
     vectors = [{**page["items"][0], "vectors": [found]}]
     assert call("store_reindex", model="words", dimensions=3, items=vectors, after=page["after"])["indexed"] == 1
+
+
+def _change_a_fact(call: Caller) -> None:
+    """A fact is said twice, and then another one holds."""
+    said = ["I live in Riga.", "I live in Riga.", "I live in Oslo."]
+    call("append", thread_id="home", messages=rows([HumanMessage(text, id=f"h{n}") for n, text in enumerate(said)]))
+    pending = call("pending_chunks", thread_id="home")
+    made = [{**_chunk(place, each, VECTORS[0]), "embedding": None} for place, each in enumerate(pending["messages"])]
+    commit = {**_read(pending), "chunks": made}
+    del commit["message_ids"]
+    call("commit_chunks", thread_id="home", **commit)
+    riga, oslo = (f"00000000-0000-4000-8000-00000000b00{number}" for number in (0, 1))
+    items = [
+        {"id": riga, "kind": "fact", "text": said[0], "state": "current", "sequence": 0},
+        {"id": oslo, "kind": "fact", "text": said[2], "state": "current", "sequence": 2, "replaces": riga},
+    ]
+    beside = {"summary": "", "context_notes": "", "tokens": 0, "quality": None}
+    call("commit_board", thread_id="home", **_read(call("pending_board", thread_id="home")), **beside, items=items)
+    found = call("recall", ask={"query": "Riga"}, thread_id="home")
+    assert [each["count"] for each in found["repeats"]] == [2]
+    assert [each["text"] for each in found["newer"]] in ([said[2]], [])
 
 
 def _move_to_long_term(call: Caller) -> None:

@@ -81,6 +81,10 @@ create index conversation_board_items_current_idx
   on memory.conversation_board_items (user_id, conversation_id, kind, pinned desc, last_seen_at desc, id)
   where superseded_at is null and deleted_at is null and state in ('current', 'open');
 
+-- Recall looks for what no longer holds, of which there is mostly nothing.
+create index conversation_board_items_superseded_idx
+  on memory.conversation_board_items (user_id, conversation_id) where superseded_by is not null;
+
 comment on table memory.conversation_board_items is
   'What a board lists. quote is a part of the source that message_ids names first.';
 comment on column memory.conversation_board_items.superseded_at is
