@@ -206,7 +206,7 @@ facts             User: I'm Maya, I run a tiny ceramics studio in    message 0
                   paid already so there's no escape
                   User: our house recipe is 18.5 grams in, 38       message 56
                   out, 27 seconds, but today it ran in 19
-                  and 40 more
+                  and 39 more
 to do             User: now I need to make 8 more mugs for mrs.    message 672
                   abella
                   User: remind me to pack the bowls on tuesday.    message 688
