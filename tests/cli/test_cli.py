@@ -213,8 +213,8 @@ to do             User: now I need to make 8 more mugs for mrs.    message 672
 open questions    Assistant: At what time does the hotel want its  message 691
                   bowls on Wednesday?
 who, where, when  Maya, Ines, Bea, Jomar, Mang Tonyo, Doc Arlene
-                  Quimbo, Abella, Charing, Cebu, Bohol,
-                  Singapore, Siquijor and 14 more
+                  Quimbo, Pandesal, Abella, Bohol, Singapore,
+                  Siquijor, Mandaue and 12 more
 topics            workshop, bowl, studio, test, glaze, plates,
                   elements, kiln, stock"""
 """What the demo shows of its board, in 80 columns."""
