@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from benchmarks.retrieval import sets
-from benchmarks.retrieval.data import ADVERSARIAL, FormError
+from benchmarks.retrieval.data import ADVERSARIAL, Conversation, FormError, Question, Turn
 from benchmarks.retrieval.data_sets import load
+from benchmarks.retrieval.metrics import Packer, columns, measured
 from benchmarks.retrieval.report import Results, together
 
 LOCOMO: list[dict[str, Any]] = [
@@ -244,9 +246,26 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "beam")
 
 
+def test_the_measures_of_a_ranking_in_the_units_of_others() -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    turns = [Turn(str(number), "user", f"turn {number}", number // 4, at) for number in range(48)]
+    packer = Packer(Conversation("c", ("user", "assistant"), turns, []))
+    question = Question("?", "", frozenset({"0", "20"}), "kind")
+
+    def values(*ranked: int) -> dict[str, float]:
+        return dict(zip(columns(), measured(packer, question, [(str(each),) for each in ranked]), strict=True))
+
+    best = values(0, 20, *range(30, 40))
+    assert (best["session@5"], best["r@5"], best["full@10"], best["ndcg@10"]) == (1, 1, 1, 1)
+    beside = values(30, 1, 31, 32, 33, 20)  # the session of one of them second, the other one sixth
+    assert (beside["session@5"], beside["r@5"], beside["r@10"]) == (1, 0, 0.5)
+    assert beside["ndcg@10"] == pytest.approx(1 / math.log2(7) / (1 + 1 / math.log2(3)))
+    none = values(*range(30, 42))
+    assert (none["session@10"], none["ndcg@10"], none["mrr"]) == (0, 0, 0)
+
+
 def test_one_table_has_every_data_set() -> None:
-    measures = ("r@5", "r@10", "r@20", "r@2000c", "r@4000c", "r@8000c", "full@4000c", "mrr")
-    values = {name: {"mean": 50.0, "low": 45.0, "high": 55.0} for name in measures}
+    values = {name: {"mean": 50.0, "low": 45.0, "high": 55.0} for name in columns()}
     ranked = {"ours": {"all": {"questions": 7, **values}}}
     found = [Results(name, 1, 7, rankings=ranked) for name in ("LoCoMo", "BEAM")]
     table = together(found, ["ours", "not measured"])
