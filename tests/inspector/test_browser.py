@@ -166,13 +166,14 @@ def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
 
 def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
     page = inspector.open(PAGES["prompt"])
-    for part, begins in (("#part-summary", "Covers messages"), ("#part-recalled li", ""), ("#part-board li", "")):
+    for part, begins in (("#part-summary", "Covers messages"), ("#part-recalled li", "")):
         link = page.locator(f"{part} a[data-opens]", has_text=begins).first
         link.click()
         page.locator(f"{part} .inside .panel").first.wait_for()
         assert link.get_attribute("aria-expanded") == "true"
         link.click()
         page.locator(f"{part} .inside .panel").first.wait_for(state="detached")
+    assert page.locator("#part-board li a[data-opens]").count() == 0, "what a person wrote has no message behind it"
     assert page.url == inspector.address + PAGES["prompt"], "nothing was left"
 
 
