@@ -21,8 +21,8 @@ begin
   end loop;
   return case when cardinality(v_found) = 0 then v_first else json_build_object(
     'chunks', v_first -> 'chunks', 'repeats', v_first -> 'repeats', 'newer', v_first -> 'newer',
-    'covered', v_first -> 'covered', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate', 'by_meaning', v_first -> 'by_meaning',
-    'more', array_to_json(v_found)) end;
+    'covered', v_first -> 'covered', 'searched', v_first -> 'searched', 'approximate', v_first -> 'approximate',
+    'by_meaning', v_first -> 'by_meaning', 'more', array_to_json(v_found)) end;
 end
 $function$;
 
@@ -352,7 +352,8 @@ begin
          -- Names of speakers are no subject that the words of a chunk could cover.
          array(select distinct w.lexeme from unnest(v_languages) as l (name),
                  memory_private.lexemes(l.name, array_to_string(v_names.names, ' ')) w) as name_lexemes,
-         coalesce(v_asked.is_question, true) as is_question, v_vector as vector, v_ask.model, v_chunks as chunks, v_ask.since, v_ask.until, v_ask.types,
+         coalesce(v_asked.is_question, true) as is_question, v_vector as vector, v_ask.model, v_chunks as chunks,
+         v_ask.since, v_ask.until, v_ask.types,
          v_ask.min_importance, v_ask.conversation,
          nullif(v_ask.expired + case when v_ask.sequence is null then '{}' else
            int8multirange(int8range(v_ask.sequence, null)) end, '{}') as without,
@@ -989,8 +990,8 @@ declare
     'user_id text', 'conversations uuid[]', 'lexemes text[]', 'name_lexemes text[]', 'is_question boolean',
     'vector {{vector_schema}}.halfvec', 'model text',
     'chunks bigint', 'since timestamptz', 'until timestamptz', 'types text[]', 'min_importance float8',
-    'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json', 'said_order text',
-    'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
+    'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json',
+    'said_order text', 'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
     'near_conversations uuid[]', 'near_places bigint[]', 'max_near integer'];
   v_each record;
 begin

@@ -287,14 +287,20 @@ def test_a_fact_that_changes_is_superseded_without_a_model(memory: SupabaseMemor
     assert (gone.quote, holds.quote) == (old, new)
 
 
-def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: SupabaseMemory) -> None:
-    lives = ["I live in Riga", "I live in Oslo", "I live in Rome"]
-    moving = with_model(memory, by_place({
+def with_moves(memory: SupabaseMemory, lives: list[str]) -> SupabaseMemory:
+    """A memory that was told of three homes, each of which supersedes the one before."""
+    script = by_place({
         0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
-    }))  # fmt: skip
+    })  # fmt: skip
+    moving = with_model(memory, script)
     for number, text in enumerate(lives):
         say(moving, text, first=number)
         conversation_of(moving, **WHERE).board.revise()
+    return moving
+
+
+def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: SupabaseMemory) -> None:
+    moving = with_moves(memory, ["I live in Riga", "I live in Oslo", "I live in Rome"])
     conversation_of(moving, **WHERE).forget_message("m1")
     board = conversation_of(moving, **WHERE).board.read(history=True)
     assert facts(board) == ["I live in Rome"]
@@ -304,9 +310,7 @@ def test_what_stands_between_is_forgotten_and_the_newest_still_holds(memory: Sup
 
 def test_recall_says_what_holds_now_in_place_of_what_was_superseded(memory: SupabaseMemory) -> None:
     lives = ["I live in Riga", "I live in Oslo", "I live in Rome"]
-    moving = with_model(memory, by_place({
-        0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
-    }))  # fmt: skip
+    moving = with_moves(memory, lives)
     conversation = conversation_of(moving, **WHERE)
 
     def newer() -> dict[str, list[tuple[str, str, int | None]]]:
@@ -314,9 +318,6 @@ def test_recall_says_what_holds_now_in_place_of_what_was_superseded(memory: Supa
         found = conversation.recall("Where do I live?").chunks
         return {each.content: [(fact.old, fact.text, fact.sequence) for fact in each.newer] for each in found}
 
-    for number, text in enumerate(lives):
-        say(moving, text, first=number)
-        conversation.board.revise()
     assert newer() == {lives[0]: [(lives[0], lives[2], 2)], lives[1]: [(lives[1], lives[2], 2)], lives[2]: []}
     board = conversation.board.read(history=True)
     (old, *_) = [each for each in board.items if each.text == lives[0]]
@@ -337,13 +338,7 @@ def test_recall_says_what_holds_now_in_place_of_what_was_superseded(memory: Supa
 
 def test_what_came_back_is_not_marked(memory: SupabaseMemory) -> None:
     lives = ["I live in Riga", "I live in Oslo", "I live in Riga"]
-    moving = with_model(memory, by_place({
-        0: lambda _: fact(lives[0], 0), 1: replacing(lives[1], 1, lives[0]), 2: replacing(lives[2], 2, lives[1]),
-    }))  # fmt: skip
-    conversation = conversation_of(moving, **WHERE)
-    for number, text in enumerate(lives):
-        say(moving, text, first=number)
-        conversation.board.revise()
+    conversation = conversation_of(with_moves(memory, lives), **WHERE)
     conversation.index()
     found = conversation.recall("Where do I live?").chunks
     assert {each.content: len(each.newer) for each in found} == {"I live in Riga": 0, "I live in Oslo": 1}
