@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, max_items_of
 from langchain_supabase_memory.context.fit import FittedContext, fit
 from langchain_supabase_memory.context.pack import ContextPack
-from langchain_supabase_memory.context.reasons import LEFT_OUT, NO_ROOM
+from langchain_supabase_memory.context.reasons import FOR_RECALLED, LEFT_OUT, NO_ROOM
 from langchain_supabase_memory.context.recall_part import RecallPart
-from langchain_supabase_memory.context.recall_share import worth_showing
+from langchain_supabase_memory.context.recall_share import is_about_past, worth_showing
 from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
 from langchain_supabase_memory.context.turn_parts import Position
@@ -59,13 +59,12 @@ class PackBuilder:
         if turn is not None and is_kept:
             board, recalled = turn.board, turn.recalled
             fitted = self._fit_history(history, whole, turn.forms(whole).heavier)
+            if turn.takes_room:
+                fitted = _for_recalled(fitted, self._fit_history(history, whole))
         else:
             chunks = chunks if turn is None else turn.recalled.chunks
             recalled = RecallPart(chunks, None if self.request is None else self.request.time_zone, self.key)
-            fitted = self._choose(history, recalled, whole, is_recalling=document.get("recalled") is not None)
-            recalled = recalled.without_shown(_shown_whole(fitted), self.key)
-            is_query = self.request is not None and self.request.strict
-            recalled = worth_showing(recalled, history, self.budget, whole, is_query=is_query)
+            fitted, recalled = self._with_recalled(document, history, recalled, whole)
             if board:
                 fitted, board = self._with_board(board, history, fitted, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
@@ -93,12 +92,43 @@ class PackBuilder:
             taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Sizes()),
         )
 
-    def _choose(self, history: History, recalled: RecallPart, meter: Meter, *, is_recalling: bool) -> FittedContext:
-        """The history, beside what is recalled."""
+    def _with_recalled(
+        self, document: Mapping[str, Any], history: History, recalled: RecallPart, meter: Meter
+    ) -> tuple[FittedContext, RecallPart]:
+        """The history, and what of the recalled passages is worth showing beside it."""
+        if self.budget.is_small:
+            fitted = self._share(history, recalled, meter, is_recalling=document.get("recalled") is not None)
+            return fitted, self._worth(recalled, fitted, history, meter)
+        # Whatever is recalled, the history stays where it is: it changes only with what is stored.
         fitted = self._fit_history(history, meter)
-        if not self.budget.is_small:
-            # Whatever is recalled, the history stays where it is: it changes only with what is stored.
-            return fitted
+        unshown = recalled.without_shown(_shown_whole(fitted), self.key)
+        is_named = self.request is not None and self.request.strict
+        if is_named or not is_about_past(recalled, unshown, history):
+            return fitted, self._worth(recalled, fitted, history, meter)
+        # A question about the past takes what it needs from the history, for its own turn.
+        needed = self._worth(recalled, fitted, history, meter, is_about_past=True)
+        weight = needed.weight(meter)
+        if fitted.weight + weight > meter.limit:
+            fitted = _for_recalled(self._fit_history(history, meter, weight), fitted)
+        return fitted, self._worth(recalled, fitted, history, meter, is_about_past=True)
+
+    def _worth(
+        self,
+        recalled: RecallPart,
+        fitted: FittedContext,
+        history: History,
+        meter: Meter,
+        *,
+        is_about_past: bool = False,
+    ) -> RecallPart:
+        """What of the recalled passages the history does not show, and is worth its price."""
+        unshown = recalled.without_shown(_shown_whole(fitted), self.key)
+        is_query = self.request is not None and self.request.strict
+        return worth_showing(unshown, history, self.budget, meter, is_query=is_query, is_about_past=is_about_past)
+
+    def _share(self, history: History, recalled: RecallPart, meter: Meter, *, is_recalling: bool) -> FittedContext:
+        """The history in a small budget, which it shares with what is recalled."""
+        fitted = self._fit_history(history, meter)
         if not is_recalling or (_fits_whole(fitted) and not recalled.without_shown(_shown_whole(fitted), self.key)):
             return fitted
         # However much is recalled, the history keeps its share, so that the prompt's beginning stays the same.
@@ -162,6 +192,15 @@ def _shown_whole(fitted: FittedContext) -> set[int]:
     """The messages that a pack shows whole."""
     shown = {sequence for entry in (*fitted.recent, *fitted.current) for sequence in entry.sequences}
     return shown.difference(fitted.truncated)
+
+
+def _for_recalled(fitted: FittedContext, usual: FittedContext) -> FittedContext:
+    """A history that leaves out more than it would by itself, with the reason of what it leaves out beyond that."""
+    there = _shown_whole(usual)
+    for sequence, why in fitted.omitted.items():
+        if why in LEFT_OUT and sequence in there:
+            fitted.omitted[sequence] = FOR_RECALLED
+    return fitted
 
 
 def _leaves_out(fitted: FittedContext) -> bool:

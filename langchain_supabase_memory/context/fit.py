@@ -20,6 +20,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory.context.reasons import (
     BEYOND,
     CUT,
+    FOR_RECALLED,
     LEFT_TO_RECALL,
     MEDIA,
     NO_ROOM,
@@ -82,6 +83,11 @@ class FittedContext:
     def weight(self) -> int:
         """What the pack and the current turn weigh together."""
         return self.forms.heavier
+
+    @property
+    def gives_room(self) -> bool:
+        """Whether messages are left out for what is recalled in this turn."""
+        return FOR_RECALLED in self.omitted.values() or any(why == FOR_RECALLED for _, _, why in self.ranges)
 
     @property
     def has_text(self) -> bool:

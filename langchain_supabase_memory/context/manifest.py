@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory.context.reasons import (
     BEYOND,
     CUT,
+    FOR_RECALLED,
     LEFT_OUT,
     LEFT_TO_RECALL,
     MEDIA,
@@ -49,6 +50,7 @@ _REASONS: Final[dict[str, Reason]] = {
     CUT: "cut",
     NO_ROOM: "no_room",
     LEFT_TO_RECALL: "quotes",
+    FOR_RECALLED: "recalled",
     SUPERSEDED: "branch",
     UNREADABLE: "unreadable",
     ORPHAN: "orphan",

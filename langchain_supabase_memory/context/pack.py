@@ -264,6 +264,7 @@ class ContextPack:
             revision=position.revision,
             expired_through=position.expired_through,
             summary=len(self.fitted.head.text),
+            gives_room=self.fitted.gives_room,
             messages=tuple(
                 hash((message.type, str(message.text)))
                 for message in (*self._head, *(entry.message for entry in self.fitted.recent))
@@ -274,7 +275,7 @@ class ContextPack:
     def turn_parts(self) -> TurnParts:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
         reference = next((each.message for each in self.fitted.current if is_reference(each.message)), None)
-        return TurnParts(self.key, self.board, self.remembered, reference, self.position)
+        return TurnParts(self.key, self.board, self.remembered, reference, self.position, self.fitted.gives_room)
 
     @property
     def _turn_messages(self) -> list[BaseMessage]:

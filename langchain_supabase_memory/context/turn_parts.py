@@ -60,6 +60,7 @@ class TurnParts:
         recalled: The recalled passages.
         reference: The message with the turn that the user points at; `None` if there is none.
         position: The state of the conversation in which they were chosen.
+        takes_room: Whether the passages took room from the history.
     """
 
     key: ConversationKey
@@ -67,6 +68,7 @@ class TurnParts:
     recalled: RecallPart = field(repr=False)
     reference: BaseMessage | None = field(repr=False)
     position: Position
+    takes_room: bool = False
 
     def is_current(self, position: Position) -> bool:
         """Return whether nothing was edited or forgotten since, and no passage has expired; the board may have changed.

@@ -35,13 +35,16 @@ from langchain_supabase_memory import (
     Worker,
 )
 from langchain_supabase_memory.agents.run.load import EVENT
+from langchain_supabase_memory.context.reasons import FOR_RECALLED
 from langchain_supabase_memory.context.recall_share import ASKED, UNASKED
-from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
+from langchain_supabase_memory.context.token_meter import meter
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request, mostly_asks
 from langchain_supabase_memory.types import ContextPack, Conversation, Rollout
 from langchain_supabase_memory.values import RecallScope
 from tests.chat_models import ScriptedModel, calls, says
 from tests.each_case import each_case
 
+LOOPS = ["middleware-sync", "middleware-async", "saved-sync", "nodes-sync", "nodes-async"]
 WORDS = [
     "kiln",
     "glaze",
@@ -68,6 +71,10 @@ def said(draw: random.Random, number: int) -> list[BaseMessage]:
     return [HumanMessage(f"Turn {number}: the {words}.", id=f"q{number}"), AIMessage(f"The {more}.", id=f"a{number}")]
 
 
+TOLD = "I was in the studio all day long, with the others, and it was late when we went home again. "
+"""What a question stands behind that is not about the past: the message tells more than it asks."""
+
+
 def beginning(conversation: Conversation, question: str, budget: ContextBudget) -> list[str]:
     """What stands before what belongs to the turn."""
     return texts_of(conversation.context(question, budget=budget))
@@ -89,9 +96,9 @@ def test_it_moves_only_with_a_segment_or_a_step(
         conversation = memory.conversation("t")
         before: list[str] = []
         for number in range(90):
-            question = f"What about the {draw.choice(WORDS)}?" if number % 3 else "Good morning."
+            question = f"{TOLD}What about the {draw.choice(WORDS)}?" if number % 3 else "Good morning."
             now = beginning(conversation, question, budget)
-            assert now == beginning(conversation, "Something else entirely, about frost?", budget)
+            assert now == beginning(conversation, f"{TOLD}Something else entirely, about frost?", budget)
             if now[: len(before)] != before:
                 moves += 1
                 if writer == "quotes":
@@ -110,7 +117,7 @@ def test_recent_messages_have_the_larger_part(memory: SupabaseMemory) -> None:
     draw, conversation, shares = random.Random(5), memory.conversation("t"), []
     for number in range(80):
         conversation.append(said(draw, number))
-        pack = conversation.context("What of the kiln?")
+        pack = conversation.context(f"{TOLD}What of the kiln?")
         if number > 30:
             shares.append(sum(entry.counts[1] for entry in pack.fitted.recent) / 12_000)
             assert pack.used <= 12_000
@@ -132,6 +139,99 @@ def test_who_asks_nothing_is_told_little(memory: SupabaseMemory) -> None:
     assert recalled(current="The kiln and the glaze.", query="the kiln and the glaze") >= asked, "a query always asks"
     conversation.append([HumanMessage(f"And the {word}?") for word in ("kiln", "glaze", "cone")])
     assert recalled(current="And the kiln and the glaze?") <= asked // 2, "questions in a row share it"
+
+
+def a_past(conversation: Conversation) -> list[BaseMessage]:
+    """Tell of the kiln long ago, and of much else since; the window is full, and a segment covers the kiln."""
+    draw = random.Random(5)
+    told: list[BaseMessage] = [
+        HumanMessage(
+            f"Firing {number} of the kiln went to {1000 + number} degrees, and {' '.join(draw.choices(WORDS, k=30))}."
+        )
+        for number in range(60)
+    ]
+    conversation.append(told)
+    for number in range(90):
+        words = " ".join(draw.choices(["apples", "pears", "plums", "figs", "quinces", "cherries"], k=50))
+        conversation.append(
+            [HumanMessage(f"Day {number}: {words}.", id=f"f{number}"), AIMessage("Fine.", id=f"g{number}")]
+        )
+        if number % 20 == 0:
+            conversation.context("Hello.")
+    conversation.context("Hello.")
+    conversation.index()
+    return told
+
+
+@pytest.mark.parametrize("budget", [ContextBudget(), ContextBudget(tokens=3_000)], ids=["characters", "tokens"])
+def test_a_question_about_the_past_takes_room_for_its_own_turn(memory: SupabaseMemory, budget: ContextBudget) -> None:
+    conversation = memory.conversation("t")
+    a_past(conversation)
+    before = conversation.context("Good morning.", budget=budget)
+    asked = conversation.context("How hot was the kiln at the firing?", budget=budget)
+    after = conversation.context("Good evening.", budget=budget)
+    limit = budget.tokens or budget.characters or 0
+    assert before.beginning == after.beginning, "the next turn returns to the old beginning"
+    assert asked.used <= limit
+    assert asked.remembered.weight(meter(budget)) > limit - before.used, "it takes more than there is"
+    assert len(asked.fitted.recent) < len(before.fitted.recent)
+    there = {entry.sequences for entry in before.fitted.recent} - {entry.sequences for entry in asked.fitted.recent}
+    left_out = {
+        number for first, last, why in asked.omitted for number in range(first, last + 1) if why == FOR_RECALLED
+    }
+    assert left_out == {number for sequences in there for number in sequences}
+    assert (asked.due, asked.due_through) == (before.due, before.due_through), "nothing is summarized for it"
+    assert "takes their room, in this turn alone" in str(asked.report())
+    assert asked.beginning.moved_since(before.beginning) == "question"
+    assert after.beginning.moved_since(asked.beginning) == "question"
+    reasons = {why for _, _, why in asked.manifest.omitted}
+    assert "recalled" in reasons
+    assert after.manifest.since(asked.manifest).moved == asked.manifest.since(before.manifest).moved == "question"
+
+
+def test_what_a_message_tells_before_it_asks_takes_no_room(memory: SupabaseMemory) -> None:
+    conversation = memory.conversation("t")
+    a_past(conversation)
+    before = conversation.context("Good morning.")
+    told = conversation.context(f"{TOLD}{TOLD}How hot was the kiln at the firing?")
+    recent = conversation.context("How were the plums and the figs?")
+    assert before.beginning == told.beginning == recent.beginning
+    assert not told.fitted.gives_room
+
+
+@pytest.mark.parametrize("way", LOOPS)
+async def test_a_question_about_the_past_keeps_its_room_in_its_tool_loop(memory: SupabaseMemory, way: str) -> None:
+    conversation = memory.conversation("t")
+    a_past(conversation)
+    chat = ScriptedModel(script=lambda prompt: _step(prompt))
+    await Agent(memory, way, chat, [look]).ask(HumanMessage("How hot was the kiln at the firing?", id="now"))
+    prompts = [[each.text for each in prompt] for prompt in chat.shown]
+    whole = texts_of(conversation.context("Good morning."))
+    assert prompts[0][: len(whole)] != whole
+    moves = sum(second[: len(first)] != first for first, second in pairwise(prompts))
+    assert len(prompts) == 6
+    assert moves <= 1, "where the loop outgrows the room, the window moves by a step"
+
+
+@each_case(
+    ("text", "does"),
+    [
+        ("What was the code?", True),
+        ("Remind me of the code.", True),
+        ("I am back from the ferry. What was the code of the door?", True),
+        ("Here I am. ¿Cuál era el código de la puerta?", True),
+        ("昨日窯に行った。暗証番号は何でしたか?", True),
+        (f"{'The kiln is hot. ' * 20}What now?", False),
+        (f"What now? {'The kiln is hot. ' * 20}", False),
+        ("The code is 4812.", False),
+        ("", False),
+        ("?", False),
+        ("?" * 100_000, False),
+        ("What was it? " * 100_000, True),
+    ],
+)
+def test_whether_a_message_mostly_asks(text: str, does: bool) -> None:
+    assert mostly_asks(text) is does
 
 
 @each_case(
@@ -165,7 +265,6 @@ def look(what: str) -> str:
     return f"{what}: " + "fired at cone nine. " * 10
 
 
-LOOPS = ["middleware-sync", "middleware-async", "saved-sync", "nodes-sync", "nodes-async"]
 WAYS = [*LOOPS, "context-sync", "context-async", "rollout-sync", "interrupted-sync", "interrupted-async"]
 
 
@@ -238,7 +337,7 @@ async def test_whoever_computes_it_has_the_same(conn_string: str, user_id: str, 
     moves = 0
     for number in range(70):
         words = " ".join(draw.choices(WORDS, k=30))
-        await draw.choice(agents).ask(HumanMessage(f"Turn {number}: what of the {words}?", id=f"q{number}"))
+        await draw.choice(agents).ask(HumanMessage(f"Turn {number}: the {words}. What of it?", id=f"q{number}"))
         if writer == "a worker" and number % 3 == 0:
             await Worker(memory).drain()
         now = [str(each.text) for each in chat.shown[-1][:-1]]
@@ -283,7 +382,7 @@ async def test_two_agents_with_two_budgets_each_have_their_own(memory: SupabaseM
     for number in range(60):
         place = number % 2
         words = " ".join(draw.choices(WORDS, k=30))
-        await agents[place].ask(HumanMessage(f"Turn {number}: what of the {words}?", id=f"q{number}"))
+        await agents[place].ask(HumanMessage(f"Turn {number}: the {words}. What of it?", id=f"q{number}"))
         now = [str(each.text) for each in chat.shown[-1][:-1]]
         has_moved(before[place], now)
         before[place] = now
@@ -482,9 +581,14 @@ def test_every_move_has_a_reason_and_another_process_agrees(
         model: Any = {} if writer == "quotes" else {"model": None}
         for number in range(100):
             happened = story.happens()
-            question = f"What about the {story.draw.choice(WORDS)}?"
+            question = f"{TOLD if number % 5 else ''}What about the {story.draw.choice(WORDS)}?"
             pack = story.conversation.context(question, **model)
             now = texts_of(pack)
+            if pack.fitted.gives_room:
+                reasons["question"] += 1
+                assert before is not None
+                assert pack.beginning.moved_since(before[0]) == before[0].moved_since(pack.beginning) == "question"
+                continue
             if before is not None:
                 reason = pack.beginning.moved_since(before[0])
                 if now[: len(before[1])] != before[1]:
@@ -494,13 +598,13 @@ def test_every_move_has_a_reason_and_another_process_agrees(
                     assert reason is None, (number, happened)
             before = pack.beginning, now
             if number % 4 == 0:
-                other.stdin.write("Something else, of the frost?\n")
+                other.stdin.write(f"{TOLD}Something else, of the frost?\n")
                 other.stdin.flush()
                 assert other.stdout.readline() == f"{now!r}\n"
         other.stdin.close()
     assert reasons["edited"] + reasons["deleted"] >= 1
     assert reasons["segment" if writer == "quotes" else "step"] >= 3
-    assert sum(reasons.values()) <= 40
+    assert sum(reasons.values()) - reasons["question"] <= 40
 
 
 @pytest.mark.parametrize(

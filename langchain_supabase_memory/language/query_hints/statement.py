@@ -11,7 +11,7 @@ from langchain_supabase_memory.language.query_hints.dates import times
 from langchain_supabase_memory.language.query_hints.lexicon import NOTHING, lexicon
 from langchain_supabase_memory.language.query_hints.names import capitalized
 from langchain_supabase_memory.language.query_hints.words import HintWords
-from langchain_supabase_memory.language.sentences import begins_sentence
+from langchain_supabase_memory.language.sentences import begins_sentence, sentences
 from langchain_supabase_memory.language.spelling import WORD, compose, keys
 
 _ASKING: Final = frozenset("?\uff1f\u061f\u2047\u2048\u2049\u2e2e")
@@ -75,6 +75,17 @@ def is_question_or_request(text: str) -> bool:
     words = HintWords(text)
     requests = (at for at, entry in enumerate(words.entries) if "request" in entry.kinds)
     return any(at < _ADDRESS or begins_sentence(text, words.starts[at]) for at in requests) or _is_question(text)
+
+
+def mostly_asks(text: str) -> bool:
+    """Return whether at least a third of a text is questions and requests: it asks, rather than tells and asks, too.
+
+    Args:
+        text: A message of the user's; of one longer than 4,000 characters the end is read.
+    """
+    said = [text[each.start : each.end] for each in sentences(text[-_READ:])]
+    asked = sum(len(each) for each in said if is_question_or_request(each))
+    return bool(said) and 3 * asked >= sum(map(len, said))
 
 
 def _may_say_time(compared: list[str]) -> bool:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Move: TypeAlias = Literal["budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed", "fit"]
+Move: TypeAlias = Literal[
+    "budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed", "question", "fit"
+]
 """Why the beginning of a prompt moved.
 
 Another `budget`; a new `segment`, one that was `rewritten` or `deleted`; a `step` of the window where nothing is
 summarized; messages that `expired` or were `edited` (or forgotten); older messages were `indexed`, so that the
-summary's quotes of them are left to recall; or a message was cut, or an image left out, to `fit`.
+summary's quotes of them are left to recall; what is recalled for a `question` about the past took room, or the turn
+after it took the room back; or a message was cut, or an image left out, to `fit`.
 """
 
 
@@ -28,6 +31,7 @@ MOVES: Final[Mapping[Move, str]] = MappingProxyType(
         "expired": "messages expired",
         "edited": "something was edited or forgotten",
         "indexed": "older messages were indexed",
+        "question": "room for what is recalled for a question about the past",
         "fit": "something was cut or left out to fit",
     }
 )
@@ -47,6 +51,7 @@ class Beginning:
         revision: How often messages were edited or forgotten; `None` where that is not known.
         expired_through: The last message that has expired; -1 if none has.
         summary: The characters of the summary that are shown.
+        gives_room: Whether messages are left out for what is recalled in this turn.
         messages: A hash of each of its messages, for prompts of one process; `None` where only numbers are known.
     """
 
@@ -58,6 +63,7 @@ class Beginning:
     revision: int | None = None
     expired_through: int = -1
     summary: int = 0
+    gives_room: bool = False
     messages: tuple[int, ...] | None = None
 
     def moved_since(self, before: Beginning) -> Move | None:
@@ -76,6 +82,8 @@ class Beginning:
         """The first number that differs and can be the reason."""
         if (self.unit, self.budget) != (before.unit, before.budget):
             return "budget"
+        if self._shows != before._shows and (self.gives_room or before.gives_room):
+            return "question"
         if self.segment != before.segment:
             return "segment" if (self.segment or 0) > (before.segment or 0) else "deleted"
         if self.segment_id != before.segment_id:
@@ -86,3 +94,8 @@ class Beginning:
         if self.revision != before.revision:
             return "edited"
         return "indexed" if self.summary != before.summary else None
+
+    @property
+    def _shows(self) -> tuple[str | int | None, ...]:
+        """What it shows."""
+        return (self.segment, self.first, self.summary)

@@ -130,6 +130,7 @@ class Manifest:
             segment_id=None,
             first=None if recent is None else recent.first,
             summary=0 if summary is None else summary.characters,
+            gives_room=any(why == "recalled" for _, _, why in self.omitted),
         )
 
     def since(self, earlier: Manifest) -> ManifestDiff:

@@ -17,6 +17,7 @@ PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", 
 Reason: TypeAlias = Literal[
     "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
     "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
+    "recalled",
 ]  # fmt: skip
 """Why a part is in a prompt, or why messages are not.
 
@@ -26,7 +27,7 @@ A summary covers messages that are `older` than what fits. A note: something is 
 as a model `reranked` them. A turn that the user `pointed_at`, and the user's message (`asked`). Left out: beyond the
 `budget` or `max_messages` (`messages`), `cut` to fit, `no_room` for a summary, on another `branch` of the graph,
 `unreadable`, a result without its call (`orphan`), a summary of `quotes` that recall finds instead, more `media` than
-the budget allows.
+the budget allows, or what is `recalled` for a question about the past takes their room.
 """
 
 
@@ -79,6 +80,7 @@ PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
         "quotes": "Its summary has quotes only, which recall finds when needed.",
         "other": "For another reason.",
         "media": "Only its text is included: its images and files exceed the budget.",
+        "recalled": "What is recalled for the question takes their room, in this turn alone.",
     }
 )
 """Each reason as a sentence, in the order of the codes."""
