@@ -39,6 +39,7 @@ from benchmarks import (
     recall,
     results,
     transfer,
+    turn,
     turns,
     worker,
 )
@@ -59,6 +60,7 @@ _ONLY_IF_NAMED = {"millions", "millions_in_partitions"}
 """Benchmarks that only run if named."""
 
 _BENCHMARKS: dict[str, Callable[[Lab], Awaitable[list[Table]]]] = {
+    "turn": turn.run,
     "money": money.run,
     "beside": beside.run,
     "counts": counts.run,

@@ -21,6 +21,8 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_core.embeddings import Embeddings
 
     from benchmarks.services import Site
@@ -305,14 +307,7 @@ _DUE_OF_CROWD: Final = (
 
 def _copied(connection: psycopg.Connection[Any], table: str, part: str) -> str:
     """Return a statement that copies the rows of the original messages to each owner of this part of a crowd."""
-    columns = [
-        name
-        for (name,) in connection.execute(
-            "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 and attgenerated = ''"
-            " and not attisdropped order by attnum",
-            [table],
-        )
-    ]
+    columns = _columns(connection, table)
     made = {"user_id": "o.user_id", "conversation_id": "o.id", "id": "gen_random_uuid()"}
     source = _OF_CROWD.format(each=EACH).replace("%(users)s", f"greatest(%({part})s, 0)")
     pattern = f"n.u %% {EACH}"
@@ -322,6 +317,16 @@ select {", ".join(made.get(each, f"t.{each}") for each in columns)}
 from {source}
 join {table} t
   on t.user_id = 'owner-' || {pattern} and t.conversation_id = md5({pattern} || '-' || n.c)::uuid"""
+
+
+def _columns(connection: psycopg.Connection[Any], table: str) -> list[str]:
+    """Return the columns that a row is written with."""
+    rows = connection.execute(
+        "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 and attgenerated = ''"
+        " and not attisdropped order by attnum",
+        [table],
+    )
+    return [name for (name,) in rows]
 
 
 def _short(place: int) -> str:
@@ -338,6 +343,37 @@ def summaries(site: Site, name: str) -> None:
     summary = " ".join(work.text() for _ in range(20))[:1500]
     values = {"name": name, "every": MESSAGES_PER_SEGMENT, "kept": KEPT, "summary": summary}
     _execute(site, [_SUMMARIES, _COVERED], values)
+
+
+def copies(conn_string: str, source: str, owners: Sequence[str]) -> None:
+    """Give other owners what one owner has, with its index and summaries; nothing of it may be due.
+
+    Args:
+        conn_string: A migrated database, as a role that may disable triggers for a session.
+        source: The owner to copy from.
+        owners: The others; each one's thread has the owner's name.
+    """
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute("set session_replication_role = replica")
+        for (table,) in connection.execute(_OF_CONVERSATIONS).fetchall():
+            columns = _columns(connection, table)
+            made = {"user_id": "o.name", "conversation_id": "md5(o.name || t.conversation_id)::uuid"}
+            if table == "memory.conversations":
+                made |= {"id": "md5(o.name || t.id)::uuid", "thread_id": "o.name"}
+            statement = f"""
+insert into {table} ({", ".join(columns)})
+select {", ".join(made.get(each, f"t.{each}") for each in columns)}
+from {table} t cross join unnest(%s::text[]) o (name) where t.user_id = %s"""
+            connection.execute(statement.encode(), [list(owners), source])
+
+
+_OF_CONVERSATIONS: Final = b"""
+select c.oid::regclass::text from pg_class c
+where c.relkind in ('r', 'p') and not c.relispartition
+  and c.relnamespace in ('memory'::regnamespace, 'memory_private'::regnamespace)
+  and (c.oid = 'memory.conversations'::regclass or exists (
+    select from pg_attribute a where a.attrelid = c.oid and a.attname = 'conversation_id' and a.attnotnull))
+"""
 
 
 def vacuum(site: Site) -> None:

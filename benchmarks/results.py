@@ -86,8 +86,41 @@ def _read() -> dict[str, Kept]:
 
 def write(kept: dict[str, Kept]) -> None:
     """Write the page: an introduction for new readers, the targets, then every table."""
-    parts = [_lead(kept), _targets(kept), _where_the_time_goes(kept), *(_section(name, kept[name]) for name in kept)]
+    sections = [_section(name, kept[name]) for name in sorted(kept, key=lambda name: name != "turn")]
+    parts = [_INTRODUCTION, _turns(kept), _lead(kept), _targets(kept), _where_the_time_goes(kept), *sections]
     _PAGE.write_text("\n".join(part for part in parts if part))
+
+
+_INTRODUCTION: Final = """# Results
+
+Written from the tables of `make bench ARGS=--keep`, as medians. The machine has two cores, which other work shares:
+compare ratios, not milliseconds. Tables of different benchmarks may come from different runs.
+"""
+
+
+def _turns(kept: dict[str, Kept]) -> str:
+    """Return what a user runs first: a default agent's turn."""
+    if "turn" not in kept:
+        return ""
+    alone, _, together, _ = kept["turn"].tables
+    columns = [column for column in alone.columns if column.endswith("sync")]
+    heads = ["", *(f"{column}, ms" for column in columns), "64 at once, turns per second"]
+    lines = [
+        [
+            str(row[0]),
+            *(_shown(_number(alone, str(row[0]), column)) for column in columns),
+            _shown(_number(together, str(row[0]), "turns per second")),
+        ]
+        for row in alone.rows
+    ]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
+    return f"""## What a user runs first: a default agent's turn
+
+`create_agent` with a model that answers at once, in a conversation that already holds so many messages. Of six user's
+messages four ask for something that was said before.
+
+{table}
+"""
 
 
 def _lead(kept: dict[str, Kept]) -> str:
@@ -123,12 +156,7 @@ def _lead(kept: dict[str, Kept]) -> str:
         else ""
     )
     cost = _number(append, DIRECT, "1,000 messages, ms") - _number(append, FLOOR_LC, "1,000 messages, ms")
-    text = f"""# Results
-
-Written from the tables of `make bench ARGS=--keep`, as medians. The machine has two cores, which other work shares:
-compare ratios, not milliseconds. Tables of different benchmarks may come from different runs.
-
-## Compared with alternatives
+    text = f"""## Compared with alternatives
 
 An agent's turn loads the context for the next prompt and stores a question and an answer. The table shows the cost with
 this package, with common alternatives, and with the least possible: one narrow table, prepared statements, no
@@ -165,7 +193,7 @@ def _targets(kept: dict[str, Kept]) -> str:
     """Return the targets and their status: the verdicts of the benchmarks that have targets."""
     lines = [
         _target(table.title, note)
-        for name in ("beside", "counts", "turns", "imports", "transfer", "inspector", "growth", "retrieval")
+        for name in ("turn", "beside", "counts", "turns", "imports", "transfer", "inspector", "growth", "retrieval")
         if name in kept
         for table in kept[name].tables
         if name != "turns" or table.title == MANIFEST_TITLE

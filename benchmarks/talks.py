@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_supabase_memory.testing import transcript
 
@@ -109,3 +112,20 @@ def demo() -> list[Turn]:
         for at in range(len(said) - 1)
         if said[at].type == "human" and said[at + 1].type == "ai"
     ]
+
+
+def history(messages: int) -> list[BaseMessage]:
+    """The first messages of a long talk, without ids: the demo's, with two of its other answers behind each answer.
+
+    Beyond the demo's end its turns come again in other orders, two users' texts joined, so that words stay as frequent
+    as in the demo. An odd number begins with an assistant's message.
+    """
+    draw, said, turns = random.Random(5), list[BaseMessage](), demo()
+    for lap in count():
+        for turn in turns if lap == 0 else draw.sample(turns, len(turns)):
+            user = turn.user if lap == 0 else f"{turn.user}. {draw.choice(turns).user}"
+            assistant = " ".join([turn.assistant, *(each.assistant for each in draw.sample(turns, 2))])
+            said += [HumanMessage(user), AIMessage(assistant)]
+            if len(said) > messages:
+                return said[messages % 2 :][:messages]
+    raise AssertionError

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from benchmarks import fill
-from langchain_supabase_memory import SupabaseMemory
+from benchmarks import fill, work
+from langchain_supabase_memory import ContextBudget, SupabaseMemory
 from tests.embedders import WordEmbedder
 from tests.recount import assert_counted
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.services.postgres import Cluster
 
 OWN = {
-    "conversations": "id created_at updated_at user_id branch_token",
+    "conversations": "id created_at updated_at user_id thread_id branch_token",
     "conversation_messages": "user_id conversation_id created_at",
     "working_memory_chunks": "user_id conversation_id id created_at said_at expires_at",
     "chunk_postings": "user_id conversation_id",
@@ -59,3 +59,26 @@ def test_a_crowd_is_as_if_each_had_talked(cluster: Cluster) -> None:
         ]  # fmt: skip
         for owner in ("owner-5", "owner-11", "owner-19"):
             assert_counted(connection, owner)
+
+
+def test_copies_of_an_owner_are_as_if_each_had_talked(cluster: Cluster) -> None:
+    address = cluster.conn_string(name := cluster.migrated_database())
+    budget = ContextBudget(characters=1000)
+    with SupabaseMemory.from_conn_string(address, budget=budget) as memory, psycopg.connect(address) as connection:
+        for owner in ("first", "real"):
+            conversation = memory.for_user(owner).conversation(owner)
+            conversation.append([work.short(place).model_copy(update={"id": f"m-{place}"}) for place in range(60)])
+            conversation.index()
+            conversation.summaries.make()
+        fill.copies(cluster.conn_string(name, "supabase_admin"), "first", ["second", "third"])
+        for table in (each for each in OWN if each != "chunk_embeddings"):
+            for owner in ("second", "third"):
+                assert rows(connection, table, owner) == rows(connection, table, "first") != [], table
+        copied, real = (memory.for_user(owner).conversation(owner) for owner in ("third", "real"))
+        assert (
+            [each.content for each in copied.summaries.list()] == [each.content for each in real.summaries.list()] != []
+        )
+        assert copied.context("refund?").messages == real.context("refund?").messages
+        copied.append([work.short(60), work.short(61)])
+        assert copied.count() == 62
+        assert memory.for_user("second").conversation("second").count() == 60
