@@ -9,7 +9,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from langchain_core.messages import HumanMessage
 
+from langchain_supabase_memory import SupabaseMemory
 from tests.counting import NEVER, OTHERS, SHORT_ONES, messages, most_touched
 from tests.services.postgres import Cluster
 
@@ -152,6 +154,33 @@ RANKED_BY = {
 """The names that the statement has, in the order of the arguments below, and their types."""
 
 
+def plan(connection: psycopg.Connection, *, candidates: bool, lexemes: list[str], places: list[int]) -> dict[str, Any]:
+    """The executed plan of the ranking of the only conversation; with candidates, around those near by meaning."""
+    function = "memory_private.rank_near" if candidates else "memory_private.rank_all"
+    row = connection.execute("select proconfig from pg_proc where oid = %s::regproc", [function]).fetchone()
+    assert row is not None
+    for setting, _, value in (each.partition("=") for each in row[0]):
+        connection.execute("select set_config(%s, %s, true)", [setting, value.strip('"')])
+    row = connection.execute(
+        "select memory_private.ranking_sql(%s, false), c.id, c.chunk_count from memory.conversations c", [candidates]
+    ).fetchone()
+    assert row is not None
+    statement, conversation, size = row
+    around = [[str(conversation)] * len(places), places] if candidates else [[], []]
+    given = ["u", [str(conversation)], lexemes, [], True, "[1,0,0]", "words", size, *[None] * 6, 3,
+             [], [], "[]", None, "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
+    for number, field in enumerate(RANKED_BY, 1):
+        statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)
+    connection.execute(f"prepare ranked ({', '.join(RANKED_BY.values())}) as {statement}".encode())
+    arguments = ", ".join(["%s"] * len(given))
+    explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"
+    row = psycopg.ClientCursor(connection).execute(explain.encode(), given).fetchone()
+    connection.execute("deallocate ranked")
+    assert row is not None
+    found: dict[str, Any] = row[0][0]["Plan"]
+    return found
+
+
 @pytest.mark.parametrize("candidates", [False, True])
 @pytest.mark.parametrize("analyzed", [False, True])
 def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bool, candidates: bool) -> None:
@@ -163,31 +192,56 @@ def test_an_import_is_ranked_by_joins_on_equality(planner: Cluster, analyzed: bo
     if analyzed:
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name)) as connection:
-        function = "memory_private.rank_near" if candidates else "memory_private.rank_all"
-        row = connection.execute("select proconfig from pg_proc where oid = %s::regproc", [function]).fetchone()
-        assert row is not None
-        for setting, _, value in (each.partition("=") for each in row[0]):
-            connection.execute("select set_config(%s, %s, true)", [setting, value.strip('"')])
-        row = connection.execute(
-            "select memory_private.ranking_sql(%s, false), c.id from memory.conversations c", [candidates]
-        ).fetchone()
-        assert row is not None
-        statement, conversation = row
-        places = list(range(0, 3000, 2))
-        around = [[str(conversation)] * len(places), places] if candidates else [[], []]
-        given = ["u", [str(conversation)], ["number", "n7", "2026"], [], True, "[1,0,0]", "words", 3000, *[None] * 6, 3,
-                 [], [], "[]", None, "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
-        for number, field in enumerate(RANKED_BY, 1):
-            statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)
-        connection.execute(f"prepare ranked ({', '.join(RANKED_BY.values())}) as {statement}".encode())
-        arguments = ", ".join(["%s"] * len(given))
-        explain = f"explain (analyze, costs off, timing off, format json) execute ranked ({arguments})"
-        row = psycopg.ClientCursor(connection).execute(explain.encode(), given).fetchone()
-    assert row is not None
-    assert removed(row[0][0]["Plan"]) <= 20_000
+        ranked = plan(connection, candidates=candidates, lexemes=["number", "n7", "2026"], places=[*range(0, 3000, 2)])
+    assert removed(ranked) <= 20_000
 
 
 def removed(plan: dict[str, Any]) -> int:
     """How many pairs of rows the joins of a plan have looked at in vain."""
     here: int = plan.get("Rows Removed by Join Filter", 0) * plan["Actual Loops"]
     return here + sum(removed(each) for each in plan.get("Plans", []))
+
+
+def made(plan: dict[str, Any]) -> int:
+    """How many rows the steps of a plan have made or dropped, all together."""
+    here = sum(plan.get(name, 0) for name in ("Actual Rows", "Rows Removed by Join Filter", "Rows Removed by Filter"))
+    return round(here * plan["Actual Loops"]) + sum(made(each) for each in plan.get("Plans", []))
+
+
+LONG = "".join(f"Paragraph {n} says number {n % 7} of March 2026 to a reader. " * 15 + "\n\n" for n in range(1100))
+"""A message of a megabyte."""
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["never analyzed", "analyzed"])
+def megabyte(planner: Cluster, request: pytest.FixtureRequest) -> str:
+    """A database with one conversation: a message of a megabyte among forty short ones."""
+    name = planner.migrated_database()
+    for table in ("conversations", *TABLES):
+        planner.leave_unvacuumed(name, f"memory.{table}")
+    with SupabaseMemory.from_conn_string(planner.conn_string(name), user_id="u") as memory:
+        conversation = memory.conversation("long")
+        texts = [*(f"The number {n} came in March." for n in range(20)), LONG, *(f"Number {n}?" for n in range(20, 40))]
+        conversation.append([HumanMessage(text, id=f"m{n}") for n, text in enumerate(texts)])
+        conversation.index()
+    planner.execute(
+        "insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)"
+        " select user_id, conversation_id, place, part, 'words', 3, '[1,0,0]' from memory.working_memory_chunks",
+        database=name,
+    )
+    if request.param:
+        planner.execute("analyze", database=name)
+    return name
+
+
+@pytest.mark.parametrize("candidates", [False, True])
+def test_a_message_of_a_thousand_parts_is_ranked_part_by_part(
+    planner: Cluster, megabyte: str, candidates: bool
+) -> None:
+    """Neighbors are looked at message by message: no step makes rows for pairs of parts, which would be a million."""
+    lexemes = ["number", "march", "2026", "paragraph", "reader"]
+    with psycopg.connect(planner.conn_string(megabyte)) as connection:
+        row = connection.execute("select chunk_count from memory.conversations").fetchone()
+        assert row is not None
+        assert row[0] > 1000
+        ranked = plan(connection, candidates=candidates, lexemes=lexemes, places=[20])
+    assert made(ranked) <= 40 * len(lexemes) * row[0]
