@@ -205,7 +205,7 @@ def removed(plan: dict[str, Any]) -> int:
 def made(plan: dict[str, Any]) -> int:
     """How many rows the steps of a plan have made or dropped, all together."""
     here = sum(plan.get(name, 0) for name in ("Actual Rows", "Rows Removed by Join Filter", "Rows Removed by Filter"))
-    return round(here * plan["Actual Loops"]) + sum(made(each) for each in plan.get("Plans", []))
+    return int(here * plan["Actual Loops"]) + sum(made(each) for each in plan.get("Plans", []))
 
 
 LONG = "".join(f"Paragraph {n} says number {n % 7} of March 2026 to a reader. " * 15 + "\n\n" for n in range(1100))
