@@ -583,19 +583,20 @@ as $function$
       memory_private.chunk_filter_sql('$7', '$8', '$9', '$10', '$11', '$12'), p_width)
      else format($sql$
     select h.conversation_id, h.place
-    from (select e.conversation_id, e.place, e.part
+    from (select e.conversation_id, e.place
           from unnest($2) as s (id)
           cross join lateral (
             select e.* from memory.chunk_embeddings e
             where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
-          order by e.embedding operator({{vector_schema}}.<#>) $4
+          -- As in words_sql, a message comes once.
+          group by e.conversation_id, e.place
+          order by min(e.embedding operator({{vector_schema}}.<#>) $4)
           -- Without a filter nearly all pass, and a heap is faster than a full sort.
           limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
     cross join lateral (
       select from memory.working_memory_chunks k
-      where k.user_id = $1 and k.conversation_id = h.conversation_id
-        and k.place between h.place and h.place and k.part = h.part
-        and %1$s order by k.place offset 0) k
+      where k.user_id = $1 and k.conversation_id = h.conversation_id and k.place between h.place and h.place
+        and %1$s order by k.place limit 1) k
     limit $13$sql$,
       memory_private.chunk_filter_sql('$7', '$8', '$9', '$10', '$11', '$12'), p_width) end
   || $sql$) n$sql$
@@ -682,13 +683,17 @@ as $function$
           from (select l.lexeme, sum(cardinality(l.postings))::bigint as count from lists l group by l.lexeme) l) r),
   wordy as materialized (
     select h.conversation_id, h.place
-    from (select l.conversation_id, l.first + (p >> 45) as place, (p >> 15) & 1073741823 as part
-          from lists l
-          join rare r on r.lexeme = l.lexeme and r.used
-          cross join lateral unnest(l.postings) p
-          group by 1, 2, 3
-          -- In float8: the logarithm of a numeric takes as long as all the rest.
-          order by sum(r.idf * (p & 32767) / ((p & 32767) + 0.9::float8)) desc, 2 desc
+    from (select b.conversation_id, b.place
+          from (select l.conversation_id, l.first + (p >> 45) as place,
+                       -- In float8: the logarithm of a numeric takes as long as all the rest.
+                       sum(r.idf * (p & 32767) / ((p & 32767) + 0.9::float8)) as fit
+                from lists l
+                join rare r on r.lexeme = l.lexeme and r.used
+                cross join lateral unnest(l.postings) p
+                group by 1, 2, (p >> 15) & 1073741823) b
+          -- A message comes once, by its best part: a long one must not take the place of all others.
+          group by b.conversation_id, b.place
+          order by max(b.fit) desc, b.place desc
           -- As in nearest_sql.
           limit case when v_since is null and v_until is null and v_types is null and v_min_importance is null
                       and v_without is null then 500 end) h

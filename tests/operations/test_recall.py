@@ -759,6 +759,29 @@ def test_a_failing_embedder_leaves_the_words(memory: SupabaseMemory) -> None:
 # --- Candidates
 
 
+@pytest.mark.parametrize("question", ["The kiln is which color?", "Whatsoever?"], ids=["words", "vectors"])
+def test_a_long_message_is_one_candidate(memory: SupabaseMemory, question: str) -> None:
+    """However many of its parts have what is asked for, others that have it are ranked, too."""
+
+    def nearness(texts: list[str]) -> list[list[float]]:
+        return [
+            [0.6, 0.8] if "topic" in text else [1.0, 0.0] if "page" in text or text == question else [0.8, 0.6]
+            for text in texts
+        ]
+
+    embedder = None if "kiln" in question else ScriptedEmbedder(nearness)
+    other = SupabaseMemory(memory._services.transport, user_id=memory.user_id, embeddings=embedder)
+    said = [HumanMessage(f"We spoke of topic{number}.", id=f"m{number}") for number in range(60)]
+    said[10] = HumanMessage("The kiln is red.", id="red")
+    said[30] = HumanMessage("".join(f"The kiln of page {n} is lit. " * 40 for n in range(600)), id="manual")
+    said[50] = HumanMessage("The kiln is old.", id="old")
+    other.conversation("t").append(said)
+    other.conversation("t").index()
+    found = other.conversation("t").recall(question, limit=10, exact_below=0)
+    assert found.approximate
+    assert {"red", "old"} <= {*ids(found)}
+
+
 @pytest.mark.parametrize("embeddings", [None, WordEmbedder()], ids=["words", "vectors"])
 def test_candidates_never_leave_fewer_than_there_are(memory: SupabaseMemory, embeddings: Any) -> None:
     memory = without_embedder(memory) if embeddings is None else memory
