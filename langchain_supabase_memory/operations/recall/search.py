@@ -30,7 +30,7 @@ _OF_A_QUESTION: Final = ("query", "is_question", "vectors", "names", "dates", "w
 _COVERED: Final = 0.2
 """A passage fits that has at least this share of a question's words, by their rarity."""
 
-_RELATED: Final = {"all-MiniLM-L6-v2": 0.35}
+_RELATED: Final = {"all-MiniLM-L6-v2": 0.35, "multilingual-e5-small-q4": 0.8}
 """A passage fits of at least this cosine, where that was measured. Of another embedder any passage may fit."""
 
 _HINTS: Final = frozenset({"speaker", "date"})
