@@ -62,7 +62,7 @@ _OURS_FEW: Final = "memory.recall, candidates only"
 _OURS_API: Final = "memory.recall, Data API"
 
 _MEANING: Final = RecallWeights(
-    words=0, meaning=1, around=0, speaker=0, date=0, kind=0, question=0, importance=0, recency=0
+    words=0, meaning=1, around=0, speaker=0, date=0, kind=0, question=0, importance=0, recency=0, beside=0, reply=0
 )
 _INDEXED: Final = 50_000
 """The number of longer vectors that are indexed."""
