@@ -2,6 +2,7 @@
 
 from langchain_supabase_memory.adapters.edge_embeddings import EdgeEmbeddings
 from langchain_supabase_memory.adapters.embedder import EmbeddingModel
+from langchain_supabase_memory.adapters.learned_reranker import LearnedReranker
 from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
 from langchain_supabase_memory.adapters.multilingual_embeddings import MultilingualEmbeddings
 from langchain_supabase_memory.adapters.query_expander import ExpandModel
@@ -12,6 +13,7 @@ __all__ = [
     "EdgeEmbeddings",
     "EmbeddingModel",
     "ExpandModel",
+    "LearnedReranker",
     "LocalEmbeddings",
     "MultilingualEmbeddings",
     "RerankModel",

@@ -59,7 +59,8 @@ API = {
         "types.Segment types.SummaryResult types.CompleteSummary types.RecalledSummary types.Coverage types.Chunk "
         "types.Repeats types.NewerFact types.Recall "
         "types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
-        "models.MultilingualEmbeddings models.EdgeEmbeddings models.RerankModel models.ExpandModel",
+        "models.MultilingualEmbeddings models.EdgeEmbeddings models.RerankModel models.LearnedReranker "
+        "models.ExpandModel",
     ),
     "boards": (
         "Boards and controls",

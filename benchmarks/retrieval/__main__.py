@@ -30,6 +30,7 @@ from benchmarks.retrieval import baselines, meant, pack
 from benchmarks.retrieval.data import ADVERSARIAL, FormError
 from benchmarks.retrieval.data_sets import HOW_TO_GET_THEM, load
 from benchmarks.retrieval.embedder import CACHE, MiniLM
+from benchmarks.retrieval.held_out import HeldOut
 from benchmarks.retrieval.late import Late
 from benchmarks.retrieval.metrics import Packer, by_category, columns, gain, measured
 from benchmarks.retrieval.package import Package
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 PACKAGE = "this package"
 WORDS_ONLY = "this package, no embedder"
 RERANKED = "this package, reranked by late interaction"
+LEARNED = "this package, learned second stage"
+LEARNED_WORDS = "this package, no embedder, learned second stage"
 BOARDED = "this package, with a board"
 REFERENCE = list(STEPS)[-1]
 NEWEST = "newest turns only"
@@ -86,7 +89,7 @@ def main() -> None:
         found.append(results)
         tables += results.tables(PACKAGE, RERANKED)
     if len(found) > 1:
-        tables.append(together(found, [*baselines.RIVALS, WORDS_ONLY, PACKAGE]))
+        tables.append(together(found, [*baselines.RIVALS, WORDS_ONLY, LEARNED_WORDS, PACKAGE, LEARNED]))
     for table in tables:
         print(table.text() + "\n", flush=True)
     if given.keep:
@@ -108,7 +111,9 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
         ours = stack.enter_context(Package(postgres.conn_string, embedder, "by meaning"))
         late = Late(embedder, cache)
         staged = stack.enter_context(Package(postgres.conn_string, embedder, "in two stages", late))
+        learned = stack.enter_context(Package(postgres.conn_string, embedder, "in two learned stages", HeldOut()))
         worded = stack.enter_context(Package(postgres.conn_string, None, "by words"))
+        learned_words = stack.enter_context(Package(postgres.conn_string, None, "by words, then learned", HeldOut()))
         boarded = stack.enter_context(Package(postgres.conn_string, embedder, "with a board", has_board=True))
         packing = {PACKAGE: ours, RERANKED: staged, BOARDED: boarded}
         rankers: dict[str, Callable[[Study], list[list[Unit]]]] = {
@@ -117,6 +122,8 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
             WORDS_ONLY: worded.rank,
             PACKAGE: ours.rank,
             RERANKED: staged.rank,
+            LEARNED: learned.rank,
+            LEARNED_WORDS: learned_words.rank,
         }
         results = Results(data_set.name, len(conversations), sum(len(pack.asked(each)) for each in conversations))
         kinds = [question.category for study in studies for question in study.conversation.questions]
@@ -132,7 +139,14 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
                 results.gains[column] = gain(*pair.values())
                 for name, shares in pair.items():
                     results.each[f"{name}, {column}"] = shares.tolist()
-        for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours), (RERANKED, staged)):
+        for first, second in ((PACKAGE, LEARNED), (WORDS_ONLY, LEARNED_WORDS)):
+            if {first, second} <= values.keys():
+                asked = np.array(kinds) != ADVERSARIAL
+                for column in ("r@10", "r@2000c", "r@4000c"):
+                    place = columns().index(column)
+                    gained = gain(values[first][asked, place], values[second][asked, place])
+                    results.learned[f"{second}, {column}"] = gained
+        for name, package in ((WORDS_ONLY, worded), (PACKAGE, ours), (RERANKED, staged), (LEARNED, learned)):
             if package.seconds:
                 median, late = (1000 * np.percentile(package.seconds, [50, 95])).tolist()
                 results.milliseconds[name] = {"median": round(median, 1), "p95": round(late, 1)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
 from benchmarks.retrieval.data_sets.longmemeval import SPEAKERS
+from benchmarks.retrieval.late import Late
 from benchmarks.retrieval.metrics import DEPTH, Unit
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.models import RerankModel
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from benchmarks.retrieval.data import Conversation
-    from benchmarks.retrieval.late import Late
+    from benchmarks.retrieval.held_out import HeldOut
     from benchmarks.retrieval.rankings import Study
     from langchain_supabase_memory.values import RecallScope
+
+
+CANDIDATES: Final = 100
+"""How many chunks a second stage orders."""
 
 
 @dataclass
@@ -40,7 +45,7 @@ class Package:
     conn_string: str
     embedder: Embeddings | None
     user_id: str
-    late: Late | None = None
+    late: Late | HeldOut | None = None
     has_board: bool = False
     seconds: list[float] = field(default_factory=list)
     """The duration of each recall, including the embedding of the question."""
@@ -52,7 +57,7 @@ class Package:
             user_id=self.user_id,
             embeddings=self.embedder,
             config=MemoryConfig(
-                reranker=None if self.late is None else RerankModel(self.late, candidates=100, seconds=60)
+                reranker=None if self.late is None else RerankModel(self.late, candidates=CANDIDATES, seconds=60)
             ),
         )
         return self
@@ -66,7 +71,7 @@ class Package:
         """Append the turns as messages of a user and an assistant, and index them; only people have names."""
         if conversation.id in self._stored:
             return
-        if self.late is not None:
+        if isinstance(self.late, Late):
             self.late.add(conversation)
         user, _ = conversation.speakers
         are_people = conversation.speakers != SPEAKERS

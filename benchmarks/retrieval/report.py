@@ -37,6 +37,8 @@ class Results:
     rankings: dict[str, dict[str, Any]] = field(default_factory=dict)
     packs: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     gains: dict[str, dict[str, float]] = field(default_factory=dict)
+    learned: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The gains of the learned second stage, by coefficients that were fitted without the conversation at hand."""
     each: dict[str, list[float]] = field(default_factory=dict)
     """This package's share of the evidence for each question, by measure name, which `--before` compares."""
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -57,6 +59,8 @@ class Results:
             found.append(self._packs(package, staged))
         if self.gains:
             found.append(self._gains())
+        if self.learned:
+            found.append(self._learned())
         if self.changes:
             found.append(self._changes())
         return found
@@ -115,6 +119,17 @@ class Results:
                 for name in sure
             ]
         return Table("Gain of the second stage", ["measure", "gain", "interval"], rows, notes)
+
+    def _learned(self) -> Table:
+        rows: list[list[str | float]] = [
+            [measure, f"{gain['mean']:+.2f}", f"{gain['low']:+.2f} to {gain['high']:+.2f}"]
+            for measure, gain in self.learned.items()
+        ]
+        notes = [
+            "points over the same questions without it, and the 95 % interval of the paired differences;",
+            "of a conversation in `held_out.json` by coefficients that were fitted without it.",
+        ]
+        return Table(f"{self.name}: gain of the learned second stage", ["measure", "gain", "interval"], rows, notes)
 
     def _verdicts(self, package: str) -> list[str]:
         if not self._has_targets:
