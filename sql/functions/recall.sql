@@ -150,6 +150,11 @@ declare
   v_found        json;
 begin
   -- Citus: found_chunks
+  with talks as materialized ( -- looked up once, not for each chunk
+    select d.id, c.talk
+    from (select distinct v_conversation[r.rank] as id from unnest(v_chosen) as r (rank)) d
+    cross join lateral (
+      select c as talk from memory.conversations c where c.user_id = p_user_id and c.id = d.id offset 0) c)
   select json_agg(json_build_object(
            'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
            'score_parts', json_strip_nulls(json_build_object(
@@ -159,19 +164,20 @@ begin
              'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
              'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0),
              'reply', nullif(v_parts[r.rank][11], 0))),
-           'chunk', memory_private.chunk_json(k, c), 'before', u.before, 'after', u.after) order by r.position)
+           'chunk', memory_private.chunk_json(k, c.talk), 'before', u.before, 'after', u.after) order by r.position)
     into v_found
     from unnest(v_chosen) with ordinality as r (rank, position)
     cross join lateral (
       select k.* from memory.working_memory_chunks k
       where k.user_id = p_user_id and k.conversation_id = v_conversation[r.rank]
-        and k.place between v_place[r.rank] and v_place[r.rank] and k.part = v_part[r.rank]
-      order by k.place offset 0) k
-    join memory.conversations c on c.user_id = k.user_id and c.id = k.conversation_id
+        and (k.place, k.part) >= (v_place[r.rank], v_part[r.rank])
+        and (k.place, k.part) <= (v_place[r.rank], v_part[r.rank])
+      order by k.place, k.part offset 0) k
+    join talks c on c.id = k.conversation_id
     left join lateral (
-      select json_agg(memory_private.chunk_json(n, c) order by n.place, n.part)
+      select json_agg(memory_private.chunk_json(n, c.talk) order by n.place, n.part)
                filter (where (n.place, n.part) < (k.place, k.part)) as before,
-             json_agg(memory_private.chunk_json(n, c) order by n.place, n.part)
+             json_agg(memory_private.chunk_json(n, c.talk) order by n.place, n.part)
                filter (where (n.place, n.part) > (k.place, k.part)) as after
       from memory_private.surrounding_chunks(
         p_user_id, k.conversation_id, k.place, k.part, p_ask.neighbors, p_ask.whole,
@@ -233,45 +239,43 @@ language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
   v_facts jsonb := '[]';
-  v_chunk record;
-  v_id    uuid;
-  v_old   memory.conversation_board_items;
+  v_old   record;
   v_now   memory.conversation_board_items;
 begin
-  if not exists (
-    select from memory.conversation_board_items i
-    where i.user_id = p_user_id and i.conversation_id = any (p_conversations) and i.superseded_by is not null)
-  then
-    return v_facts::json;
-  end if;
-  for v_chunk in
-    select e #>> '{chunk,id}' as id, e #>> '{chunk,thread_id}' as thread_id, e #>> '{chunk,agent_id}' as agent_id,
-           e #>> '{chunk,content}' as content, (e #>> '{chunk,from_sequence}')::bigint as first,
-           (e #>> '{chunk,to_sequence}')::bigint as last
-    from json_array_elements(p_found) e
+  for v_old in
+    with old as materialized (
+      select c.agent_id, c.thread_id, i.*
+      from unnest(p_conversations) as s (id)
+      cross join lateral (
+        select i.* from memory.conversation_board_items i
+        where i.user_id = p_user_id and i.conversation_id = s.id and i.superseded_by is not null
+          and i.deleted_at is null offset 0) i
+      cross join lateral (
+        select c.agent_id, c.thread_id from memory.conversations c
+        where c.user_id = p_user_id and c.id = s.id offset 0) c)
+    select f.id as chunk, o.conversation_id, o.text, o.digest, o.superseded_by, o.superseded_at
+    from (select n.place, k.*
+          from json_array_elements(p_found) with ordinality as n (e, place)
+          cross join lateral json_to_record(n.e -> 'chunk') as k (
+            id text, thread_id text, agent_id text, content text, from_sequence bigint, to_sequence bigint)
+          where exists (select from old) offset 0) f
+    join old o on o.agent_id = f.agent_id and o.thread_id = f.thread_id
+      and (o.quote is null or strpos(f.content, o.quote) > 0)
+      and exists (select from unnest(o.sequences) q where q between f.from_sequence and f.to_sequence)
+    order by f.place, o.superseded_at, o.id
   loop
-    v_id := (select c.id from memory.conversations c
-             where c.user_id = p_user_id and c.agent_id = v_chunk.agent_id and c.thread_id = v_chunk.thread_id);
-    for v_old in
-      select i.* from memory.conversation_board_items i
-      where i.user_id = p_user_id and i.conversation_id = v_id and i.superseded_by is not null and i.deleted_at is null
-        and (i.quote is null or strpos(v_chunk.content, i.quote) > 0)
-        and exists (select from unnest(i.sequences) s where s between v_chunk.first and v_chunk.last)
-      order by i.superseded_at, i.id
-    loop
-      -- What superseded it may have been superseded since.
-      v_now.superseded_by := v_old.superseded_by;
-      for v_step in 1..100 loop
-        select i.* into v_now from memory.conversation_board_items i
-         where i.user_id = p_user_id and i.conversation_id = v_id and i.id = v_now.superseded_by;
-        exit when v_now.superseded_by is null;
-      end loop;
-      -- What was superseded may hold again.
-      continue when v_now.id is null or v_now.deleted_at is not null or v_now.digest = v_old.digest;
-      v_facts := v_facts || jsonb_build_object(
-        'chunk', v_chunk.id, 'old', v_old.text, 'superseded_at', v_old.superseded_at, 'text', v_now.text,
-        'sequence', (select max(s) from unnest(v_now.sequences) s));
+    -- What superseded it may have been superseded since.
+    v_now.superseded_by := v_old.superseded_by;
+    for v_step in 1..100 loop
+      select i.* into v_now from memory.conversation_board_items i
+       where i.user_id = p_user_id and i.conversation_id = v_old.conversation_id and i.id = v_now.superseded_by;
+      exit when v_now.superseded_by is null;
     end loop;
+    -- What was superseded may hold again.
+    continue when v_now.id is null or v_now.deleted_at is not null or v_now.digest = v_old.digest;
+    v_facts := v_facts || jsonb_build_object(
+      'chunk', v_old.chunk, 'old', v_old.text, 'superseded_at', v_old.superseded_at, 'text', v_now.text,
+      'sequence', (select max(q) from unnest(v_now.sequences) q));
   end loop;
   return v_facts::json;
 end
@@ -360,8 +364,8 @@ begin
          v_width as width, v_names.speakers, coalesce(v_asked.wants, '{}') as wants,
          coalesce(v_asked.dates, '[]') as dates, v_asked."order" as said_order, coalesce(v_ask.zone, 'UTC') as zone,
          coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity,
-         -- More than needed, because repeats are dropped.
-         (greatest(least(v_ask.max_chunks, v_ask.characters / 40), v_ask.pool) * 2 + 50)::integer as max_ranked,
+         -- More than needed, because repeats are dropped; chunks have more than 80 characters on average.
+         (greatest(least(v_ask.max_chunks * 2, v_ask.characters / 80), v_ask.pool * 2) + 50)::integer as max_ranked,
          -- Read all postings of the user if the scope is a good part of the user's conversations.
          cardinality(p_conversations) > 8 and (
            select count(*) from (
@@ -575,8 +579,8 @@ as $function$
     cross join lateral (
       select from memory.working_memory_chunks k
       where k.user_id = e.user_id and k.conversation_id = e.conversation_id
-        and k.place between e.place and e.place and k.part = e.part
-        and %1$s order by k.place offset 0) k
+        and (k.place, k.part) >= (e.place, e.part) and (k.place, k.part) <= (e.place, e.part)
+        and %1$s order by k.place, k.part offset 0) k
     where e.user_id = $1 and e.conversation_id = any ($2) and e.model = $5 and e.dimensions = %2$s
     order by e.embedding::{{vector_schema}}.halfvec(%2$s) operator({{vector_schema}}.<#>) $4::{{vector_schema}}.halfvec(%2$s)
     limit $13$sql$,
@@ -980,9 +984,10 @@ as $function$
           select k.id, k.characters, case when r.type = 'answer' and r.other is not null then k.id::text
                                           else md5(lower(btrim(k.content))) end as hash
           from memory.working_memory_chunks k
-          where k.user_id = v_user_id and k.conversation_id = r.conversation_id and k.place between r.place and r.place
-            and k.part = r.part
-          order by k.place offset 0) k
+          where k.user_id = v_user_id and k.conversation_id = r.conversation_id
+            -- With an order, and as rows: whatever the statistics, only the primary key is taken for such a look-up.
+            and (k.place, k.part) >= (r.place, r.part) and (k.place, k.part) <= (r.place, r.part)
+          order by k.place, k.part offset 0) k
         order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
   $sql$, 'v_is_rrf', p_is_rrf::text)
 $function$;
