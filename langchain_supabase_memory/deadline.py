@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from types import TracebackType
 
 T = TypeVar("T")
 
@@ -30,75 +29,19 @@ class InterruptedCallError(Exception):
 
 
 class AbandonedError(BaseException):
-    """The caller has stopped waiting for the enclosing call, so this one is not started.
+    """The deadline of the enclosing call has passed, so this one is not started or not waited for.
 
     Like a cancellation, it is not caught by code that handles `Exception`.
     """
 
 
-class _Call:
-    """A call with a deadline."""
+class _Deadline(threading.local):
+    """When this thread's current call ends, by `time.monotonic`; threads that it starts do not inherit it."""
 
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.is_abandoned = False
-        self.stopping: set[Stopping] = set()
-        self.lock = threading.Lock()
-
-    def abandon(self) -> None:
-        with self.lock:
-            self.is_abandoned = True
-            for each in self.stopping:
-                each.begin()
+    until: float | None = None
 
 
-class _CurrentCall(threading.local):
-    """The call that this thread runs; threads that it starts do not inherit it."""
-
-    call: _Call | None = None
-
-
-_HERE: Final = _CurrentCall()
-
-
-class Stopping:
-    """A block that is stopped when the caller stops waiting, so that it holds nothing afterwards.
-
-    Args:
-        stop: Interrupts what the block waits for. Runs in its own thread, and the end of the block waits for that
-            thread. It receives an event that is set when the block has ended.
-
-    Raises:
-        AbandonedError: On entry, if the caller has already stopped waiting.
-    """
-
-    def __init__(self, stop: Callable[[threading.Event], None]) -> None:
-        self._stop = stop
-        self._call = _HERE.call
-        self._thread: threading.Thread | None = None
-
-    def begin(self) -> None:
-        """Start stopping the block."""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._stop, args=(self._ended,), daemon=True, name=_NAME)
-        self._thread.start()
-
-    def __enter__(self) -> None:
-        if self._call is not None:
-            with self._call.lock:
-                if self._call.is_abandoned:
-                    raise AbandonedError
-                self._call.stopping.add(self)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._call is not None:
-            with self._call.lock:
-                self._call.stopping.discard(self)
-            if self._thread is not None:
-                self._ended.set()
-                self._thread.join()
+_HERE: Final = _Deadline()
 
 
 def seconds_left(maximum: float) -> float:
@@ -110,19 +53,22 @@ def seconds_left(maximum: float) -> float:
     Raises:
         AbandonedError: The deadline has passed.
     """
-    call = _HERE.call
-    if call is None:
+    if _HERE.until is None:
         return maximum
-    seconds = call.until - time.monotonic()
+    seconds = _HERE.until - time.monotonic()
     if seconds <= 0:
         raise AbandonedError
     return min(seconds, maximum)
 
 
+def is_set() -> bool:
+    """Return whether there is a deadline here."""
+    return _HERE.until is not None
+
+
 def is_over() -> bool:
     """Return whether the current deadline has passed."""
-    call = _HERE.call
-    return call is not None and call.until <= time.monotonic()
+    return _HERE.until is not None and _HERE.until <= time.monotonic()
 
 
 class Acquirable(Protocol):
@@ -138,19 +84,72 @@ def hold(lock: Acquirable) -> None:
     Raises:
         AbandonedError: The deadline passed before it became free.
     """
-    call = _HERE.call
-    if call is None:
+    if _HERE.until is None:
         lock.acquire()
     elif not lock.acquire(timeout=seconds_left(threading.TIMEOUT_MAX)):
         raise AbandonedError
+
+
+def limited(seconds: float, function: Callable[[], T]) -> T:
+    """Call a function here, within a deadline that all its waits keep: for databases, locks and servers.
+
+    What may hang without a time limit of its own belongs into `apart`.
+
+    Args:
+        seconds: The longest wait.
+        function: The function to call.
+
+    Returns:
+        The function's result.
+
+    Raises:
+        TimeoutError: A wait reached the deadline.
+        InterruptedCallError: The call ended with something other than an `Exception`.
+        Exception: Whatever the function raises.
+    """
+    outer = _HERE.until
+    _HERE.until = _earlier(seconds)
+    try:
+        return function()
+    except AbandonedError:
+        raise TimeoutError(f"no answer within {seconds:g} seconds") from None
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        made = _as_error(error)
+        if made is error:
+            raise
+        raise made from None
+    finally:
+        _HERE.until = outer
+
+
+def apart(function: Callable[[], T]) -> T:
+    """Call a function that may hang: in its own thread if there is a deadline here, which the wait for it keeps.
+
+    Args:
+        function: The function to call, mostly the application's.
+
+    Raises:
+        AbandonedError: The deadline passed.
+        Exception: Whatever the function raises.
+    """
+    if _HERE.until is None:
+        return function()
+    try:
+        return within(seconds_left(threading.TIMEOUT_MAX), function)
+    except TimeoutError:
+        if is_over():
+            raise AbandonedError from None
+        raise
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
     """Call a function in its own thread, with this context's variables, and wait for a limited time.
 
     Args:
-        seconds: The longest wait. After that the call continues unattended in a daemon thread; its database waits are
-            stopped (`Stopping`), and it starts nothing more (`seconds_left`).
+        seconds: The longest wait. After that the call continues unattended in a daemon thread; its waits for databases
+            and servers end, and it starts nothing more (`seconds_left`).
         function: The function to call.
 
     Returns:
@@ -163,22 +162,24 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     """
     done: list[T] = []
     failed: list[Exception] = []
-    call = _Call(time.monotonic() + seconds)
-    outer = _HERE.call
-    if outer is not None:
-        call.until = min(call.until, outer.until)
+    until = _earlier(seconds)
 
     def called() -> T:
-        _HERE.call = call
+        _HERE.until = until
         return function()
 
-    _started(called, done.append, failed.append).join(call.until - time.monotonic())
+    _started(called, done.append, failed.append).join(max(0.0, until - time.monotonic()))
     if failed:
         raise failed[0]
     if not done:
-        call.abandon()
         raise TimeoutError(f"no answer within {seconds:g} seconds")
     return done[0]
+
+
+def _earlier(seconds: float) -> float:
+    """Return when a call of so many seconds ends, which is no later than the call around it."""
+    until = time.monotonic() + seconds
+    return until if _HERE.until is None else min(until, _HERE.until)
 
 
 async def in_thread(function: Callable[[], T]) -> T:

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.deadline import apart, in_thread
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ class Embed(ModelStep):
 
 @dataclass(frozen=True)
 class Offload:
-    """A computation that takes milliseconds of CPU time, or reads files once; under an event loop it runs in a thread.
+    """A computation that takes milliseconds of CPU time, or reads files once.
+
+    Under an event loop, or within a deadline, it runs in a thread.
 
     Attributes:
         function: The function to call; it needs no other input and changes nothing.
@@ -231,7 +233,7 @@ class Offload:
 
     def perform(self, _: object) -> Any:
         """Call the function."""
-        return self.function()
+        return apart(self.function)
 
     async def aperform(self, _: object) -> Any:
         """Call the function in a thread."""

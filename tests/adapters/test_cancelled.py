@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,7 +23,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.transports.endpoint import Endpoint
 from langchain_supabase_memory.adapters.transports.postgres import POOL_SIZE
 from langchain_supabase_memory.adapters.transports.supabase import MAX_IN_FLIGHT
-from langchain_supabase_memory.deadline import AbandonedError, Stopping, awithin, hold, seconds_left, within
+from langchain_supabase_memory.deadline import AbandonedError, apart, awithin, hold, limited, seconds_left, within
 from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.settings import RetryPolicy
 from tests.services.data_api import DataApi, token
@@ -129,34 +130,44 @@ async def test_a_call_after_ten_thousand_cancelled_ones_succeeds(memory: Supabas
 # --- Sync calls that nobody waits for any more
 
 
-def left_alone(memory: SupabaseMemory, count: int) -> None:
+LIMITS = pytest.mark.parametrize("limit", [within, limited])
+
+
+def left_alone(memory: SupabaseMemory, count: int, limit: Callable[..., Any]) -> None:
     """Wait for so many calls only for a moment, from several threads, and then make as many as there are connections."""
     talk = memory.conversation("t")
     talk.count()
 
     def leave(place: int) -> None:
         with suppress(TimeoutError, AbandonedError):
-            within(place * 7 % 60 / 4_000, lambda: talk.add_turn(f"q{place}", "a " * 500))
+            limit(place * 7 % 60 / 4_000, lambda: talk.add_turn(f"q{place}", "a " * 500))
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         list(threads.map(leave, range(count)))
-        assert within(30, lambda: talk.add_turn("after", "stored")).appended == 2
-        list(threads.map(lambda _: within(30, talk.count), range(4 * POOL_SIZE)))
+        assert limit(30, lambda: talk.add_turn("after", "stored")).appended == 2
+        list(threads.map(lambda _: limit(30, talk.count), range(4 * POOL_SIZE)))
     memory.close()
 
 
 @pytest.mark.data_api
-def test_a_call_after_ones_that_nobody_waited_for_succeeds(memory: SupabaseMemory) -> None:
-    left_alone(memory, 200)
+@LIMITS
+def test_a_call_after_ones_that_nobody_waited_for_succeeds(memory: SupabaseMemory, limit: Callable[..., Any]) -> None:
+    left_alone(memory, 200, limit)
 
 
 @pytest.mark.slow
 @pytest.mark.data_api
-def test_a_call_after_ten_thousand_that_nobody_waited_for_succeeds(memory: SupabaseMemory) -> None:
-    left_alone(memory, 10_000)
+@LIMITS
+def test_a_call_after_ten_thousand_that_nobody_waited_for_succeeds(
+    memory: SupabaseMemory, limit: Callable[..., Any]
+) -> None:
+    left_alone(memory, 10_000, limit)
 
 
-def test_a_statement_that_nobody_waits_for_is_ended_at_the_server(conn_string: str, user_id: str) -> None:
+@LIMITS
+def test_a_statement_that_nobody_waits_for_is_ended_at_the_server(
+    conn_string: str, user_id: str, limit: Callable[..., Any]
+) -> None:
     memory = SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=NO_RETRY)
     talk = memory.conversation("t")
     talk.add_turn("hello", "hello")
@@ -165,8 +176,8 @@ def test_a_statement_that_nobody_waits_for_is_ended_at_the_server(conn_string: s
         holder.execute("select from memory.conversations where user_id = %s for update", [user_id])
         for _ in range(2 * POOL_SIZE):  # each would hold a connection as long as the lock is held
             with pytest.raises(TimeoutError):
-                within(0.1, lambda: talk.add_turn("waits", "waits"))
-        assert within(30, talk.count) == 2
+                limit(0.1, lambda: talk.add_turn("waits", "waits"))
+        assert limit(30, talk.count) == 2
         for _ in range(100):
             if other.execute(waiting).fetchone() == (0,):
                 break
@@ -218,7 +229,7 @@ def _stood_still(cluster: Cluster, memory: SupabaseMemory, threads: ThreadPoolEx
 
     def leave(place: int) -> None:
         with suppress(TimeoutError, AbandonedError, UnavailableError):
-            within(1, lambda: talk.add_turn(f"q{place}", "a"))
+            limited(1, lambda: talk.add_turn(f"q{place}", "a"))
 
     with stopped(cluster):
         list(threads.map(leave, range(60)))
@@ -263,12 +274,13 @@ async def test_a_connection_that_is_cancelled_while_it_is_secured_is_closed() ->
 # --- Waiting, by the deadline alone
 
 
-def test_what_is_left_is_the_least_of_all_deadlines() -> None:
-    assert seconds_left(7) == 7
-    assert within(5, lambda: seconds_left(7)) <= 5
-    assert within(5, lambda: within(60, lambda: seconds_left(100))) <= 5
+@pytest.mark.parametrize(("outer", "inner"), product((within, limited), repeat=2))
+def test_what_is_left_is_the_least_of_all_deadlines(outer: Callable[..., Any], inner: Callable[..., Any]) -> None:
+    assert outer(5, lambda: seconds_left(7)) <= 5
+    assert outer(5, lambda: inner(60, lambda: seconds_left(100))) <= 5
     with pytest.raises(TimeoutError):
-        within(0.05, lambda: within(60, lambda: time.sleep(0.2)))
+        outer(0.05, lambda: inner(60, lambda: apart(lambda: time.sleep(0.2))))
+    assert seconds_left(7) == 7
 
 
 def test_nothing_is_begun_after_the_deadline() -> None:
@@ -278,8 +290,8 @@ def test_nothing_is_begun_after_the_deadline() -> None:
     def late() -> None:
         try:
             ended.wait()
-            with Stopping(lambda _: None):
-                begun.append("a block")
+            seconds_left(60)
+            begun.append("a wait")
         except AbandonedError:
             begun.append("abandoned")
         finally:
@@ -320,3 +332,9 @@ def test_a_thread_that_is_begun_within_a_deadline_has_none() -> None:
         return seconds
 
     assert within(5, begin) == [7]
+
+
+def test_what_has_a_time_limit_of_its_own_needs_no_thread() -> None:
+    assert limited(5, threading.current_thread) is threading.current_thread()
+    assert limited(5, lambda: apart(threading.current_thread)) is not threading.current_thread()
+    assert apart(threading.current_thread) is threading.current_thread()

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
-from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, within
+from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, limited, within
 from langchain_supabase_memory.effects import Ask
 from tests.each_case import each_case
 
@@ -38,6 +38,7 @@ async def test_what_is_no_error_becomes_one_without_what_it_says(error: type[Bas
     attempts: list[Callable[[], Any]] = [
         lambda: in_thread(raising(error)),
         lambda: asyncio.to_thread(within, 5, raising(error)),
+        lambda: asyncio.to_thread(limited, 5, raising(error)),
     ]
     if not issubclass(error, (StopIteration, StopAsyncIteration)):  # no coroutine can end by those
         attempts.append(lambda: awithin(5, call()))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.checks import type_name
-from langchain_supabase_memory.deadline import in_thread
+from langchain_supabase_memory.deadline import apart, in_thread
 from langchain_supabase_memory.errors import AuthenticationError, ConfigurationError, TokenExpiredError
 from langchain_supabase_memory.unpicklable import Unpicklable
 
@@ -67,7 +67,7 @@ class Credential(Unpicklable, Generic[T]):
         """
         if self._function is None:
             return self._fixed()
-        given = self._call()
+        given = apart(self._call)
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import lru_cache, partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, LiteralString, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, LiteralString, Self, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from langchain_supabase_memory import documents, fork
@@ -26,7 +24,16 @@ from langchain_supabase_memory.adapters.transports.pools import AsyncPool
 from langchain_supabase_memory.adapters.transports.response_shapes import unreadable, validate
 from langchain_supabase_memory.adapters.transports.retry import aretry, retry
 from langchain_supabase_memory.checks import number
-from langchain_supabase_memory.deadline import Stopping, hold, in_thread, is_over, seconds_left
+from langchain_supabase_memory.deadline import (
+    AbandonedError,
+    apart,
+    hold,
+    in_thread,
+    is_over,
+    is_set,
+    seconds_left,
+    start_thread,
+)
 from langchain_supabase_memory.errors import (
     InvalidInputError,
     MissingDependencyError,
@@ -52,7 +59,11 @@ except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
 
 if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
     from langchain_supabase_memory.effects import Call
+
+T = TypeVar("T")
 
 Claims: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | Callable[[], Awaitable[Mapping[str, Any]]]
 """The claims of a verified access token, or a callback that returns the current ones before each call.
@@ -188,7 +199,7 @@ class PostgresTransport(Unpicklable):
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
         try:
-            with pool.connection(seconds_left(TIMEOUT_SECONDS)) as connection, Stopping(partial(_stop, connection)):
+            with _one_of(pool) as connection:
                 if claims is None:
                     cursor = connection.execute(statement, arguments)
                 else:
@@ -277,7 +288,8 @@ class _Pools:
             hold(self._lock)
             try:
                 if self._opened is None:
-                    conn_string, settings = self._settings()
+                    # Names are looked up, and an embedded server starts, without a time limit.
+                    conn_string, settings = apart(self._settings)
                     self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
                     self._opened.open()
                     # Also at process exit: the pool's threads must not outlive the interpreter.
@@ -361,6 +373,9 @@ class _Pools:
         raise failure
 
 
+_INTERVAL_SECONDS: Final = 0.1
+"""How often a wait looks for an interrupt from the keyboard; psycopg's own."""
+
 _CONNECTIONS: Final[WeakSet[psycopg.Connection[Any] | psycopg.AsyncConnection[Any]]] = WeakSet()
 """The connections of this process."""
 
@@ -369,6 +384,48 @@ class _Connection(psycopg.Connection[Any]):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         _CONNECTIONS.add(self)
+
+    def wait(self, gen: PQGen[T], interval: float = _INTERVAL_SECONDS, timeout: float | None = None) -> T:
+        """Wait for the server, no longer than the current deadline.
+
+        Raises:
+            AbandonedError: The deadline has passed.
+        """
+        if is_set():
+            timeout = seconds_left(threading.TIMEOUT_MAX if timeout is None else timeout)
+        try:
+            return super().wait(gen, interval, timeout)
+        except psycopg.Error:
+            if is_over():
+                raise AbandonedError from None
+            raise
+
+
+@contextmanager
+def _one_of(pool: ConnectionPool[_Connection]) -> Iterator[_Connection]:
+    """A connection for one call; one that is abandoned ends its statement without the caller."""
+    connection = pool.getconn(seconds_left(TIMEOUT_SECONDS))
+    try:
+        yield connection
+    except AbandonedError:
+        start_thread(partial(_end, connection, pool))
+        raise
+    except BaseException:
+        pool.putconn(connection)
+        raise
+    pool.putconn(connection)
+
+
+def _end(connection: _Connection, pool: ConnectionPool[_Connection]) -> None:
+    """Cancel a connection's statement on the server, and give the connection back to be replaced."""
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_ENDING_SECONDS)
+    connection.close()
+    pool.putconn(connection)
+
+
+_ENDING_SECONDS: Final = 1.0
+"""How long the server may take to cancel an abandoned statement, in seconds."""
 
 
 class _AsyncConnection(psycopg.AsyncConnection[Any]):
@@ -417,24 +474,6 @@ class _AsyncPool(AsyncPool[_AsyncConnection]):
     def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
         super().__init__(partial(_AsyncConnection.connect, conn_string, **kwargs), _AsyncConnection.close, size)
         self.kwargs = kwargs
-
-
-def _stop(connection: _Connection, ended: threading.Event) -> None:
-    """Cancel a connection's statement on the server, and if the server does not answer, close the connection here.
-
-    Args:
-        connection: The connection that another thread waits on.
-        ended: Set when that thread has finished waiting.
-    """
-    with suppress(psycopg.Error):
-        connection.cancel_safe(timeout=_STOPPING_SECONDS)
-    if not ended.wait(_STOPPING_SECONDS):
-        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as shared:
-            shared.shutdown(socket.SHUT_RDWR)
-
-
-_STOPPING_SECONDS: Final = 1.0
-"""How long the server may take to cancel an abandoned statement, in seconds; tried at most twice."""
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from langchain_supabase_memory.deadline import AbandonedError, is_over, seconds_left
+from langchain_supabase_memory.deadline import seconds_left
 from langchain_supabase_memory.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ def retry(
         UnavailableError: It could not be performed within the policy; any other error is raised at once.
         AbandonedError: The caller has stopped waiting.
     """
-    if is_over():
-        raise AbandonedError from None  # interrupted: the state of the database is unknown
     failed = [error]
 
     def tried(call: Call) -> Any:
@@ -86,7 +84,7 @@ class _Wait:
 
 def _arguments(policy: RetryPolicy, begun: float) -> dict[str, Any]:
     """Return tenacity's settings for a loop whose first try, started at that time, has already failed."""
-    left_seconds = policy.deadline_seconds - (time.monotonic() - begun)
+    left_seconds = seconds_left(policy.deadline_seconds - (time.monotonic() - begun))
     return {
         "stop": stop_after_attempt(policy.attempts) | stop_before_delay(left_seconds),
         "wait": _Wait(policy),

@@ -25,7 +25,7 @@ from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
 from langchain_supabase_memory.adapters.transports.response_shapes import validate
 from langchain_supabase_memory.adapters.transports.retry import aretry, retry
 from langchain_supabase_memory.checks import number, wrong_type
-from langchain_supabase_memory.deadline import hold, in_thread, retrieve_exception, seconds_left
+from langchain_supabase_memory.deadline import apart, hold, in_thread, retrieve_exception, seconds_left
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -265,7 +265,7 @@ class _Clients:
             seconds_left(TIMEOUT_SECONDS)  # nothing is sent for an abandoned call
             request = self._given.rpc(call.function, dict(call.arguments)).request
             _authorize(request, token)
-            return request.send(httpx.Headers())
+            return apart(lambda: request.send(httpx.Headers()))  # the application's client has time limits of its own
         finally:
             self._slots.release()
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from langchain_supabase_memory.adapters.summarizer import asking
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields
 from langchain_supabase_memory.checks import choice, number
-from langchain_supabase_memory.deadline import awithin, within
+from langchain_supabase_memory.deadline import awithin, limited
 from langchain_supabase_memory.errors import (
     AccessError,
     ConfigurationError,
@@ -150,7 +150,7 @@ class Attempt(Generic[T]):
     def perform(self, _: object) -> T | None:
         """Run the flow. Returns and raises the same as `FailOpen.attempt`."""
         try:
-            return within(self.seconds, partial(self.guard.memory._services.run, self._flow))
+            return limited(self.seconds, partial(self.guard.memory._services.run, self._flow))
         except Exception as error:
             self.guard.handle(error, self.task, self.key)
         return None
