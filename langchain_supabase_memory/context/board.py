@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.content import indented
+from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, OPEN_FIRST, BoardItemKind
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
@@ -58,6 +58,7 @@ class BoardPart:
         left_out: How many items were read but did not fit.
         has_more: Whether the board has more items than were read for this budget.
         whole_summary: The person's summary as it was read.
+        rendered: The lines of items that were rendered, by their ids: a room for them is looked for several times.
     """
 
     items: list[BoardItem] = field(default_factory=list)
@@ -67,6 +68,7 @@ class BoardPart:
     left_out: int = 0
     has_more: bool = False
     whole_summary: str | None = field(default=None, repr=False)
+    rendered: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_document(
@@ -139,7 +141,7 @@ class BoardPart:
 
     def lines(self) -> list[str]:
         """Return the part in the text form."""
-        return ["Board:", *self._rendered(), ""] if self else []
+        return [_TITLE, *self._rendered(), ""] if self else []
 
     def forms(self, meter: Meter) -> Sizes:
         """Return the sizes of the part."""
@@ -158,18 +160,12 @@ class BoardPart:
             characters = max(meter.room_in_characters(min(room.as_messages, room.as_text)) // 2, 1)
             whole = replace(self, edited_summary=shorten(self.edited_summary, characters))
         parts = whole._parts()
-
-        def fits(count: int, *others: int) -> bool:
-            only = whole._with_parts([*parts[:count], *(parts[place] for place in others)])
-            return only.forms(meter).fits(room)
-
-        count = bisect_left(range(1, len(parts) + 1), True, key=lambda each: not fits(each))
-        more: list[int] = []
-        # A long item does not keep out the next one.
-        for place in range(count + 1, min(count + 1 + _TRIES, len(parts))):
-            if fits(count, *more, place):
-                more.append(place)
-        return whole._with_parts([*parts[:count], *(parts[place] for place in more)])
+        kept = whole._places_that_fit(parts, whole._left_of(room, meter), meter)
+        made = whole._with_parts([parts[place] for place in kept])
+        while kept and not made.forms(meter).fits(room):  # it was an estimate
+            kept.pop()
+            made = whole._with_parts([parts[place] for place in kept])
+        return made
 
     def extended(self, read: BoardPart, room: Sizes, meter: Meter) -> BoardPart:
         """Return the part with as many further items as fit.
@@ -179,16 +175,34 @@ class BoardPart:
             room: The maximum sizes of the whole part.
             meter: The meter.
         """
-        items, misses = list(self.items), 0
-        for item in read.items:
-            if item in items:
-                continue
-            more = sorted([*items, item], key=_weight)
-            if replace(self, items=more).forms(meter).fits(room):
-                items = more
-            elif (misses := misses + 1) == _TRIES:
+        there = {each.id for each in self.items}
+        further = [each for each in read.items if each.id not in there]
+        left = self._left_of(room, meter) - sum(map(meter.estimate_line, map(escaped, self._rendered())))
+        added = [further[place] for place in self._places_that_fit(further, left, meter)]
+        while True:
+            items = sorted([*self.items, *added], key=_weight)
+            made = replace(self, items=items, left_out=len(read.items) - len(items))
+            if not added or made.forms(meter).fits(room):  # it was an estimate
+                return made
+            added.pop()
+
+    def _left_of(self, room: Sizes, meter: Meter) -> int:
+        """Estimate what a room has for lines."""
+        # In a message the last line has no break; a text ends with an empty line.
+        return min(room.as_messages - meter.estimate_line(_FRAME) + 2, room.as_text - meter.estimate_line(_TITLE) - 1)
+
+    def _places_that_fit(self, parts: Sequence[BoardItem | str], left: int, meter: Meter) -> list[int]:
+        """Choose parts, in their order: a long one does not keep out the next ones, of which a few are tried."""
+        kept: list[int] = []
+        misses = 0
+        for place, part in enumerate(parts):
+            weight = meter.estimate_line(escaped(self._line(part)))
+            if weight <= left:
+                kept.append(place)
+                left -= weight
+            elif (misses := misses + 1) > _TRIES:
                 break
-        return replace(self, items=items, left_out=len(read.items) - len(items))
+        return kept
 
     def _parts(self) -> list[BoardItem | str]:
         """Return everything by importance; the two texts by their names."""
@@ -212,11 +226,17 @@ class BoardPart:
 
     def _rendered(self) -> list[str]:
         """Return a line for each; only its first line is not indented."""
-        texts = {
-            "edited_summary": f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}",
-            "context_notes": f"- notes: {self.context_notes}",
-        }
-        return [texts[each] if isinstance(each, str) else line(each) for each in self._parts()]
+        return [self._line(each) for each in self._parts()]
+
+    def _line(self, part: BoardItem | str) -> str:
+        if part == "edited_summary":
+            return f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}"
+        if isinstance(part, str):
+            return f"- notes: {self.context_notes}"
+        found = self.rendered.get(part.id)
+        if found is None:
+            found = self.rendered[part.id] = line(part)
+        return found
 
 
 def line(item: BoardItem) -> str:
@@ -256,6 +276,9 @@ _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
 
 _TRIES: Final = 8
 """How many items are tried after the first that does not fit."""
+
+_FRAME: Final = fence.fenced([fence.element("board", "")])
+_TITLE: Final = "Board:"
 
 
 def allocate(

@@ -77,11 +77,14 @@ class RecallPart:
         chunks: The best first.
         time_zone: The reader's.
         conversation: The reader's conversation: what is from another one names it.
+        rendered: The day and the line of chunks that were rendered, by their ids, and the line as it stands in a
+            message: a room for them is looked for several times.
     """
 
     chunks: Sequence[Chunk] = ()
     time_zone: Annotated[str | tzinfo | None, Named] = None
     conversation: ConversationKey | None = None
+    rendered: dict[str, tuple[str, str, str]] = field(default_factory=dict, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
@@ -90,17 +93,24 @@ class RecallPart:
     @cached_property
     def message(self) -> BaseMessage | None:
         """It as a fenced message; `None` if there is nothing."""
-        return render.message(self.chunks, self.time_zone, self.conversation)
+        return render.message(self._lines) if self.chunks else None
 
     def lines(self) -> list[str]:
         """It in a text form."""
-        return [render.TITLE, *render.lines(self.chunks, self.time_zone, self.conversation), ""] if self.chunks else []
+        return [render.TITLE, *self._lines, ""] if self.chunks else []
 
     @cached_property
-    def _dated_lines(self) -> list[tuple[str, str]]:
-        """The day of each chunk, and its line as it stands in a message: a room for it is looked for several times."""
-        there = zone(self.time_zone)
-        return [(render.day(each, there), escaped(render.line(each, self.conversation, there))) for each in self.chunks]
+    def _lines(self) -> list[str]:
+        """The lines in chronological order, below their days."""
+        return render.under_days(self._dated_line(each)[:2] for each in render.in_order(self.chunks))
+
+    def _dated_line(self, chunk: Chunk) -> tuple[str, str, str]:
+        found = self.rendered.get(chunk.id)
+        if found is None:
+            there = zone(self.time_zone)
+            line = render.line(chunk, self.conversation, there)
+            found = self.rendered[chunk.id] = render.day(chunk, there), line, escaped(line)
+        return found
 
     def fitting(self, room: Sizes, meter: Meter, first: Sequence[Chunk] = ()) -> RecallPart:
         """The best of it that fit into a room, chunk by chunk: one that is too long does not keep out the next.
@@ -120,7 +130,7 @@ class RecallPart:
         for place in order:
             if left <= 0:
                 break
-            day, said = self._dated_lines[place]
+            day, _, said = self._dated_line(self.chunks[place])
             weight = meter.estimate_line(said) + (0 if day in days else meter.estimate_line(day))
             if weight <= left:
                 kept.append(place)
@@ -136,7 +146,7 @@ class RecallPart:
 
     def _at_places(self, places: Sequence[int]) -> RecallPart:
         """What stands at some places, the best first."""
-        return RecallPart(tuple(self.chunks[place] for place in sorted(places)), self.time_zone, self.conversation)
+        return replace(self, chunks=tuple(self.chunks[place] for place in sorted(places)))
 
     def read(self, key: ConversationKey) -> dict[int, str]:
         """The words that it has of a conversation's messages, by their numbers."""
@@ -158,7 +168,7 @@ class RecallPart:
             or (each.repeats is not None and each.repeats.sequence not in {None, *shown_sequences})
             or not all(number in shown_sequences for number in range(each.from_sequence, each.to_sequence + 1))
         ]
-        return RecallPart(kept, self.time_zone, self.conversation)
+        return replace(self, chunks=kept)
 
     def forms(self, meter: Meter) -> Sizes:
         """What it weighs in each of its forms."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages import content, fence
@@ -12,7 +13,7 @@ from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations.recall.ranges import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import tzinfo
 
     from langchain_core.messages import BaseMessage
@@ -44,10 +45,23 @@ def lines(
         The lines in chronological order. Only the first line of a chunk is not indented.
     """
     there = zone(time_zone)
-    ordered = sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
+    return under_days((day(each, there), line(each, conversation, there)) for each in in_order(chunks))
+
+
+def in_order(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return chunks in the order in which they were said."""
+    return sorted(chunks, key=lambda each: (each.said_at, each.place, each.part))
+
+
+def under_days(dated: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines with their days above them, each day once.
+
+    Args:
+        dated: The day and the line of each chunk, in chronological order.
+    """
     made = []
-    for date, said in groupby(ordered, key=lambda each: day(each, there)):
-        made += [date, *(line(each, conversation, there) for each in said)]
+    for date, said in groupby(dated, key=itemgetter(0)):
+        made += [date, *(each for _, each in said)]
     return made
 
 
@@ -96,11 +110,6 @@ def notes(chunk: Chunk, time_zone: tzinfo) -> list[str]:
     return made
 
 
-def message(
-    chunks: Sequence[Chunk], time_zone: str | tzinfo | None = None, conversation: ConversationKey | None = None
-) -> BaseMessage | None:
-    """Return chunks as a fenced message that goes before the user's; `None` if there are none."""
-    if not chunks:
-        return None
-    said = fence.element("recalled", "\n".join(lines(chunks, time_zone, conversation)))
-    return fence.message(fence.fenced([said]), MESSAGE_ID)
+def message(dated: Sequence[str]) -> BaseMessage:
+    """Return the lines of chunks as a fenced message that goes before the user's."""
+    return fence.message(fence.fenced([fence.element("recalled", "\n".join(dated))]), MESSAGE_ID)
