@@ -197,38 +197,47 @@ create or replace function memory_private.count_repeats(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_repeats jsonb := '[]';
-  v_ids     uuid[];
-  v_each    record;
-  v_said    record;
+  v_ids uuid[];
 begin
   select array_agg(i.id) into v_ids
     from (select unnest(p_ranked.ids) as id, unnest(p_ranked.hashes) as hash) i
    where i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1);
-  for v_each in
-    select e #>> '{chunk,id}' as id, e #>> '{chunk,content}' as content, lower(btrim(e #>> '{chunk,content}')) as words
-    from json_array_elements(p_found) e where (e #>> '{chunk,id}')::uuid = any (v_ids)
-  loop
-    select count(*), min(k.said_at) as first, max(k.said_at) as last, min(k.from_sequence) as sequence into v_said
-      from unnest(p_query.conversations) as s (id)
-      cross join lateral (
-        select k.said_at, k.from_sequence from memory.working_memory_chunks k
-        where k.user_id = p_query.user_id and k.conversation_id = s.id
+  if v_ids is null then
+    return '[]';
+  end if;
+  return (
+    with said as materialized (
+      select w.id, w.words, length(w.words) as least, length(w.words) + length(w.content) as most
+      from (select k.id, k.content, lower(btrim(k.content)) as words
+            from json_array_elements(p_found) e
+            cross join lateral json_to_record(e -> 'chunk') as k (id uuid, content text)
+            where k.id = any (v_ids) offset 0) w)
+    select coalesce(json_agg(json_build_object(
+             'chunk', r.id, 'count', r.count, 'first', r.first, 'last', r.last,
+             'sequence', case when cardinality(p_query.conversations) = 1 then r.sequence end)), '[]')
+    from (select s.id, count(*) as count, min(k.said_at) as first, max(k.said_at) as last,
+                 min(k.from_sequence) as sequence
+          from (
+            select k.* from unnest(p_query.conversations) as c (id)
+            cross join lateral (
+              select k.* from memory.working_memory_chunks k
+              where not p_candidates and k.user_id = p_query.user_id and k.conversation_id = c.id offset 0) k
+            union all
+            select k.* from unnest(p_ranked.conversations, p_ranked.places, p_ranked.parts) as r (id, place, part)
+            cross join lateral (
+              select k.* from memory.working_memory_chunks k
+              where p_candidates and k.user_id = p_query.user_id and k.conversation_id = r.id
+                and (k.place, k.part) >= (r.place, r.part) and (k.place, k.part) <= (r.place, r.part)
+              order by k.place, k.part offset 0) k) k
           -- The length first, since content is stored apart.
-          and k.characters between length(v_each.words) and length(v_each.words) + length(v_each.content)
-          and lower(btrim(k.content)) = v_each.words
-          and (not p_candidates or k.id = any (p_ranked.ids))
-          and not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
-          and (p_query.since is null or k.said_at >= p_query.since)
-          and (p_query.until is null or k.said_at < p_query.until)
-          -- Those that a prompt shows anyway count, too.
-          and (k.conversation_id <> p_ask.conversation
-               or not int8range(k.from_sequence, k.to_sequence, '[]') && p_ask.expired) is not false offset 0) k;
-    v_repeats := v_repeats || jsonb_build_object(
-      'chunk', v_each.id, 'count', v_said.count, 'first', v_said.first, 'last', v_said.last,
-      'sequence', case when cardinality(p_query.conversations) = 1 then v_said.sequence end);
-  end loop;
-  return v_repeats::json;
+          join said s on k.characters between s.least and s.most and lower(btrim(k.content)) = s.words
+          where not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
+            and (p_query.since is null or k.said_at >= p_query.since)
+            and (p_query.until is null or k.said_at < p_query.until)
+            -- Those that a prompt shows anyway count, too.
+            and (k.conversation_id <> p_ask.conversation
+                 or not int8range(k.from_sequence, k.to_sequence, '[]') && p_ask.expired) is not false
+          group by s.id) r);
 end
 $function$;
 
