@@ -7,7 +7,10 @@ import threading
 import time
 from contextlib import suppress
 from contextvars import copy_context
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from langchain_supabase_memory import fork
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -280,21 +283,81 @@ def _as_error(error: BaseException) -> Exception:
     return InterruptedCallError(type(error).__name__)
 
 
-def start_thread(function: Callable[[], None]) -> threading.Thread:
-    """Start a function that raises nothing in its own thread, with this context's variables.
+class Run:
+    """A function that runs in a thread of its own.
 
-    Returns:
-        The thread, a daemon that may be joined.
+    The thread is a daemon: nothing waits for it at the end of the process. It takes the next run when this one has
+    ended, for as long as the process makes runs often, so that a turn starts none.
     """
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call = call
+        self._ended = threading.Event()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait until it has ended.
+
+        Args:
+            seconds: The longest wait; `None` for no limit.
+        """
+        self._ended.wait(seconds)
+
+    def end(self) -> None:
+        """Say that it has ended."""
+        self._ended.set()
+
+
+class _Thread(threading.Thread):
+    """A thread for one run after the other, which ends when there was none for a while."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name=_NAME)
+        self.runs: SimpleQueue[Run] = SimpleQueue()
+
+    def run(self) -> None:
+        """Take runs, until none comes."""
+        while True:
+            try:
+                run = self.runs.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                with _IDLE.lock:
+                    if self not in _IDLE.threads:
+                        continue  # it was just taken for a run
+                    _IDLE.threads.remove(self)
+                return
+            run.call()
+            with _IDLE.lock:
+                _IDLE.threads.append(self)
+            run.end()
+            del run  # what it holds is freed at once
+
+
+class _Idle:
+    """The threads that wait for a run, the last one first."""
+
+    def __init__(self) -> None:
+        fork.run_in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        self.lock = threading.Lock()
+        self.threads: list[_Thread] = []
+
+
+_IDLE: Final = _Idle()
+_IDLE_SECONDS: Final = 30.0
+"""How long a thread waits for its next run, in seconds."""
+
+
+def start_thread(function: Callable[[], None]) -> Run:
+    """Run a function that raises nothing in its own thread, with this context's variables."""
     return _started(function, lambda _: None, lambda _: None)
 
 
-def _started(
-    function: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]
-) -> threading.Thread:
+def _started(function: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> Run:
     context = copy_context()
 
     def call() -> None:
+        _HERE.until = None
         try:
             answer = context.run(function)
         except BaseException as error:
@@ -302,6 +365,11 @@ def _started(
         else:
             done(answer)
 
-    thread = threading.Thread(target=call, daemon=True, name=_NAME)
-    thread.start()
-    return thread
+    run = Run(call)
+    with _IDLE.lock:
+        thread = _IDLE.threads.pop() if _IDLE.threads else None
+    if thread is None:
+        thread = _Thread()
+        thread.start()
+    thread.runs.put(run)
+    return run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from langchain_supabase_memory.adapters.summarizer import SummaryModel
-from langchain_supabase_memory.deadline import InterruptedCallError, awithin, in_thread, limited, within
+from langchain_supabase_memory.deadline import (
+    InterruptedCallError,
+    awithin,
+    in_thread,
+    limited,
+    seconds_left,
+    start_thread,
+    within,
+)
 from langchain_supabase_memory.effects import Ask
 from tests.each_case import each_case
 
@@ -142,3 +151,47 @@ async def test_a_model_that_cancels_itself_is_a_model_that_failed(caplog: pytest
     with caplog.at_level(logging.DEBUG), pytest.raises(InterruptedCallError):
         await SummaryModel(cancelling).aanswer(Ask([HumanMessage("x")], 5))
     assert SECRET not in caplog.text
+
+
+def test_threads_are_used_again_and_keep_nothing_of_the_run_before() -> None:
+    started: list[threading.Thread] = []
+    start, outer = threading.Thread.start, threading.local()
+
+    def counted(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    def use() -> tuple[float, bool]:
+        was_used = hasattr(outer, "used")
+        outer.used = True
+        return seconds_left(7), was_used
+
+    within(5, lambda: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", counted)
+        found = [within(5, use) for _ in range(20)]
+        assert len(started) <= 1, "one that another test waits for may have taken the idle one"
+        start_thread(lambda: found.append((seconds_left(7), False))).join(5)
+    assert [seconds for seconds, _ in found[:-1]] == [pytest.approx(5, abs=1)] * 20
+    assert found[-1][0] == 7, "a deadline ends with its run"
+    assert any(was_used for _, was_used in found)
+
+
+def test_many_at_once_have_a_thread_each() -> None:
+    together = threading.Barrier(30)
+
+    def meet() -> None:
+        together.wait(10)
+
+    runs = [start_thread(meet) for _ in range(30)]
+    for run in runs:
+        run.join(10)
+    assert not together.broken
+
+
+def test_a_child_process_starts_with_threads_of_its_own() -> None:
+    within(5, lambda: None)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if within(5, lambda: 7) == 7 else 1)
+    assert os.waitpid(child, 0)[1] == 0

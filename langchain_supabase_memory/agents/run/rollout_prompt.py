@@ -11,7 +11,6 @@ import logging
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from threading import Thread as RunningThread
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import effects
@@ -20,7 +19,7 @@ from langchain_supabase_memory.agents.run.fail_open import GuardedTask
 from langchain_supabase_memory.agents.run.stage import Stages
 from langchain_supabase_memory.context.load import last_messages, omitted_messages
 from langchain_supabase_memory.context.recent_messages import recent_messages
-from langchain_supabase_memory.deadline import start_thread
+from langchain_supabase_memory.deadline import Run, start_thread
 from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.memory.outbox_delivery import pending
@@ -60,7 +59,7 @@ class RolloutPrompt:
 
     pack: ContextPack | None = None
     messages: list[BaseMessage] | None = field(default=None, repr=False)
-    shadow: RunningThread | asyncio.Task[None] | None = None
+    shadow: Run | asyncio.Task[None] | None = None
     until: float = 0.0
     compared: list[Comparison] = field(default_factory=list)
 
@@ -94,7 +93,7 @@ class RolloutPrompt:
         return SyncAsync(run, arun)
 
     def _join(self) -> None:
-        if isinstance(self.shadow, RunningThread):
+        if isinstance(self.shadow, Run):
             self.shadow.join(self._left)
 
     async def _ajoin(self) -> None:
