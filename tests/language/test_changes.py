@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,10 @@ from tests.each_case import each_case
 from tests.language.test_extractive import revise, said
 
 SCENARIOS: Final = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))
+RESTATED: Final = tomllib.loads(Path(__file__).with_name("restated.toml").read_text(encoding="utf-8"))
+FORTY: Final = tomllib.loads(
+    Path(__file__).parents[1].joinpath("operations", "changed_facts.toml").read_text(encoding="utf-8")
+)
 TALK: Final = (
     ("The soup needs 40 minutes on a low flame.", "That sounds right."),
     ("My sister Nora visits us on Sunday.", "Enjoy the day with her!"),
@@ -34,7 +39,7 @@ def board_of(old: str, new: str) -> list[dict[str, Any]]:
     return items
 
 
-def count(rows: list[list[str]]) -> tuple[int, int, int]:
+def count(rows: Iterable[Sequence[str]]) -> tuple[int, int, int]:
     """How many old facts are superseded, how many are current, and how many others are superseded."""
     superseded = current = wrong = 0
     for old, new in rows:
@@ -77,3 +82,23 @@ def test_changed_facts_are_superseded(half: str) -> None:
 def test_what_did_not_change_is_not_superseded(half: str) -> None:
     for old, new in SCENARIOS["unchanged"][half]:
         assert [each["quote"] for each in board_of(old, new) if each["state"] == "superseded"] == [], (old, new)
+
+
+@each_case(
+    "name, rows, least, most",
+    [
+        ("restated, measured once", RESTATED["replaced"], 11, 6),
+        ("the forty, developed", [(each["old"], each["new"]) for each in FORTY["fact"]], 36, 2),
+    ],
+)
+def test_what_is_restated_is_superseded(name: str, rows: list[Sequence[str]], least: int, most: int) -> None:
+    """`least` old facts at least are superseded, and `most` at most stay as current ones."""
+    superseded, current, wrong = count(rows)
+    assert superseded >= least, name
+    assert current <= most, name
+    assert wrong == 0, name
+
+
+@each_case(("old", "new"), [*RESTATED["kept"], *RESTATED["apart"]])
+def test_what_is_said_of_something_else_is_not_superseded(old: str, new: str) -> None:
+    assert [each["quote"] for each in board_of(old, new) if each["state"] == "superseded"] == []

@@ -28,7 +28,6 @@ _NEAR: Final = 2  # words between an intention and what is intended
 _BACK: Final = 2  # clauses before one without a subject that may name it
 _MAX_TERMS: Final = 4  # terms of what ended or changed
 _LONG: Final = 120  # words of a sentence that is read
-_PRONOUNS: Final = frozenset({"he", "she", "they", "it", "who"})
 _SUBJECTS: Final = ("mine", "determiner", "others", "noun_before", "person_before")
 _MARKERS: Final = ("ends", "leaves", "ceases", "anymore", "changes", "renews", "newly")
 
@@ -37,6 +36,9 @@ IT: Final = frozenset({"it"})
 
 ME: Final = frozenset({"=me"})
 """The holder of what a speaker says about themselves."""
+
+PRONOUNS: Final = frozenset({"he", "she", "they", "it", "who"})
+"""Holders that a statement does not name."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -147,7 +149,9 @@ class Clauses:
         reading, joins = self.reading, {each.first for each in self.reading.all("joins")}
         found = [0]
         for at in range(1, self.count):
-            if at in joins or _BREAK.search(reading.text[reading.ends[at - 1] : reading.starts[at]]):
+            gap = reading.text[reading.ends[at - 1] : reading.starts[at]]
+            is_figure = len(gap) == 1 and reading.words[at - 1][-1].isdecimal() and reading.words[at][0].isdecimal()
+            if at in joins or (_BREAK.search(gap) and not is_figure):
                 found.append(at)
         return found
 
@@ -197,7 +201,7 @@ class Clauses:
         leads = {each.end: each for each in self.phrases(first, end) if not each.kinds.isdisjoint(_SUBJECTS)}
         led = {at for at in range(first + 1, end) if self.reading.words[at - 1] in articles()}
         for at in range(first, end):
-            if self.reading.words[at] in _PRONOUNS and not any(self.kinds[first:at]):
+            if self.reading.words[at] in PRONOUNS and not any(self.kinds[first:at]):
                 return frozenset({self.reading.words[at]})
             is_owned = at in leads and "mine" in leads[at].kinds
             if self.kinds[at] == "name" or is_owned or (self.stems[at] and at in led | leads.keys()):
@@ -369,8 +373,11 @@ def _ceased(clauses: Clauses, phrase: FoundPhrase, first: int, end: int) -> Iter
     begin = max((each.end for each in inside if "self" in each.kinds and each.first < phrase.first), default=first)
     marked = range(phrase.first, phrase.end)
     places = [at for at in clauses.content(begin, end) if at not in marked]
-    if 0 < len(places) <= _MAX_TERMS:
-        yield Ended(clauses.holder(first, phrase.first), clauses.terms(places), is_name=False)
+    used = {at for each in inside if "uses" in each.kinds for at in range(each.first, each.end)}
+    named = [at for at in places if at not in used]
+    is_name = len(named) < len(places) and bool(named) and all(clauses.kinds[at] == "name" for at in named)
+    if 0 < len(places) <= _MAX_TERMS:  # what is no longer used has no other verb that must be the same
+        yield Ended(clauses.holder(first, phrase.first), clauses.terms(named if is_name else places), is_name)
 
 
 def _changed(clauses: Clauses, phrase: FoundPhrase, first: int, end: int) -> Iterator[Changed]:
@@ -385,10 +392,17 @@ def _changed(clauses: Clauses, phrase: FoundPhrase, first: int, end: int) -> Ite
             places.append(at)
         elif places and at in ends:
             break
+    vague = {each.first for each in clauses.phrases(phrase.end, end) if "vague" in each.kinds}
+    places = [at for at in places if at not in vague] or places  # "wiped the laptop last night"
     is_value = not places and any(clauses.kinds[at] for at in range(phrase.end, end))
     if places and len(places) <= _MAX_TERMS:
         leads = [each for each in clauses.phrases(first, places[0]) if each.end in (places[0], phrase.first)]
-        if any("others" in each.kinds for each in leads):
+        others = any("others" in each.kinds for each in leads)
+        owner = clauses.holder(first, phrase.first) if others else _NOTHING
+        if owner & (ME | PRONOUNS):
+            return  # "her", of nobody that the clause names
+        if others:
+            yield Changed(owner, clauses.terms(places), "renews" in phrase.kinds)
             return
         is_led = any(each.kinds & {"mine", "determiner"} for each in leads)
         holder = _NOTHING if is_led else clauses.holder(first, phrase.first)

@@ -13,7 +13,8 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.language.extractive.changes import IT, ME, Clauses, changes, newest, parts
+from langchain_supabase_memory.language.extractive.attributes import evoked, slots
+from langchain_supabase_memory.language.extractive.changes import IT, ME, PRONOUNS, Clauses, changes, newest, parts
 from langchain_supabase_memory.language.extractive.dialogue import is_heading
 from langchain_supabase_memory.language.extractive.phrases import ParsedText, articles, phrases
 from langchain_supabase_memory.language.extractive.stems import FIGURE, figures, stem, stems, stems_of
@@ -28,10 +29,12 @@ from langchain_supabase_memory.language.spelling import DIGIT, key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from langchain_supabase_memory.language.extractive.attributes import Slot
     from langchain_supabase_memory.language.extractive.changes import Changed, Changes, Ended, Newer, Parts
     from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
     from langchain_supabase_memory.language.query_hints import Marks
 
+_WISHED: Final = frozenset({"residence", "occupation"})
 _FIXED: Final = ("residence", "called", "occupation", "birthday", "age")
 _CLAUSE: Final = re.compile(r"[,;:.!?()\u2014\n\u2026]")
 _GERUND: Final = re.compile(r"\w{3,}ing")
@@ -50,6 +53,7 @@ _COUNTED: Final = 3  # minimum terms of an action with a number: "I counted to 9
 _SCORE: Final = re.compile(r"\W*(?:[^\W\d_]+ ){1,3}\d{1,3}(?:\W+(?:[^\W\d_]+ ){1,3}\d{1,3})+\W*")
 """A bare score: "fish 1, cats 0"."""
 
+_NOTHING: Final[frozenset[str]] = frozenset()
 _EVENT: Final = 0.4
 _DETAIL: Final = 0.05  # weight of a name, a number or a time
 _LONG: Final = 0.25
@@ -76,6 +80,11 @@ class Claim:
         parts: Who it is about, what they do, and its values.
         changes: What it says has changed.
         newer: What it says holds now; for a correction, all of it.
+        slots: The attributes that it gives a value.
+        evoked: The stems of what its attributes are called.
+        adds: Whether it comes in addition to what was said.
+        denies: Whether it is negated.
+        needs: Whether it is about a permanent need, such as an allergy.
     """
 
     attribute: frozenset[str]
@@ -86,14 +95,24 @@ class Claim:
     parts: Parts
     changes: Changes
     newer: tuple[Newer, ...]
+    slots: tuple[Slot, ...]
+    evoked: frozenset[str]
+    adds: bool
+    denies: bool
+    needs: bool
 
     def replaces(self, other: Claim) -> bool:
         """Return whether this claim makes another, earlier one obsolete."""
-        if self.attribute and self.attribute == other.attribute:
-            if self.is_fixed or self.corrects or self.changes.newer:
+        if self.attribute and self.attribute == other.attribute and not self.adds:
+            if self.is_fixed or self.corrects or self.changes.newer or any(e.is_subject for e in self.changes.changed):
                 return True
             if self.kind == other.kind:
-                return self.kind != "words" or len(self.attribute) >= _SAID_OF
+                is_single = not self.attribute.isdisjoint(_stems("single_valued"))
+                return self.kind != "words" or len(self.attribute) >= _SAID_OF or is_single
+        if any(new.replaces(old, other.terms) for new in self.slots for old in other.slots):
+            return True
+        if self.revokes(other):
+            return True
         if not (self.corrects or self.changes) or not other.terms:
             return False
         shared = {term for term in self.terms & other.terms if term[0] != "#"}
@@ -105,10 +124,17 @@ class Claim:
             or any(other.is_older_than(each, self) for each in self.newer)
         )
 
+    def revokes(self, other: Claim) -> bool:
+        """Return whether this claim denies a need that another one states: "turns out I'm not allergic to nuts"."""
+        is_denied = self.denies and self.needs and other.needs and not other.denies
+        return is_denied and other.terms <= self.terms and self.parts.holder == other.parts.holder
+
     def is_ended_by(self, ended: Ended) -> bool:
         """Return whether this claim is what somebody no longer has or does."""
         if self.attribute and self.attribute < ended.terms <= self.terms:
             return True  # "Earl Grey is no longer my favorite tea"
+        if ended.holder == self.parts.holder and any(each.is_ended_by(ended.terms) for each in self.slots):
+            return True
         is_owned = ended.is_name and ended.terms <= self.parts.holder
         mine = ended.holder == ME and (bool(self.attribute) or is_owned)
         if not ended.terms or not (ended.holder == self.parts.holder or mine):
@@ -118,11 +144,19 @@ class Claim:
             return ended.terms <= self.terms and bool(ended.terms & value)
         if self.parts.verb in ended.terms and ended.terms <= self.terms:
             return True
+        if ended.holder != ME and ended.terms <= self.parts.values["name"]:
+            return True  # "my husband left Siemens"
         return ended.terms <= self.parts.object and bool(ended.terms & value)
 
     def is_changed_by(self, changed: Changed, new: Claim) -> bool:
         """Return whether a new claim gives the thing of this one another value."""
-        if not changed.terms or not changed.terms <= self.terms or not new.parts.differs(self.parts):
+        named = changed.terms & self.evoked  # "changed the puppy's name", of what "is called"
+        rest = changed.terms - named
+        if not changed.terms or not rest <= self.terms:
+            return False
+        if named and not named & self.terms:
+            return changed.holder in (self.parts.holder, _NOTHING) and bool(rest or changed.holder)
+        if not changed.terms <= self.terms or not new.parts.differs(self.parts):
             return False
         subject = self.attribute or (frozenset() if self.parts.verb else self.parts.object)
         if changed.is_subject and not changed.terms <= subject:
@@ -142,6 +176,8 @@ class Claim:
             return False
         if newer.terms and newer.terms <= self.terms and differs and newer.terms != {newer.verb}:
             return True
+        if {newer.verb, self.parts.verb} <= _verbs("consumes") and newer.verb != self.parts.verb:
+            return bool(newer.terms & self.parts.object) and newer.terms != self.terms
         if not newer.verb or newer.verb != self.parts.verb:
             return False
         return len((newer.terms - newer.counted) & self.terms) > 1 or newer.verb in _verbs("keeps_one")
@@ -151,6 +187,12 @@ class Claim:
 def _verbs(kind: str) -> frozenset[str]:
     """Return the first stem of each phrase of a list."""
     return frozenset(stem(words[0]) for words in phrases().words_in(kind))
+
+
+@cache
+def _stems(kind: str) -> frozenset[str]:
+    """Return the stems of all words of a list."""
+    return frozenset(stem(word) for words in phrases().words_in(kind) for word in words)
 
 
 def _names_old_value(new: frozenset[str], old: frozenset[str]) -> bool:
@@ -254,7 +296,7 @@ def is_fact(statement: Sentence) -> bool:
         return True
     if prefers and (of_self or said.has_name or _begins_with_name(statement.text)):
         return not statement.terms.issubset(stems(" ".join(prefers)))  # "I love it" does not say what
-    if reading.has("being") or _is_habit(statement):
+    if reading.has("being") or _is_habit(statement) or _is_personal(reading):
         return True
     is_thing = _thing(reading) is not None
     if reading.has("mine", "mine_after") and is_thing:
@@ -265,6 +307,11 @@ def is_fact(statement: Sentence) -> bool:
         return len(statement.terms) > 1
     is_counted = said.has_number and not (said.has_name or said.has_time or reading.has("mine", "mine_after", "copula"))
     return tells and (of_self or is_thing) and len(statement.terms) > (_COUNTED if is_counted else 1)
+
+
+def _is_personal(reading: ParsedText) -> bool:
+    """Return whether a text gives a value to an attribute of a person: "I get up at six"."""
+    return any(each.is_personal and not each.holder & PRONOUNS for each in slots(Clauses(reading), has_changed=False))
 
 
 def _is_habit(statement: Sentence) -> bool:
@@ -280,7 +327,11 @@ def _kinds_at(reading: ParsedText, at: int) -> frozenset[str]:
 def may_change(statement: Sentence) -> bool:
     """Return whether a sentence is a fact if it changes a known one: the user says that something is new or ended."""
     reading, said = statement.reading, statement.marks
-    return statement.line.role == "user" and not said.is_question and bool(changes(Clauses(reading)))
+    return (
+        statement.line.role == "user"
+        and not said.is_question
+        and (bool(changes(Clauses(reading))) or bool(slots(Clauses(reading), has_changed=True)))
+    )
 
 
 def _is_passing(statement: Sentence) -> bool:
@@ -363,7 +414,22 @@ def claim(text: str, reading: ParsedText | None = None) -> Claim:
     newer = changed.newer
     if corrects and not (newer or changed.ended or reading.has("adds")):
         newer = (newest(clauses, 0, clauses.count),)
-    return Claim(attribute, _kind(value), terms, is_fixed, corrects, parts(clauses), changed, newer)
+    given = slots(clauses, has_changed=bool(changed) or corrects)
+    return Claim(
+        attribute=attribute,
+        kind=_kind(value),
+        terms=terms,
+        is_fixed=is_fixed,
+        corrects=corrects,
+        parts=parts(clauses),
+        changes=changed,
+        newer=newer,
+        slots=given,
+        evoked=evoked(clauses),
+        adds=reading.has("adds"),
+        denies=reading.has("negates"),
+        needs=reading.has("needs"),
+    )
 
 
 def replaced(new: Claim, earlier: Sequence[tuple[int, Claim]], place: int) -> int | None:
@@ -419,9 +485,14 @@ def _fixed(reading: ParsedText) -> tuple[frozenset[str], str, bool] | None:
     for kind in _FIXED:
         for each in reading.all(kind):
             owner = _owner(reading, each)
-            if owner:
+            if owner and not (kind in _WISHED and _is_infinitive(reading, each)):
                 return frozenset({f"={kind}", owner}), reading.text[reading.ends[each.end - 1] :], True
     return None
+
+
+def _is_infinitive(reading: ParsedText, phrase: FoundPhrase) -> bool:
+    """Return whether a phrase says what somebody wants to do: "I want to live in Porto"."""
+    return any(each.end == phrase.first for each in reading.all("infinitive"))
 
 
 def _owner(reading: ParsedText, phrase: FoundPhrase) -> str:

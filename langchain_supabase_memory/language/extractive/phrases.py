@@ -2,8 +2,10 @@
 
 A file has the lists of `[phrases]`, which `KINDS` explains, and those of `[contexts]`: words before or after the name
 of a person, a place or an organization, words before another name, such as a program's (`other_before`), and words
-before a capitalized noun that is not a name (`noun_before`). Phrases are in ordinary spelling and are compared as
-`spelling` defines. A language without a file only has neutral rules: a number, a name, a question mark, a colon.
+before a capitalized noun that is not a name (`noun_before`). `[attributes]` has the phrases that give an attribute a
+value, `[nouns]` what else an attribute is called, and `[values]` the words that can only be values of an attribute.
+Phrases are in ordinary spelling and are compared as `spelling` defines. A language without a file only has neutral
+rules: a number, a name, a question mark, a colon.
 """
 
 from __future__ import annotations
@@ -62,6 +64,12 @@ KINDS: Final = {
     "adds": "says that something comes in addition and replaces nothing: also, second",
     "keeps_one": "what a person does with one thing at a time: drive, study",
     "uses": "before what is in use, which `switches` replaces: use, runs on",
+    "occasional": "says that something holds for a time only: today, sometimes",
+    "lasting": "after a state that has come to stay: (have been in Porto) since",
+    "states": "present tense of what somebody or something does for long: runs on, has",
+    "single": "of `states`, what has one value at a time: runs on, works at",
+    "single_valued": "what has one value, which may be any words: username, hair",
+    "consumes": "what a person does with food and drink: eat, drink",
     "groups": "a group that the speaker belongs to, which counts as the speaker: our team",
     "parted": "after the name of a person who is gone: got divorced",
     "habits": "before what the speaker does regularly: I play, I drink",
@@ -106,7 +114,58 @@ CONTEXTS: Final = (
 )  # fmt: skip
 """The lists of `[contexts]`."""
 
-TABLES: Final[Tables] = {"phrases": KINDS, "contexts": CONTEXTS}
+ATTRIBUTES: Final = {
+    "home": "where somebody lives: live in, home is",
+    "stays": "the same, if a word of `lasting` follows: have been in",
+    "job": "what somebody works as, replaced in a statement that something changed: started as",
+    "team": "before the group that somebody belongs to: I'm on the",
+    "manager": "who somebody reports to: report to",
+    "bank": "where somebody has their money: bank with",
+    "school": "where somebody learns: attends, a pupil at",
+    "drives": "what somebody gets around in: drive a",
+    "commute": "where somebody regularly goes: to work",
+    "rises": "when somebody gets up: wake up at",
+    "diet": "before what somebody eats or is: I eat, I'm a",
+    "marital": "whether somebody is married, with the word that says it: got engaged",
+    "email": "where somebody gets their mail: write to me at",
+    "size": "before a size of clothes: wear a, need",
+    "floor": "behind the number of a floor: floor",
+    "price": "what something costs: costs, rent",
+    "budget": "what can be spent on something: budget, spend",
+    "guests": "how many people come: people are coming",
+    "due": "when something must be ready: due, deadline",
+    "meets": "when people meet: meets, meeting",
+    "travel": "when somebody travels: fly, flight",
+    "plan": "which version of a service somebody pays for: upgraded to",
+    "named": "what something is called: is called",
+    "taste": "what somebody likes most: favorite",
+    "venue": "where something takes place: will be at",
+    "studies": "what somebody studies: studies",
+    "ignored": "words beside a thing that do not tell it from others: put, got",
+}
+"""The lists of `[attributes]`, each with what it is about and examples; `attributes.py` says what their values are."""
+
+VALUES: Final = {
+    "vehicle": "ways to get around: bus, bike",
+    "diet": "ways to eat without meat and fish: vegetarian",
+    "animal": "what these do without: meat, fish",
+    "marital": "single, engaged",
+    "size": "medium, large",
+    "currency": "euros, dollars",
+    "group": "after the name of a group: team, department",
+    "plan": "after the name of a plan: plan, tier",
+}
+"""The lists of `[values]`, each with its meaning or examples."""
+
+TABLES: Final[Tables] = {
+    "phrases": KINDS,
+    "contexts": CONTEXTS,
+    "attributes": ATTRIBUTES,
+    "nouns": ATTRIBUTES,
+    "values": VALUES,
+}
+_NAMESPACED: Final = frozenset({"attributes", "nouns", "values"})
+"""Tables whose lists share names with others, so that their kinds are written as `attributes.home`."""
 
 
 class FoundPhrase(NamedTuple):
@@ -211,9 +270,11 @@ class ParsedText:
 def phrases() -> Phrases:
     """Return the phrases of all languages, loaded on first use."""
     files = [load("phrases", language, TABLES) for language in languages("phrases")]
-    tables = [table for file in files for table in file.values()]
     known = merge_entries(
-        (comparison_form(text), frozenset({kind})) for table in tables for kind, text in table_words(table)
+        (comparison_form(text), frozenset({f"{name}.{kind}" if name in _NAMESPACED else kind}))
+        for file in files
+        for name, table in file.items()
+        for kind, text in table_words(table)
     )
     opening = merge_entries(((words[0],), kinds) for words, kinds in known.items())
     return Phrases(single_word(known), multi_word(known), single_word(opening))
