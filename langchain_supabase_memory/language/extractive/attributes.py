@@ -79,12 +79,12 @@ class Slot:
         kinds = {kind for kind, _ in self.values - other.values}
         return frozenset(kinds & {kind for kind, _ in other.values - self.values})
 
-    def replaces(self, other: Slot, said: frozenset[str]) -> bool:
+    def replaces(self, other: Slot, terms: frozenset[str]) -> bool:
         """Return whether its value stands instead of an earlier one.
 
         Args:
             other: A slot of the earlier statement.
-            said: The terms of the earlier statement.
+            terms: The terms of the earlier statement.
         """
         kinds = self.differs(other) if self.attribute == other.attribute else frozenset()
         if not kinds or (self.attribute == "job" and not self.is_marked):
@@ -92,7 +92,7 @@ class Slot:
         if self.is_personal:
             return _is_same(self.holder, other.holder) and self.weekdays in (other.weekdays, frozenset())
         if self.attribute == "size":
-            return _is_same(self.holder, other.holder) and bool(self.scope & said)
+            return _is_same(self.holder, other.holder) and bool(self.scope & terms)
         if self.attribute[0] != "=":
             if not self.scope:  # "we meet on Thursdays now"
                 return (
@@ -101,7 +101,7 @@ class Slot:
                     and self.holder == other.holder == ME
                     and (not other.scope)
                 )
-            return self.scope <= said
+            return self.scope <= terms
         if self.holder != other.holder or self.scope != other.scope or len(kinds) > 1:
             return False
         same = {kind for kind, _ in self.values} == {kind for kind, _ in other.values}
@@ -135,10 +135,10 @@ def slots(clauses: Clauses, *, has_changed: bool) -> tuple[Slot, ...]:
     """
     if clauses.reading.has(*_SEPARATE):
         return ()
-    return tuple(_found(clauses, has_changed=has_changed))
+    return tuple(_read_slots(clauses, has_changed=has_changed))
 
 
-def _found(clauses: Clauses, *, has_changed: bool) -> Iterator[Slot]:
+def _read_slots(clauses: Clauses, *, has_changed: bool) -> Iterator[Slot]:
     seen = set()
     for each in clauses.phrases(0, clauses.count):
         names = [kind.partition(".")[2] for kind in each.kinds if kind.startswith("attributes.")]
@@ -293,7 +293,7 @@ def _lasting(clauses: Clauses, phrase: FoundPhrase, name: str) -> dict[int, Valu
     return _names(clauses, phrase, name) if lasts else {}
 
 
-def _listed(clauses: Clauses, first: int, end: int, lists: tuple[str, ...]) -> dict[int, Value]:
+def _closed_values(clauses: Clauses, first: int, end: int, lists: tuple[str, ...]) -> dict[int, Value]:
     """Return the words of closed lists; of all but the first list, each word stands for the same value."""
     found = {}
     text, ends = clauses.reading.text, clauses.reading.ends
@@ -311,8 +311,8 @@ def _kinds_of(lists: tuple[str, ...], *, is_anywhere: bool = False) -> _Reader:
     def read(clauses: Clauses, phrase: FoundPhrase, _: str) -> dict[int, Value]:
         first, end = clauses.span(phrase.first)
         if is_anywhere:
-            return _listed(clauses, first, end, lists)
-        found = _listed(clauses, phrase.end, min(end, phrase.end + _REACH), lists)
+            return _closed_values(clauses, first, end, lists)
+        found = _closed_values(clauses, phrase.end, min(end, phrase.end + _REACH), lists)
         return {at: each for at, each in found.items() if not any(clauses.stems[phrase.end : at])}
 
     return read
