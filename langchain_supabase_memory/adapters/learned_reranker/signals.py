@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import log, sqrt
+from math import fsum, log, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language import query_hints
@@ -139,15 +139,15 @@ def _coverage(query_words: Sequence[str], passages: Sequence[_Passage]) -> dict[
     rarity = {word: log(1 + (len(passages) - spread[word] + 0.5) / (spread[word] + 0.5)) for word in spread}
     rarest = log(1 + (len(passages) + 0.5) / 0.5)
     wanted = {word: rarity.get(word, rarest) for word in query_words}
-    whole = sum(wanted.values()) or 1.0
+    whole = fsum(wanted.values()) or 1.0
     found = {word for word in wanted if word in rarity}
-    reachable = sum(wanted[word] for word in found) or 1.0
+    reachable = fsum(wanted[word] for word in found) or 1.0
     strongest = max((wanted[word] for word in found), default=1.0)
     pairs = [pair for pair in pairwise(query_words) if pair[0] in found and pair[1] in found]
     around = _around(passages)
-    covered = [sum(wanted[word] for word in found & each.known) for each in passages]
+    covered = [fsum(wanted[word] for word in found & each.known) for each in passages]
     nearby = [
-        sum(wanted[word] for word in found if any(word in passages[other].known for other in (place, *others)))
+        fsum(wanted[word] for word in found if any(word in passages[other].known for other in (place, *others)))
         for place, others in enumerate(around)
     ]
     return {
@@ -159,7 +159,7 @@ def _coverage(query_words: Sequence[str], passages: Sequence[_Passage]) -> dict[
         ],
         "pairs": [sum(pair in each.pairs for pair in pairs) / len(pairs) if pairs else 0.0 for each in passages],
         "share of its words": [
-            weight / (sum(rarity[word] for word in each.known) or 1.0)
+            weight / (fsum(rarity[word] for word in each.known) or 1.0)
             for weight, each in zip(covered, passages, strict=True)
         ],
         "length": [log(1 + len(each.text)) for each in passages],
