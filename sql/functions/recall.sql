@@ -373,8 +373,8 @@ begin
          v_width as width, v_names.speakers, coalesce(v_asked.wants, '{}') as wants,
          coalesce(v_asked.dates, '[]') as dates, v_asked."order" as said_order, coalesce(v_ask.zone, 'UTC') as zone,
          coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity,
-         -- More than needed, because repeats are dropped; chunks have more than 80 characters on average.
-         (greatest(least(v_ask.max_chunks * 2, v_ask.characters / 80), v_ask.pool * 2) + 50)::integer as max_ranked,
+         -- More than needed, because repeats are dropped; short messages have 40 characters.
+         (greatest(least(v_ask.max_chunks * 2, v_ask.characters / 40), v_ask.pool * 2) + 50)::integer as max_ranked,
          -- Read all postings of the user if the scope is a good part of the user's conversations.
          cardinality(p_conversations) > 8 and (
            select count(*) from (
