@@ -283,21 +283,21 @@ class _Pools:
         )
 
     def synchronous(self) -> ConnectionPool[_Connection]:
-        pool = self._opened
-        if pool is None:
-            hold(self._lock)
-            try:
-                if self._opened is None:
-                    # Names are looked up, and an embedded server starts, without a time limit.
-                    conn_string, settings = apart(self._settings)
-                    self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
-                    self._opened.open()
-                    # Also at process exit: the pool's threads must not outlive the interpreter.
-                    self._finalizer = weakref.finalize(self, self._opened.close)
-                pool = self._opened
-            finally:
-                self._lock.release()
-        return pool
+        # To open it, names are looked up, and an embedded server starts, without a time limit.
+        return self._opened or apart(self._open)
+
+    def _open(self) -> ConnectionPool[_Connection]:
+        hold(self._lock)
+        try:
+            if self._opened is None:
+                conn_string, settings = self._settings()
+                self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
+                self._opened.open()
+                # Also at process exit: the pool's threads must not outlive the interpreter.
+                self._finalizer = weakref.finalize(self, self._opened.close)
+            return self._opened
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         pool = self._opened

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx
@@ -260,12 +261,16 @@ class _Clients:
     def send(self, call: Call, token: str | None) -> httpx.Response:
         if self._given is None:
             return self._sent(self.endpoint.request(call, token))
+        # The application's client has time limits of its own. A request holds its slot until it ends.
+        return apart(partial(self._send_borrowed, self._given, call, token))
+
+    def _send_borrowed(self, client: Client, call: Call, token: str | None) -> httpx.Response:
         hold(self._slots)
         try:
             seconds_left(TIMEOUT_SECONDS)  # nothing is sent for an abandoned call
-            request = self._given.rpc(call.function, dict(call.arguments)).request
+            request = client.rpc(call.function, dict(call.arguments)).request
             _authorize(request, token)
-            return apart(lambda: request.send(httpx.Headers()))  # the application's client has time limits of its own
+            return request.send(httpx.Headers())
         finally:
             self._slots.release()
 
