@@ -162,7 +162,7 @@ def _table(name: str, talk: list[Turn], conn_string: str) -> Table:
         user_id = f"money {name} {title}"
         with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
             middleware = SupabaseMemoryMiddleware(memory, budget=budget)
-            bills[title] = _billed(talk, _agent([middleware], saver=False))
+            bills[title] = _billed(talk, _agent([middleware], saver=False), settle=memory.flush)
     stock, none = bills[_STOCK].cost(_ideal), bills[_NONE].cost(_ideal)
     rows: list[list[str | float]] = [
         [
@@ -224,13 +224,19 @@ def _agent(middleware: list[Any], *, saver: bool = True) -> Callable[[_Scripted]
     )
 
 
-def _billed(talk: list[Turn], make: Callable[[_Scripted], Any], own: Callable[[], float] = lambda: 0.0) -> Bill:
+def _billed(
+    talk: list[Turn],
+    make: Callable[[_Scripted], Any],
+    own: Callable[[], float] = lambda: 0.0,
+    settle: Callable[[], object] = lambda: None,
+) -> Bill:
     model = _Scripted(answers=[answer for turn in talk for answer in _answers(turn)], prompts=[])
     graph, found, loops = make(model), 0, list[int]()
     for turn in talk:
         first = len(model.prompts)
         config = {"configurable": {"thread_id": "t"}, "recursion_limit": 100}
         graph.invoke({"messages": [HumanMessage(turn.user)]}, config)
+        settle()  # people read an answer before they write again
         found += bool(turn.expects) and turn.expects in model.prompts[first]
         loops += range(first + 1, len(model.prompts))
     return Bill(model.prompts, own(), found, loops)

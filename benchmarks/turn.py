@@ -100,6 +100,8 @@ class _Spent:
     told: list[float] = field(default_factory=list)
     server: float = 0.0
     """The processor time of its server processes, a turn."""
+    behind: list[float] = field(default_factory=list)
+    """What this package did behind each answer, in milliseconds."""
 
     def add(self, given: Said, wall: float, processor: float) -> None:
         self.wall.append(wall * 1000)
@@ -152,6 +154,7 @@ class _Field:
                 await self.agents[name].aturn(thread, given.text)
                 if counts:
                     spent[name].add(given, time.perf_counter() - begun, time.process_time() - used)
+                self._settle(name, spent[name])
             return spent
         return await asyncio.to_thread(self._alone, size)  # no event loop runs where sync calls are made
 
@@ -162,7 +165,16 @@ class _Field:
             self.agents[name].turn(thread, given.text)
             if counts:
                 spent[name].add(given, time.perf_counter() - begun, time.process_time() - used)
+            self._settle(name, spent[name])
         return spent
+
+    def _settle(self, name: str, spent: _Spent) -> None:
+        """Wait for the work behind the answer, as long as a person reads, so that no other's turn shares its time."""
+        agent = self.agents[name]
+        if isinstance(agent, Ours):
+            begun = time.perf_counter()
+            agent.memory.flush()
+            spent.behind.append((time.perf_counter() - begun) * 1000)
 
     def _tries(self, size: int, spent: dict[str, _Spent]) -> Iterator[tuple[str, str, Said, bool]]:
         """Say who is next, in which thread, with what, and whether it counts; the servers' time is added at the end."""
@@ -277,7 +289,8 @@ def _more(head: str, spent: Mapping[str, _Spent]) -> str:
     return (
         f"{head}: by default {_median(ours.asked):.2f} where the user asks for what was said, {_median(ours.told):.2f}"
         f" where not; mean {mean(ours.wall):.2f}, {mean(ours.wall) / mean(hand.wall):.2f} x by hand; p95"
-        f" {p95(ours.wall):.2f}, by hand {p95(hand.wall):.2f}; Data API"
+        f" {p95(ours.wall):.2f}, by hand {p95(hand.wall):.2f}; behind the answer a mean of {mean(ours.behind):.2f};"
+        " Data API"
         f" {median(api.wall) / median(api_by_hand.wall):.2f} x supabase-py by hand"
     )
 

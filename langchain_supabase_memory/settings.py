@@ -213,8 +213,8 @@ class SummaryPolicy:
             kept; the newest block is always kept. With the budget's `max_messages` at least half of that many.
         max_characters: The most characters of a summary; by default a quarter of the budget, and no more than 2,000
             (about 500 tokens). It is never more than half of what the summary stands for.
-        mode: `"inline"`: before the answer, where a model is at hand. `"background"`: never there; a worker or a
-            scheduled task calls `summarize_due`.
+        mode: `"inline"`: in this process, where a model is at hand: behind the answer while its prompt shows all that
+            is due, else before it. `"background"`: a worker or a scheduled task calls `summarize_due`.
         input_characters: About the most characters of messages in one call of the model; longer ranges take several.
             After a failure the next try takes half as many, for they may have been more than the model takes.
         inline_segments: The most segments that are made before one answer; the rest waits for the next.
@@ -405,8 +405,8 @@ class ChunkPolicy:
         max_age: How long a chunk is found, from when it was indexed; by default as long as its messages are kept.
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
             found out from its stop words, and `simple` where none fits.
-        mode: `"inline"`: what a pack would otherwise miss is indexed before the answer. `"background"`: never there; a
-            worker or a scheduled task calls `index_due`.
+        mode: `"inline"`: in this process: before the answer what its prompt would otherwise miss, the rest behind it,
+            with a summary. `"background"`: a worker or a scheduled task calls `index_due`.
         batch: The most messages in one transaction.
         inline_batches: The most batches that are indexed before one answer; the rest waits for the next.
         importance: Says how much a text of a kind matters, from 0 to 1; rules over names, numbers and times by default.

@@ -812,6 +812,7 @@ class Health:
         last_code: The server's code of the newest failure, if a server answered.
         pending: How many messages wait to be stored.
         causes: What is failing now, and why; a part that works again is removed.
+        background: How many conversations are summarized or indexed behind an answer, or wait for it, in this process.
     """
 
     state: Literal["closed", "open", "half-open"]
@@ -820,6 +821,7 @@ class Health:
     last_code: str | None
     pending: int
     causes: tuple[Cause, ...] = ()
+    background: int = 0
 
 
 @dataclass(frozen=True)

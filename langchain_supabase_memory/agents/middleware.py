@@ -184,6 +184,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             references,
             recall_scope(recall, memory),
             time_zone=time_zone,
+            holds_work=True,
         )
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)
         self._ahead = PackCache()
@@ -221,12 +222,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         return await effects.arun(self._store(state, runtime))
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Store what other middleware added at the end."""
-        return effects.run(self._store(state, runtime))
+        """Store what other middleware added at the end, and start the work that no answer waits for."""
+        return effects.run(self._finish_turn(state, runtime))
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The async twin of `after_agent`."""
-        return await effects.arun(self._store(state, runtime))
+        return await effects.arun(self._finish_turn(state, runtime))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -264,6 +265,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             yield from self._partial.settle(key, run)
         record = yield from store_new(self._guard.begin(key, run.current), key, run, rules=self._rules)
         return _remembered(record) or None
+
+    def _finish_turn(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
+        """Bring the store to the state of the turn's end, and start what waited for it."""
+        update = yield from self._store(state, runtime)
+        self._loader.finish_turn(self._key(runtime))
+        return update
 
     def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Bring the store to the state, and read the pack in the same round trip, for the call that follows.

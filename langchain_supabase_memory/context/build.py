@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -109,8 +110,21 @@ class PackBuilder:
         needed = self._worth(recalled, fitted, history, meter, is_about_past=True)
         weight = needed.weight(meter)
         if fitted.weight + weight > meter.limit:
-            fitted = _for_recalled(self._fit_history(history, meter, weight), fitted)
+            fitted = self._without_indexed(document, history, meter, weight, fitted)
         return fitted, self._worth(recalled, fitted, history, meter, is_about_past=True)
+
+    def _without_indexed(
+        self, document: Mapping[str, Any], history: History, meter: Meter, weight: int, usual: FittedContext
+    ) -> FittedContext:
+        """The history with so much room for what is recalled; but what is not indexed yet is not taken out of view."""
+        through = document.get("indexed_through", math.inf)
+        unindexed = {each for each in _shown_whole(usual) if each > through}
+        while weight:
+            fitted = self._fit_history(history, meter, weight)
+            if unindexed <= _shown_whole(fitted):
+                return _for_recalled(fitted, usual)
+            weight = weight * 3 // 4
+        return usual
 
     def _worth(
         self,

@@ -49,6 +49,8 @@ _QUOTES: Final = 0.04
 _SHORTEST_QUOTES: Final = 200
 _TRIES: Final = 4
 """How often a cut block is made smaller by what it is too large."""
+_LATE: Final = 1.2
+"""How much longer than the window the history gets before it steps: a segment is made behind the answer meanwhile."""
 _ROOM_TO_CUT: Final = 4
 """An older block is cut to fit if one part of the budget in so many is left for it."""
 
@@ -114,13 +116,16 @@ def fit(history: History, meter: Meter, max_messages: int | None = None, window:
     original, left_out, start = history.truncated
     made = history.limited
 
-    for segment in history.segments or (None,):
+    segments = [*history.segments] or [None]
+    newest = segments[-1]
+    for segment in segments:
         after = -1 if segment is None else segment.to_sequence
         is_read = history.unread_from is None or after + 1 >= lowest
         recalls = after <= history.recallable
         choice = _Choice(segment, _later(made, after, start), start, meter, max_messages, recalls, window)
         # Before the first segment there is nothing to go back to: everything is shown as long as it fits.
-        is_within = window is None or choice.characters <= window or [*history.segments] == [None]
+        longest = math.inf if window is None else window * (_LATE if segment is newest else 1)
+        is_within = choice.characters <= longest or segments == [None]
         result = choice.fit_all() if is_read and is_within else None
         if result is not None:
             break

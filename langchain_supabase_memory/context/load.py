@@ -28,7 +28,7 @@ from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.summaries import due_argument, shorten, summarize
 from langchain_supabase_memory.operations.unreadable import quarantine
-from langchain_supabase_memory.settings import DEFAULT_POLICY
+from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,14 +106,15 @@ def load_context(
     if not prepared:
         return pack
     summarized = indexed = None
+    expired = retention if pack.expired else None
     if summarizer is not None and policy.mode == "inline" and pack.due:
         made = summarize(
             key, within, summarizer=summarizer, at_least_through=pack.due_through, max_segments=policy.inline_segments
         )
-        summarized = yield from load_after_expiry(pack, retention, made)
+        summarized = yield from load_after_expiry(key, expired, made)
     if recalling is not None and is_index_due(pack, recalling, summarized):
         try:
-            indexed = yield from load_after_expiry(pack, retention, index_before_loading(key, recalling))
+            indexed = yield from load_after_expiry(key, expired, index_before_loading(key, recalling))
         except MigrationConflictError:
             if recalling.strict:
                 raise
@@ -136,23 +137,22 @@ def is_index_due(pack: ContextPack, recalling: RecallRequest, summarized: Summar
     return pack.index_due or (has_segment and recalling.chunking.mode == "inline")
 
 
-def load_after_expiry(pack: ContextPack, retention: Retention | None, flow: Flow[T]) -> Flow[T]:
+def load_after_expiry(key: ConversationKey, expired: Retention | None, flow: Flow[T]) -> Flow[T]:
     """Make something of a conversation whose pack was read.
 
     A read only hides what has expired, so that is removed first: nothing is made from it.
 
     Args:
-        pack: The pack.
-        retention: What is kept, as the pack was read with.
+        key: The conversation.
+        expired: The retention that the pack was read with, if something is beyond it; `None` if nothing is.
         flow: What makes something.
     """
 
     def run_flow() -> Flow[T]:
-        key = pack.key
-        yield from forget_expired(retention, user_id=key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
+        yield from forget_expired(expired, user_id=key.user_id, agent_id=key.agent_id, thread_id=key.thread_id)
         return (yield from flow)
 
-    return named_like(run_flow(), flow) if pack.expired else flow
+    return flow if expired is None else named_like(run_flow(), flow)
 
 
 def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow[IndexResult]:
@@ -277,17 +277,20 @@ class ContextRequest:
         yield from quarantine(self.key, history.undecodable)
         is_due, through = _due(document, history, pack)
         is_index_due = self._is_index_due(document, pack)
-        lacks_summary = any(why in LEFT_OUT or why == NO_ROOM for _, _, why in pack.omitted)
-        is_unattended = document.get("unattended", False) and lacks_summary and not pack.opted_out
+        reasons = {why for _, _, why in pack.omitted}
+        lacks_summary = not reasons.isdisjoint(LEFT_OUT)
+        is_unattended = document.get("unattended", False) and (lacks_summary or NO_ROOM in reasons)
         return replace(
             pack,
             due=is_due,
             due_through=through,
             index_due=is_index_due,
+            index_soon=not is_index_due and self._is_index_soon(document, pack),
             recall_error=None if asked is None else asked.failed,
             rerank_error=None if recall is None else recall.rerank_failed,
             nothing_fits=nothing_fits,
-            unattended=is_unattended,
+            lacks_summary=lacks_summary,
+            unattended=is_unattended and not pack.opted_out,
         )
 
     def _document(
@@ -352,6 +355,14 @@ class ContextRequest:
         unshown = max([first - 1, *pack.clipped])
         lacks_vectors = self.recalling.capabilities.model is not None and document["unembedded"]
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
+
+    def _is_index_soon(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
+        """Whether more is shown and not indexed than stays in view with the next segment."""
+        through = document.get("indexed_through")
+        if through is None or pack.opted_out or self.budget.is_small:
+            return False
+        after = [each.counts[1] for each in pack.fitted.recent if each.sequences and each.sequences[0] > through]
+        return sum(after) > self.budget.about_characters * KEPT_SHARE
 
 
 def _due(document: Mapping[str, Any], history: History, pack: ContextPack) -> tuple[bool, int | None]:

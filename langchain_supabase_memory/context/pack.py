@@ -55,9 +55,12 @@ class ContextPack:
         taken: What these two weigh, in each form of the pack.
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
+        lacks_summary: Whether something is left out that no summary stands for.
         unattended: Whether something is left out, and no worker has taken the conversation up for an hour.
         expired: Whether something is beyond the retention, and so not shown, and not removed yet.
         index_due: Whether something that is not shown can not be recalled yet.
+        index_soon: Whether so much of what is shown can not be recalled yet that a question, or the next segment, may
+            take it out of view.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
@@ -82,9 +85,11 @@ class ContextPack:
     board: BoardPart = field(default_factory=BoardPart, repr=False)
     taken: Sizes = field(default_factory=Sizes)
     work: str | None = None
+    lacks_summary: bool = False
     unattended: bool = False
     expired: bool = False
     index_due: bool = False
+    index_soon: bool = False
     opted_out: bool = False
     recall_error: str | None = None
     rerank_error: str | None = None

@@ -263,16 +263,22 @@ class Constructors(MemoryHandle):
     def close(self) -> None:
         """Close the connections of the sync methods; clients that you passed stay open.
 
+        Work behind answers has five seconds to end; what is not done by then stays due.
+
         Later calls raise `ConfigurationError`, until the memory is entered again with `with`.
         """
+        self._services.drain()
         self._services.lifetime.is_closed = True
         self._services.transport.close()
 
     async def aclose(self) -> None:
         """Close the connections of this event loop and of the sync methods; clients that you passed stay open.
 
+        Work behind answers has five seconds to end; what is not done by then stays due.
+
         Later calls raise `ConfigurationError`, until the memory is entered again with `async with`.
         """
+        await self._services.adrain()
         self._services.lifetime.is_closed = True
         await self._services.transport.aclose()
 
@@ -283,6 +289,7 @@ class Constructors(MemoryHandle):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._services.drain()
         self._services.lifetime.leave()
         self._services.transport.close()
 
@@ -293,6 +300,7 @@ class Constructors(MemoryHandle):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._services.adrain()
         self._services.lifetime.leave()
         await self._services.transport.aclose()
 

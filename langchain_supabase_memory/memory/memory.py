@@ -749,7 +749,9 @@ class SupabaseMemory(Constructors):
         )
 
     def flush(self) -> int:
-        """Store the messages that earlier failed writes of histories left in the outbox.
+        """Finish what was put off: work behind answers, and messages that failed writes left in the outbox.
+
+        Before a process pauses or ends, call it to have nothing due. It waits a minute at most for the work.
 
         Returns:
             How many messages are still in the outbox, which is 0 unless an error is raised.

@@ -31,7 +31,7 @@ def pending(memory: Services, key: ConversationKey) -> list[BaseMessage]:
 
 
 def flush(services: Services) -> Flow[int]:
-    """Store the messages that earlier failed writes of histories left in the outbox.
+    """Store the messages that earlier failed writes left in the outbox, and wait for the work behind answers.
 
     Args:
         services: The memory.
@@ -42,6 +42,7 @@ def flush(services: Services) -> Flow[int]:
     Raises:
         SupabaseMemoryError: The database still refuses; everything stays in the outbox.
     """
+    yield services.drained()
     refusals = []
     for key in services.outbox.conversations():
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_supabase_memory import effects
@@ -15,10 +16,11 @@ from langchain_supabase_memory.adapters import summarizer as summarizers
 from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
-from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank
+from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank, SyncAsync
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
+from langchain_supabase_memory.memory.background import CLOSE_SECONDS, FLUSH_SECONDS, BackgroundTasks
 from langchain_supabase_memory.memory.health import HealthTracker
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
@@ -109,6 +111,8 @@ class Services(Unpicklable):
         self.settings = settings
         self.config = settings.config
         self._begin()
+        self.background = BackgroundTasks()
+        self.identity: object = None
         self.causes = HealthTracker(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = summarizers.summarizer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
@@ -159,6 +163,7 @@ class Services(Unpicklable):
         twin.transport = self.transport.for_token(identity)
         twin.user_id = None
         twin.causes = self.causes.for_user()
+        twin.identity = twin.transport
         twin._begin()
         return twin
 
@@ -289,7 +294,23 @@ class Services(Unpicklable):
             circuit.last_code,
             len(self.outbox),
             self.causes.failures,
+            len(self.background),
         )
+
+    def drained(self) -> SyncAsync:
+        """Return the step that waits for the work behind answers, until all is done or for a minute."""
+        arguments = FLUSH_SECONDS, self.identity
+        return SyncAsync(partial(self.background.join, *arguments), partial(self.background.ajoin, *arguments))
+
+    def drain(self) -> None:
+        """Wait a few seconds for the work behind answers, and leave what is not begun by then to whoever is next."""
+        if not self.background.join(CLOSE_SECONDS, self.identity):
+            self.background.drop(self.identity)
+
+    async def adrain(self) -> None:
+        """The async twin of `drain`."""
+        if not await self.background.ajoin(CLOSE_SECONDS, self.identity):
+            self.background.drop(self.identity)
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow with this memory's transport and models."""

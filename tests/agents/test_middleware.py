@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from langgraph.types import Command
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
+from langchain_supabase_memory.deadline import seconds_left
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.memory.services import DefaultUser
@@ -261,9 +263,8 @@ class Broken:
         if not self.broken:
             return self.inner.perform(call)
         if self.hangs:
-            import time
-
-            time.sleep(30)
+            time.sleep(seconds_left(30))
+            seconds_left(30)
         raise UnavailableError
 
     def close(self) -> None:

@@ -84,6 +84,7 @@ class Agent:
     graph: Any
     color: str
     settings: Any
+    memory: SupabaseMemory
 
     async def __call__(self, given: Any, **named: Any) -> Any:
         if self.color == "sync":
@@ -99,7 +100,7 @@ def make(request: pytest.FixtureRequest, memory: SupabaseMemory) -> Callable[...
         middleware = SupabaseMemoryMiddleware(memory, rollout=rollout, agent_id=memory.agent_id, **named)
         saver = InMemorySaver() if saves else None
         graph = create_agent(chat, [look_up], middleware=[middleware], checkpointer=saver)
-        return Agent(graph, request.param, config(memory, thread_id))
+        return Agent(graph, request.param, config(memory, thread_id), memory)
 
     return make
 
@@ -129,6 +130,7 @@ def said(stage: Any) -> Callable[[ConversationKey], Any]:
 async def converse(agent: Agent, turns: int) -> None:
     for number in range(turns):
         await agent(asks(f"question {number} " + "word " * 20))
+        await agent.memory.aflush()  # a person reads the answer before they ask again
 
 
 class Watched:
@@ -290,6 +292,7 @@ async def test_a_cut_over_shows_at_most_so_many_and_summarizing_keeps_up(
     )
     for number in range(3):
         await agent(asks(f"question {number}"))
+        await memory.aflush()
     for shown in model.shown:
         said = [message for message in shown if content.is_conversation(message)]
         assert len(said) - 1 <= stage  # the question itself comes beside them
@@ -427,7 +430,7 @@ async def test_the_database_says_the_stage_and_rolls_back_while_an_agent_runs(
         second = says(calls("roll_back"), "done")
         middleware = SupabaseMemoryMiddleware(memory, rollout=Rollout(cache_seconds=0), budget=budget)
         graph: Any = create_agent(second, [roll_back], middleware=[middleware])
-        await Agent(graph, agent.color, agent.settings)(asks("go"))
+        await Agent(graph, agent.color, agent.settings, memory)(asks("go"))
     assert [SECRET in str(shown) for shown in second.shown] == [True, False]
     assert [str(message.text) for message in second.shown[1][-3:]] == ["go", "", "rolled back"]
     await agent(asks("c"))

@@ -301,6 +301,12 @@ class FailOpen:
         guard._on_error = on_error
         return guard
 
+    def behind(self) -> FailOpen:
+        """Return a copy of this guard for work that no answer waits for: a failure is reported, and never raised."""
+        guard = self.with_listener(lambda _: None)
+        guard._budget = None
+        return guard
+
     def with_failures(self, failures: list[str], *, raises: bool = False) -> FailOpen:
         """Return a copy of this guard that appends each failure's class name to a list; see `with_listener`."""
         return self.with_listener(lambda error: failures.append(type(error).__name__), raises=raises)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
 from langchain_supabase_memory.agents.run.expiring_cache import ExpiringCache
-from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
+from langchain_supabase_memory.agents.run.fail_open import Attempt, FailOpen, GuardedTask
 from langchain_supabase_memory.agents.run.identity import current_run, of_run
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.context.append_and_load import append_and_load
@@ -23,13 +23,14 @@ from langchain_supabase_memory.memory.context_defaults import recall_options
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
 from langchain_supabase_memory.operations.branch import StateRecord
+from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.settings import Inherited
 from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import tzinfo
 
     from langchain_core.messages import BaseMessage
@@ -55,10 +56,14 @@ INDEXING: Final = "supabase_memory.indexing"
 SUMMARIZING: Final = "supabase_memory.summarizing"
 """The type of the custom stream event that says that a summary is being made.
 
-Beside `type` and `thread_id` it has `by`: `self`, before this answer, which waits for it; or `worker`, for which no
-answer waits, with `state`: `running` while a worker holds the conversation, `due` if a summary waits for one.
+Beside `type` and `thread_id` it has `by`: `self`, before this answer, which waits for it; `background`, in this process
+behind the answer; or `worker`, with `state`: `running` while a worker holds the conversation, `due` if a summary
+waits for one.
 """
 
+
+_INDEXING_SECONDS: Final = 60.0
+"""How long indexing behind an answer may take, in seconds."""
 
 _BEGINNING_SECONDS: Final = 3_600.0
 """How long a provider's cache may hold the beginning of a prompt, in seconds."""
@@ -79,6 +84,9 @@ class Loader:
         recall: Where to recall from what fits the user's message; `None` for nothing.
         retention: What is kept; the memory's by default.
         time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
+        holds_work: Whether what can wait is done after `finish_turn`, so that it moves no prompt of a tool loop; else
+            while the model answers.
+        held: What is done when the turn ends.
         turns: The parts that turns under way show, by the conversation and the id of the question.
         beginnings: What the last prompt of each conversation began with.
     """
@@ -90,6 +98,10 @@ class Loader:
     recall: RecallScope | None = None
     retention: Retention | None = None
     time_zone: str | tzinfo | None = None
+    holds_work: bool = False
+    held: ExpiringCache[ConversationKey, Callable[[], None]] = field(
+        default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False
+    )
     turns: ExpiringCache[tuple[ConversationKey, str], TurnParts] = field(
         default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False
     )
@@ -228,20 +240,66 @@ class Loader:
             Whether anything was due.
         """
         is_summary_due, summarized = pack.due and self._is_done_here, None
+        expired = self._retention if pack.expired else None
+        if (is_summary_due or pack.index_soon) and not pack.lacks_summary and self._can_wait(key):
+            # The prompt shows all that the segment will stand for: this answer does not need it.
+            if self._start(key, expired, summarizes=is_summary_due, indexes=not pack.opted_out) and is_summary_due:
+                writer({"type": SUMMARIZING, "thread_id": key.thread_id, "by": "background"})
+            is_summary_due = False
         if is_summary_due:
             writer(_event(SUMMARIZING, key))
             # A model has the time that the policy gives it; further tries and segments are made while some is left.
             model = self.guard.model
             more = self.policy.timeout_seconds if model is not None and model.is_model else 0.0
-            summarize = load_after_expiry(pack, self._retention, self._summarize(key, pack.due_through))
+            summarize = load_after_expiry(key, expired, self._summarize(key, pack.due_through))
             summarized = yield from self.guard.attempt(summarize, _UNMADE, key, more=more)
             self._check_state(key, summarized)
         if query is None or not is_index_due(pack, query, summarized):
             return is_summary_due
         writer(_event(INDEXING, key))
-        index = load_after_expiry(pack, self._retention, index_before_loading(key, query))
+        index = load_after_expiry(key, expired, index_before_loading(key, query))
         yield from self.guard.attempt(index, _UNINDEXED, key)
         return True
+
+    def _can_wait(self, key: ConversationKey) -> bool:
+        """Whether work may be done behind the answer: whoever a callback names then may be somebody else."""
+        return self.guard.memory._services.is_owner_known(key)
+
+    def _start(self, key: ConversationKey, expired: Retention | None, *, summarizes: bool, indexes: bool) -> bool:
+        """Index and summarize behind the answer. Words are indexed before a segment takes their place.
+
+        Returns:
+            Whether it is done soon; not where too much waits already.
+        """
+        guard, services = self.guard.behind(), self.guard.memory._services
+        chunking, embedder = services.config.chunking, services.embedder_name
+        indexes = indexes and self.recall is not None and chunking.mode == "inline"
+
+        def work() -> None:
+            if indexes:
+                index = index_messages(key, chunking, embedder=embedder, max_batches=chunking.inline_batches)
+                indexing = load_after_expiry(key, expired, index)
+                Attempt(guard, indexing, _UNINDEXED, key, _INDEXING_SECONDS).perform(None)
+            if not summarizes:
+                return
+            summarizing = load_after_expiry(key, expired, self._summarize(key, None))
+            seconds = self.policy.timeout_seconds * self.policy.attempts
+            self._check_state(key, Attempt(guard, summarizing, _UNMADE, key, seconds).perform(None))
+
+        if self.holds_work:
+            self.held.set(key, work)
+            return True
+        return services.background.start(services.identity, key, work)
+
+    def finish_turn(self, key: ConversationKey) -> None:
+        """Start what waited for the turn's end. It returns at once.
+
+        Args:
+            key: The conversation.
+        """
+        work, services = self.held.pop(key), self.guard.memory._services
+        if work is not None:
+            services.background.start(services.identity, key, work)
 
     def _context(self, key: ConversationKey, run: GraphState, query: RecallRequest | None) -> Flow[ContextPack]:
         turn = self._turn(key, run)
