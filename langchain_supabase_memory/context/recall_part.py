@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages.fence import escaped
+from langchain_supabase_memory.language.query_hints.statement import is_question_or_request
 from langchain_supabase_memory.operations.recall import render
 from langchain_supabase_memory.operations.recall.query import NO_FILTERS, Filters, RecallQuery, check_questions
 from langchain_supabase_memory.operations.recall.ranges import zone
@@ -59,9 +60,15 @@ class RecallRequest:
         """The questions, for the share that a budget has for what is recalled."""
         if self.filters.characters is not None:
             return check_questions(self.query, self.filters)
-        # What the other parts leave over is filled with it, too; short ones fill what long ones do not.
-        characters = budget.about_characters + _BEYOND
+        # What the other parts leave over is filled with it, too; short ones fill what long ones do not. Who asks
+        # nothing is told a line or two of what is not shown anyway.
+        is_asked = self.strict or budget.is_small or any(map(is_question_or_request, self._texts))
+        characters = budget.about_characters + _BEYOND if is_asked else 2 * _BEYOND
         return check_questions(self.query, replace(self.filters, characters=characters))
+
+    @property
+    def _texts(self) -> Sequence[str]:
+        return [self.query] if isinstance(self.query, str) else self.query
 
     @property
     def time_zone(self) -> str | tzinfo | None:
