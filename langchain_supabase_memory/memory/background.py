@@ -99,7 +99,7 @@ class BackgroundTasks:
             return self._changed.wait_for(lambda: not self._names(identity), seconds)
 
     async def ajoin(self, seconds: float, identity: object = None) -> bool:
-        """The async twin of `join`."""
+        """The async twin of `join`: the wait has its own thread."""
         return not self._names(identity) or await in_thread(partial(self.join, seconds, identity))
 
     def drop(self, identity: object = None) -> None:

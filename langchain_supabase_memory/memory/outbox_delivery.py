@@ -31,7 +31,9 @@ def pending(memory: Services, key: ConversationKey) -> list[BaseMessage]:
 
 
 def flush(services: Services) -> Flow[int]:
-    """Store the messages that earlier failed writes left in the outbox, and wait for the work behind answers.
+    """Finish what was put off: work behind answers, and messages that failed writes left in the outbox.
+
+    Before a process pauses or ends, call it to have nothing due. It waits a minute at most for the work.
 
     Args:
         services: The memory.

@@ -308,7 +308,7 @@ class Services(Unpicklable):
             self.background.drop(self.identity)
 
     async def adrain(self) -> None:
-        """The async twin of `drain`."""
+        """The async twin of `drain`, which blocks no event loop."""
         if not await self.background.ajoin(CLOSE_SECONDS, self.identity):
             self.background.drop(self.identity)
 
