@@ -78,7 +78,7 @@ begin
   grant execute on function
     memory_private.resolve_owner(text), memory_private.author_kind(text), memory_private.current_limits(),
     memory_private.check_limits(json, boolean), memory_private.is_shallow(text), memory_private.is_text_list(text[]),
-    memory_private.checked_metadata_bytes(jsonb), memory_private.one_line(text),
+    memory_private.checked_metadata_bytes(jsonb), memory_private.hour_of(timestamptz), memory_private.one_line(text),
     memory_private.first_words(text, integer), memory_private.conversation_json(memory.conversations, json, boolean),
     memory_private.encode_cursor(timestamptz, uuid), memory_private.normalize_messages(json),
     memory_private.normalize_message(bigint, json), memory_private.normalize_data(bigint, text, text, json),

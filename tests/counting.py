@@ -64,6 +64,20 @@ def most_touched(
     return most
 
 
+def most_read(connection: psycopg.Connection, statement: str) -> int:
+    """Return the most rows and index entries of all tables that one of eight calls reads."""
+    most = 0
+    for _ in range(8):
+        with connection.transaction():
+            before = connection.execute(_COUNTED).fetchone()
+            connection.execute(statement.encode())
+            after = connection.execute(_COUNTED).fetchone()
+        assert before
+        assert after
+        most = max(most, int(after[0] - before[0]))
+    return most
+
+
 def messages(*ids: str) -> str:
     return json.dumps([to_row(HumanMessage("new", id=each)) for each in ids])
 

@@ -117,8 +117,13 @@ PAGES = {
     ),
     "operating": (
         "Operating",
-        "For workers and operators with a server's key: look after the queue, and archive what is idle.",
-        "worker_queue worker_doctor worker_revive worker_rederive worker_chore worker_idle worker_archive",
+        "For operators with a server's key: look after the queue and the database.",
+        "worker_queue worker_doctor worker_revive",
+    ),
+    "chores": (
+        "Chores",
+        "For workers with a server's key: what is done from time to time for all conversations.",
+        "worker_chore worker_rederive worker_idle worker_archive",
     ),
     "rollout": (
         "Rollout",

@@ -23,6 +23,8 @@ T = TypeVar("T")
 PAGE: Final = 1000
 """The maximum number of messages that one call returns."""
 
+_BY_OWNER: Final = {"p_after_user": "user_id", "p_after": "id"}
+
 _logger = logging.getLogger(__name__)
 
 _reported: Final[set[str]] = set()
@@ -51,18 +53,22 @@ def key_of(row: Mapping[str, Any]) -> ConversationKey | None:
         return None
 
 
-def keys(function: str, arguments: Mapping[str, Any]) -> Flow[list[ConversationKey]]:
-    """Return the conversations that a SQL function pages through, ordered by owner and id.
+def keys(
+    function: str, arguments: Mapping[str, Any], place: Mapping[str, str] = _BY_OWNER
+) -> Flow[list[ConversationKey]]:
+    """Return the conversations that a SQL function pages through, in its order.
 
     Args:
         function: The function's name.
         arguments: The function's arguments, except those that select the page.
+        place: The arguments that continue after a row, and the names of their values in it; by default the owner
+            and the id.
     """
     found: list[ConversationKey] = []
     last: Mapping[str, Any] = {}
     while True:
-        place = {"p_limit": PAGE, "p_after_user": last.get("user_id"), "p_after": last.get("id")}
-        page = yield from call(function, {**arguments, **place})
+        after = {argument: last.get(name) for argument, name in place.items()}
+        page = yield from call(function, {**arguments, "p_limit": PAGE, **after})
         found += [key for key in map(key_of, page) if key is not None]
         if len(page) < PAGE:
             return found

@@ -475,7 +475,8 @@ def reconcile(
 
 def idle(seconds: float, user_id: str | None = None) -> Flow[list[ConversationKey]]:
     """Return unarchived conversations, optionally of one user, without a message for `seconds`; for servers."""
-    return (yield from keys("memory_worker_idle", {"p_seconds": seconds, "p_user_id": user_id}))
+    place = {"p_after_hour": "updated_hour", "p_after_user": "user_id", "p_after": "id"}
+    return (yield from keys("memory_worker_idle", {"p_seconds": seconds, "p_user_id": user_id}, place))
 
 
 def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:

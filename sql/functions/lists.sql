@@ -75,6 +75,13 @@ begin
 end
 $function$;
 
+-- Returns the hour of a time, as conversations.updated_hour has it.
+create or replace function memory_private.hour_of(p_at timestamptz) returns timestamptz
+language sql immutable security invoker set search_path = ''
+as $function$
+  select date_trunc('hour', p_at at time zone 'UTC') at time zone 'UTC'
+$function$;
+
 -- Encodes a position in a list of conversations for the caller: when the conversation changed, and its id.
 create or replace function memory_private.encode_cursor(p_at timestamptz, p_id uuid) returns text
 language sql stable security invoker set search_path = ''
@@ -95,11 +102,13 @@ create function public.memory_conversations(
   p_retention json        default null
 ) returns jsonb -- {"conversations", "before", "after"}
 language plpgsql stable security invoker set search_path = ''
+set enable_sort = off set jit = off -- else all of an owner's conversations are read and sorted, where few are expected
 as $function$
 declare
   v_user   text := memory_private.resolve_owner(p_user_id);
   v_place  text := coalesce(p_after, p_before);
   v_limit  integer := greatest(1, least(p_limit, 1000));
+  v_by     text; -- what comes before the time in the order
   v_at     timestamptz;
   v_id     uuid;
   v_row    memory.conversations;
@@ -122,7 +131,14 @@ begin
         using errcode = 'PT400', hint = 'pass what a page gave as before or after, as it is';
     end;
   end if;
-  -- One statement for each direction, so that a page is read in index order and ends when it is full.
+  -- Read in the order of an index by hours, so that a page ends when it is full. What has few, a thread or an agent, is
+  -- read whole: its own may be far back among all that the owner has.
+  if p_thread_id is null and (p_agent_id is null or exists (
+    select from memory.conversations c where c.user_id = v_user and c.agent_id = p_agent_id
+    order by c.thread_id offset 200 limit 1))
+  then
+    v_by := 'c.updated_hour ' || case when p_before is null then 'desc, ' else 'asc, ' end;
+  end if;
   for v_row in
     execute format($sql$
       select c.* from memory.conversations c
@@ -130,10 +146,13 @@ begin
         and ($4 is null or (c.archived_at is not null) = ($4 = 'archived'))
         and ($5 is null or c.updated_at >= $5) and ($6 is null or c.updated_at < $6)
         and ($7 is null or (c.updated_at, c.id) %1$s ($7, $8))
-      order by c.updated_at %2$s, c.id %2$s limit $9 $sql$,
-      case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end)
+        and ($10 is null or c.updated_hour >= $10) and ($11 is null or c.updated_hour <= $11)
+      order by %3$sc.updated_at %2$s, c.id %2$s limit $9 $sql$,
+      case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end, v_by)
     using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
-          /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1
+          /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1,
+          /* 10 */ memory_private.hour_of(greatest(p_since, case when p_before is not null then v_at end)),
+          /* 11 */ memory_private.hour_of(least(p_until, case when p_before is null then v_at end))
   loop
     v_found := v_found || v_row;
   end loop;

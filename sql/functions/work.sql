@@ -837,32 +837,38 @@ Returns: object.
 Errors: none.';
 
 create function public.memory_worker_idle(
-  p_seconds float8,          -- without a message for so long
-  p_limit   integer default 100,
-  p_after_user text default null,
-  p_after      uuid default null,
-  p_user_id    text default null -- only this owner's; null: everybody's
+  p_seconds    float8,          -- without a message for so long
+  p_limit      integer     default 100,
+  p_after_hour timestamptz default null,
+  p_after_user text        default null,
+  p_after      uuid        default null,
+  p_user_id    text        default null -- only this owner's; null: everybody's
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_custom_plan -- as in memory_due
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off -- else all that are idle are sorted
 as $function$
+declare
+  v_before timestamptz := clock_timestamp() - p_seconds * interval '1 second';
+  v_hour   timestamptz := memory_private.hour_of(v_before);
 begin
   return coalesce((
-    select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
+    select jsonb_agg(to_jsonb(r) order by r.updated_hour, r.user_id, r.id)
     from (
-      select c.user_id, c.id, c.agent_id, c.thread_id from memory.conversations c
+      select c.user_id, c.id, c.agent_id, c.thread_id, c.updated_hour from memory.conversations c
       where (p_user_id is null or c.user_id = p_user_id) and c.archived_at is null and c.next_sequence > 0
-        and c.updated_at < clock_timestamp() - p_seconds * interval '1 second'
-        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
-      order by c.user_id, c.id
+        and c.updated_at < v_before and c.updated_hour <= v_hour
+        and (p_after is null or (c.updated_hour, c.user_id, c.id) > (p_after_hour, p_after_user, p_after))
+      order by c.updated_hour, c.user_id, c.id
       limit least(p_limit, 1000)) r), '[]');
 end
 $function$;
 comment on function public.memory_worker_idle is
-  'langchain-supabase-memory: List conversations without a message for so long that are not archived, by pages.
+  'langchain-supabase-memory: List conversations without a message for so long that are not archived, the longest idle
+  first, by pages.
 
 p_seconds: how long, in seconds.
 p_limit: the most of one answer, at most 1000.
+p_after_hour: the updated_hour at which the last page ended; null: from the beginning.
 p_after_user: the user_id at which the last page ended; null: from the beginning.
 p_after: the id at which the last page ended; null: from the beginning.
 p_user_id: only this owner''s; null: everybody''s.
@@ -871,6 +877,7 @@ Returns: object[].
 - [].id: uuid. The conversation.
 - [].agent_id: text. Its agent.
 - [].thread_id: text. Its thread.
+- [].updated_hour: timestamp. The hour in which it last changed.
 Errors: none.';
 
 create function public.memory_worker_archive(

@@ -142,6 +142,9 @@ create table memory.conversations (
   title                 text check (octet_length(title) <= 1000),
   metadata              jsonb,
   metadata_bytes        integer     generated always as (memory_private.checked_metadata_bytes(metadata)) stored,
+  -- As memory_private.hour_of, which would be called at every append.
+  updated_hour          timestamptz not null generated always as (
+    date_trunc('hour', updated_at at time zone 'UTC') at time zone 'UTC') stored,
 
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
@@ -161,9 +164,11 @@ create table memory.conversations (
     and greatest(summary_failures, index_failures) <= 1000000000)
 ) with (fillfactor = 70); -- the counter is updated in place (HOT) at every append
 
--- Conversations that may become idle, apart from archived ones. It has no column that an append changes, so updates
--- stay in place.
-create index conversations_open_idx on memory.conversations (user_id, id) where archived_at is null;
+-- By the hour of the last change and not by its time, so that appends stay in place but for the first of an hour.
+create index conversations_newest_idx on memory.conversations (user_id, updated_hour, agent_id);
+create index conversations_open_idx on memory.conversations (updated_hour, user_id, id) where archived_at is null;
+comment on index memory.conversations_open_idx is
+  'Across owners. The conversations that changed least recently and are not archived, for workers.';
 
 comment on table memory.conversations is
   'One ordered exchange between a user and an agent, named by (user_id, agent_id, thread_id).';
@@ -197,6 +202,8 @@ comment on column memory.conversations.opted_out_at is
   'Since when nothing is derived from it: its messages stay, and that is all.';
 comment on column memory.conversations.title is
   'What a person calls it; null: the title of its board, or the first words of its first question.';
+comment on column memory.conversations.updated_hour is
+  'The hour of updated_at, by which lists are read in order.';
 comment on column memory.conversations.metadata_bytes is
   'What the metadata takes; checked where it is written, and not with every append.';
 comment on column memory.conversations.withheld is
