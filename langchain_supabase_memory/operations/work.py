@@ -123,6 +123,8 @@ class ConversationStatus:
 class Queue:
     """The work queue of all conversations, in numbers.
 
+    At most 10,000 conversations with work are counted; if there are more, each count is a minimum.
+
     Attributes:
         depth: How many conversations have work, now or later.
         due: How many of them can be claimed now.
@@ -136,6 +138,8 @@ class Queue:
         lag_seconds: How long the oldest work has been due, in seconds.
         next_seconds: When the next work can be claimed, in seconds from now; `None` if there is none.
         vector_bytes: The size of the vectors and their index, in bytes.
+        has_more: Whether so many were counted that there may be more. `leases` and `dead` are exact also then, up to
+            10,000; `lag_seconds` is that of those counted and of the owners whose turn is next.
     """
 
     depth: int = 0
@@ -149,6 +153,7 @@ class Queue:
     lag_seconds: float = 0.0
     next_seconds: float | None = None
     vector_bytes: int = 0
+    has_more: bool = False
 
 
 UNREADABLE: Final = "unreadable"

@@ -955,7 +955,8 @@ begin
       -- Not in a lateral subquery: Citus sends none without a table to the nodes.
       where (p_state is null or memory_private.work_state(w.run_after, w.lease_until) = p_state)
         and (p_state is null or p_state = 'idle' or w.user_id is not null)
-        and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own
+        and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own,
+        and (p_state is distinct from 'running' or w.lease_token is not null) -- and so is this
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_thread_id is null or c.thread_id = p_thread_id)
         and (v_ids is null or c.id = any (v_ids))
@@ -1010,19 +1011,15 @@ create function public.memory_worker_queue(
   p_user_id text default null -- only this owner's; null: everybody's
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_custom_plan set jit = off -- as in memory_due
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off -- as in memory_due
 as $function$
 declare
-  v_unreadable bigint;
-  v_paused     jsonb;
-  v_bytes      bigint;
+  v_most  constant bigint := 10000; -- more are not counted: a dashboard asks every few seconds
+  v_now   constant timestamptz := clock_timestamp();
+  v_bytes bigint;
+  v_rest  record; -- what is found by indexes of its own
+  v_queue jsonb;
 begin
-  select count(*) into v_unreadable from memory.conversation_messages m
-   where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id);
-  select jsonb_object_agg(d.duty, d.count) into v_paused
-    from (select k.duty, count(*) from memory_private.work w cross join lateral jsonb_object_keys(w.paused) k (duty)
-          where p_user_id is null or w.user_id = p_user_id
-          group by k.duty) d;
   select sum(pg_catalog.pg_relation_size(t.oid::regclass) + coalesce((
            select sum(pg_catalog.pg_relation_size(i.indexrelid)) from pg_catalog.pg_index i
            join pg_catalog.pg_class r on r.oid = i.indexrelid
@@ -1030,39 +1027,63 @@ begin
            where i.indrelid = t.oid and a.amname = 'hnsw'), 0))
     into v_bytes
     from memory_private.storage_relations('memory.chunk_embeddings') t (oid);
-  return (select jsonb_build_object(
-    'depth', count(*) filter (where w.run_after < 'infinity'),
-    'due', count(*) filter (where w.run_after <= clock_timestamp()),
-    'leases', count(*) filter (where w.lease_until > clock_timestamp()),
-    'waiting', count(*) filter (where w.lease_token is null and w.run_after > clock_timestamp() and w.run_after < 'infinity'),
-    'dead', count(*) filter (where w.dead_at is not null),
-    'unreadable', count(*) filter (where w.error = 'unreadable'),
-    'unreadable_messages', v_unreadable,
-    'paused', coalesce(v_paused, '{}'),
-    'lag_seconds', coalesce(extract(epoch from clock_timestamp() - min(w.since) filter (where w.run_after < 'infinity')), 0),
-    'next_seconds', case when count(*) filter (where w.run_after < 'infinity') > 0 then greatest(0, extract(epoch from
-      greatest(min(w.run_after), 'epoch') - clock_timestamp())) end,
-    'vector_bytes', v_bytes)
-  from memory_private.work w
-  where p_user_id is null or w.user_id = p_user_id);
+  select (select count(*) from (
+           select from memory.conversation_messages m
+           where m.unreadable is not null and (p_user_id is null or m.user_id = p_user_id)
+           order by m.user_id, m.conversation_id, m.sequence limit v_most) m) as unreadable,
+         (select count(*) from (
+           select from memory_private.work w
+           where w.dead_at is not null and (p_user_id is null or w.user_id = p_user_id)
+           order by w.dead_at limit v_most) w) as dead,
+         (select count(*) from (
+           select from memory_private.work w
+           where w.lease_token is not null and w.lease_until > v_now and (p_user_id is null or w.user_id = p_user_id)
+           order by w.lease_until limit v_most) w) as leases,
+         case when p_user_id is null then memory_private.longest_wait() else 0 end as wait
+    into v_rest;
+  with found as materialized (
+    select w.* from memory_private.work w where p_user_id is null or w.user_id = p_user_id limit v_most),
+  failed as (
+    select k.duty, count(*) from found w cross join lateral jsonb_object_keys(w.paused) k (duty)
+    where w.paused <> '{}' group by k.duty)
+  select jsonb_build_object(
+           'depth', count(*) filter (where w.run_after < 'infinity'),
+           'due', count(*) filter (where w.run_after <= v_now),
+           'leases', v_rest.leases,
+           'waiting', count(*) filter (where w.lease_token is null and w.run_after > v_now and w.run_after < 'infinity'),
+           'dead', v_rest.dead,
+           'unreadable', count(*) filter (where w.error = 'unreadable'),
+           'unreadable_messages', v_rest.unreadable,
+           'paused', coalesce((select jsonb_object_agg(f.duty, f.count) from failed f), '{}'),
+           'lag_seconds', greatest(v_rest.wait, extract(epoch from v_now - min(w.since) filter (where w.run_after < 'infinity'))),
+           'next_seconds', case when v_rest.wait > 0 then 0
+             when count(*) filter (where w.run_after < 'infinity') > 0
+             then greatest(0, extract(epoch from greatest(min(w.run_after), 'epoch') - v_now)) end,
+           'vector_bytes', v_bytes,
+           'has_more', count(*) = v_most)
+    into v_queue from found w;
+  return v_queue;
 end
 $function$;
 comment on function public.memory_worker_queue is
-  'langchain-supabase-memory: Say how much is due, how long it has waited, and how many leases and dead there are.
+  'langchain-supabase-memory: Say how much is due, how long it has waited, and how many leases and dead there are. At
+  most 10,000 conversations are looked at: with has_more the counts say that there are at least so many.
 
 p_user_id: only this owner''s; null: everybody''s.
 Returns: object.
 - depth: integer. How many conversations a worker has to look at.
 - due: integer. How many of them now.
-- leases: integer. How many a worker is at.
+- leases: integer. How many a worker is at, of all.
 - waiting: integer. How many wait for a later time.
-- dead: integer. How many were given up, in whole or in part.
+- dead: integer. How many were given up, in whole or in part, of all; at most 10,000.
 - unreadable: integer. How many failed last because of messages that cannot be read.
-- unreadable_messages: integer. How many messages cannot be read.
+- unreadable_messages: integer. How many messages cannot be read; at most 10,000.
 - paused: object. How many conversations a duty waits in, by the name of the duty.
-- lag_seconds: number. How long the oldest has been due, in seconds.
+- lag_seconds: number. How long the oldest has been due, in seconds: of those looked at, and of the hundred owners whose
+  turn is next.
 - next_seconds: number or null. In how many seconds the next is due; null: nothing is.
 - vector_bytes: integer. The bytes of the vectors of chunks and of their index, of all owners.
+- has_more: boolean. Whether so many were looked at that there may be more.
 Errors: none.';
 
 -- Returns when to try again: after 15 to 30 seconds by default, doubled with each failure, up to an hour. Jitter

@@ -25,6 +25,9 @@ create index work_next_idx on memory_private.work (user_id, run_after);
 create index work_dead_idx on memory_private.work (dead_at) where dead_at is not null;
 comment on index memory_private.work_dead_idx is
   'Across owners. The oldest of all that were given up, for operators: a few rows of a table that is short.';
+create index work_leased_idx on memory_private.work (lease_until) where lease_token is not null;
+comment on index memory_private.work_leased_idx is
+  'Across owners. What workers are at, for operators: as many rows as workers have in hand, however much waits.';
 
 comment on table memory_private.work is
   'Conversations that a worker has to look at; each is there once, however many messages were stored.';

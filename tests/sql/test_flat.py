@@ -19,6 +19,19 @@ from generate_series(1, 8000) n, lateral (select now() - (n * 7919 % 8000) * int
 """One owner's conversations of four months, three an hour, in no order."""
 
 
+WORK = """
+insert into memory_private.work (user_id, conversation_id, run_after, lease_token, lease_until, dead_at)
+select c.user_id, c.id, case when n <= 7 then 'infinity' else now() end,
+       case when n between 8 and 10 then gen_random_uuid() end,
+       case when n between 8 and 10 then now() + interval '1 hour' end, case when n <= 7 then now() end
+from (select c.*, row_number() over (order by c.updated_at) as n from memory.conversations c) c
+on conflict (user_id, conversation_id) do update
+  set run_after = excluded.run_after, lease_token = excluded.lease_token, lease_until = excluded.lease_until,
+      dead_at = excluded.dead_at
+"""
+"""All of 13,000 are due, but for three that are leased and seven that were given up."""
+
+
 @pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
 def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     name = planner.migrated_database()
@@ -28,6 +41,7 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
     if request.param == OTHERS:
         planner.execute("analyze", database=name)
     planner.execute(CONVERSATIONS, database=name)
+    planner.execute(WORK, database=name)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
@@ -61,3 +75,26 @@ def test_a_page_of_conversations_reads_a_page(connection: psycopg.Connection, pa
 )
 def test_a_look_for_idle_conversations_reads_a_page(connection: psycopg.Connection, look: str, most: int) -> None:
     assert most_read(connection, f"select public.memory_worker_idle({look})") <= most
+
+
+def test_the_queue_is_counted_up_to_10000(connection: psycopg.Connection) -> None:
+    assert most_read(connection, "select public.memory_worker_queue()") <= 10_000 + 1000
+    row = connection.execute("select public.memory_worker_queue()").fetchone()
+    assert row is not None
+    queue = row[0]
+    assert (queue["has_more"], queue["leases"], queue["dead"], queue["next_seconds"]) == (True, 3, 7, 0)
+    assert 9_900 <= queue["due"] <= queue["depth"] <= 10_000
+    assert queue["lag_seconds"] > 0
+
+
+def test_the_queue_of_an_owner_is_counted_whole(connection: psycopg.Connection) -> None:
+    row = connection.execute("select public.memory_worker_queue('user-7')").fetchone()
+    assert row is not None
+    assert (row[0]["has_more"], row[0]["due"], row[0]["depth"]) == (False, 5, 5)
+
+
+@pytest.mark.parametrize("connection", ["analyzed", OTHERS], indirect=True)  # autovacuum sees to that within a minute
+@each_case("state", ["running", "dead"])
+def test_work_in_hand_or_given_up_is_found_beside_all_that_is_due(connection: psycopg.Connection, state: str) -> None:
+    call = f"select public.memory_status(p_state => '{state}')"
+    assert most_read(connection, call) <= 100

@@ -149,6 +149,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_keep_draft": _object("kept"),
     "memory_worker_queue": _object(
         "depth due leases waiting dead unreadable unreadable_messages paused lag_seconds next_seconds vector_bytes"
+        " has_more"
     ),
     "memory_worker_rederive": _object("marked after"),
     "memory_worker_release": _object("released"),

@@ -68,7 +68,9 @@ def _queue_lines(queue: Queue) -> list[str]:
     """Format the work queue of all conversations."""
     lag = f", the oldest for {formatting.format_duration(queue.lag_seconds)}" if queue.depth else ""
     unreadable = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
-    lines = [f"{queue.depth} due{lag}; {queue.leases} running, {queue.waiting} waiting, {queue.dead} dead{unreadable}."]
+    more = "+" if queue.has_more else ""
+    counts = f"{queue.leases} running, {queue.waiting}{more} waiting, {queue.dead} dead{unreadable}"
+    lines = [f"{queue.depth}{more} due{lag}; {counts}."]
     if queue.unreadable_messages:
         lines.append(f"{queue.unreadable_messages} messages cannot be read; `supabase-memory unreadable` lists them.")
     return lines

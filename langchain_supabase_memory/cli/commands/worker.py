@@ -152,7 +152,8 @@ async def _report(worker: Worker, draw: Callable[[Sequence[str]], None]) -> None
         while True:
             try:
                 queue = await worker.memory._services.arun(work.queue(user_id=worker.user_id))
-                queue_parts[:] = [f"{queue.depth} due", f"lag {formatting.format_duration(queue.lag_seconds)}"]
+                more = "+" if queue.has_more else ""
+                queue_parts[:] = [f"{queue.depth}{more} due", f"lag {formatting.format_duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
                 queue_parts[:] = ["the database is away"]
             await asyncio.sleep(_QUERY_SECONDS)

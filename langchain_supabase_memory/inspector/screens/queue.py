@@ -47,11 +47,18 @@ class QueueState:
     running: int
     etag: str
 
+    @property
+    def plus(self) -> str:
+        """Return what follows a count that is a minimum."""
+        return "+" if self.queue is not None and self.queue.has_more else ""
+
     def size(self, state: WorkState) -> str:
         """Return how many conversations are in a state, as far as it is known."""
         if self.queue is not None:
-            counts = {"due": self.queue.due, "waiting": self.queue.waiting, "dead": self.queue.dead}
-            return number(counts[state]) if state in counts else number(self.queue.leases)
+            counted = {"due": self.queue.due, "waiting": self.queue.waiting}
+            if state in counted:
+                return number(counted[state]) + self.plus
+            return number(self.queue.dead if state == "dead" else self.queue.leases)
         return f"more than {MAX_PER_STATE}" if state in self.more else number(len(self.rows[state]))
 
 
