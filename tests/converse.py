@@ -154,7 +154,10 @@ def _summarize(call: Caller) -> None:
     assert not call("commit_summary", thread_id="studio", **commit | {"content": "Late."})["committed"]
     call("fail_summary", thread_id="broken", error="Timeout")
     call("opt_in", by="maya", topic="peanuts")
-    (stands,) = call("unembedded_summaries", model="words")
+    page = call("unembedded_summaries", model="words", limit=1)
+    (stands,) = page["summaries"]
+    place = {"after_user": page["after"]["user"], "after": page["after"]["id"]}
+    assert call("unembedded_summaries", model="words", **place) == {"summaries": [], "after": None}
     named = {name: stands[name] for name in ("user_id", "conversation_id", "level", "number", "id")}
     assert call("embed_summaries", model="words", vectors=[{**named, "embedding": VECTORS[0]}])
     asked = {"query": "E-47", "vector": VECTORS[0], "model": "words"}

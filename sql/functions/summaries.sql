@@ -976,13 +976,27 @@ create function public.memory_unembedded_summaries(
   p_after      uuid    default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
+set enable_sort = off set jit = off -- else all conversations are read and sorted for each page
 as $function$
 declare
-  v_rows json;
+  v_limit constant integer := greatest(0, least(p_limit, 100));
+  v_user  text; -- the last conversation that is looked at; null: all that are left are
+  v_last  uuid;
+  v_found record;
 begin
+  if p_thread_id is null then
+    execute
+      'select c.user_id, c.id from memory.conversations c where true'
+      || case when p_user_id is not null then ' and c.user_id = $1' else '' end
+      || case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' else '' end ||
+      ' order by c.user_id, c.id offset 999 limit 1'
+      into v_user, v_last using p_user_id, p_after_user, p_after;
+  end if;
   -- Built here, so that one user's conversations, and each page, are a range of the primary key.
   execute
-    'select json_agg(r order by r.user_id, r.conversation_id) from ('
+    'select json_agg(r order by r.user_id, r.conversation_id) as rows, count(*) as number,'
+    '       (array_agg(r.user_id order by r.user_id desc, r.conversation_id desc))[1] as user_id,'
+    '       (array_agg(r.conversation_id order by r.user_id desc, r.conversation_id desc))[1] as id from ('
     ' select s.user_id, s.conversation_id, s.agent_id, s.thread_id, s.indexed_through, s.level, s.number, s.id, s.content'
     ' from memory.current_summaries s'
     ' where not exists (select from memory.summary_embeddings e where e.user_id = s.user_id'
@@ -991,33 +1005,41 @@ begin
     || case when p_user_id is not null then ' and s.user_id = $2' else '' end
     || case when p_agent_id is not null then ' and s.agent_id = $3' else '' end
     || case when p_thread_id is not null then ' and s.thread_id = $4' else '' end
-    || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end ||
+    || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end
+    || case when v_last is not null then ' and (s.user_id, s.conversation_id) <= ($8, $9)' else '' end ||
     ' order by s.user_id, s.conversation_id limit $5) r'
-    into v_rows using p_model, p_user_id, p_agent_id, p_thread_id, greatest(0, least(p_limit, 100)), p_after_user, p_after;
-  return coalesce(v_rows, '[]');
+    into v_found
+    using p_model, p_user_id, p_agent_id, p_thread_id, v_limit, p_after_user, p_after, v_user, v_last;
+  return json_build_object('summaries', coalesce(v_found.rows, '[]'), 'after', case
+    when v_found.number = v_limit and v_limit > 0 then json_build_object('user', v_found.user_id, 'id', v_found.id)
+    when v_last is not null then json_build_object('user', v_user, 'id', v_last) end);
 end
 $function$;
 comment on function public.memory_unembedded_summaries is
   'langchain-supabase-memory: List the summaries that stand for a conversation and have no vector of a model yet, by
-  pages.
+  pages. A page looks at no more than 1,000 conversations, and may be empty though others follow.
 
 p_model: the name of the embedding model.
 p_user_id: only this owner''s; null: everybody''s that the caller may see.
 p_agent_id: only with this agent; null: with all.
 p_thread_id: only of this thread; null: of all.
 p_limit: the most of one answer, at most 100.
-p_after_user: the user_id at which the last page ended; null: from the beginning.
-p_after: the conversation_id at which the last page ended; null: from the beginning.
-Returns: object[].
-- [].user_id: text. The owner.
-- [].conversation_id: uuid. The conversation.
-- [].agent_id: text. Its agent.
-- [].thread_id: text. Its thread.
-- [].indexed_through: integer. The last sequence that is indexed; -1 if none.
-- [].level: integer. The level of the summary.
-- [].number: integer. Its number.
-- [].id: uuid. Its id: pass it on, so that no vector is stored for other words.
-- [].content: text. What is to be embedded.
+p_after_user: user of after from the last page; null: from the beginning.
+p_after: id of after from the last page; null: from the beginning.
+Returns: object.
+- summaries: object[]. The page.
+- summaries[].user_id: text. The owner.
+- summaries[].conversation_id: uuid. The conversation.
+- summaries[].agent_id: text. Its agent.
+- summaries[].thread_id: text. Its thread.
+- summaries[].indexed_through: integer. The last sequence that is indexed; -1 if none.
+- summaries[].level: integer. The level of the summary.
+- summaries[].number: integer. Its number.
+- summaries[].id: uuid. Its id: pass it on, so that no vector is stored for other words.
+- summaries[].content: text. What is to be embedded.
+- after: object or null. Where the next page goes on; null: there is none.
+- after.user: text. Pass it as p_after_user.
+- after.id: uuid. Pass it as p_after.
 Errors: none.';
 
 create function public.memory_embed_summaries(

@@ -32,6 +32,15 @@ on conflict (user_id, conversation_id) do update
 """All of 13,000 are due, but for three that are leased and seven that were given up."""
 
 
+SUMMARY = """
+insert into memory.conversation_summaries (
+  user_id, conversation_id, number, from_sequence, to_sequence, message_ids, content, characters, tokens,
+  covered_characters, covered_tokens)
+select c.user_id, c.id, 1, 0, 1, '{}', 'a kiln', 6, 2, 0, 0 from memory.conversations c
+where c.user_id = 'user-999' and c.thread_id = 'thread-1'
+"""
+
+
 @pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
 def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     name = planner.migrated_database()
@@ -98,3 +107,28 @@ def test_the_queue_of_an_owner_is_counted_whole(connection: psycopg.Connection) 
 def test_work_in_hand_or_given_up_is_found_beside_all_that_is_due(connection: psycopg.Connection, state: str) -> None:
     call = f"select public.memory_status(p_state => '{state}')"
     assert most_read(connection, call) <= 100
+
+
+def test_a_look_for_summaries_without_a_vector_looks_at_1000_conversations(connection: psycopg.Connection) -> None:
+    call = "select public.memory_unembedded_summaries('words')"
+    assert most_read(connection, call) <= 2200
+    row = connection.execute(call).fetchone()
+    assert row is not None
+    assert row[0]["summaries"] == []
+    assert row[0]["after"] is not None
+
+
+def test_summaries_without_a_vector_are_found_beyond_a_page_that_has_none(connection: psycopg.Connection) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(SUMMARY.encode())
+        found, pages = [], 0
+        after: dict[str, str] | None = {}
+        while after is not None:
+            row = connection.execute(
+                "select public.memory_unembedded_summaries('words', p_after_user => %s, p_after => %s)",
+                [after.get("user"), after.get("id")],
+            ).fetchone()
+            assert row is not None
+            found += [each["user_id"] for each in row[0]["summaries"]]
+            after, pages = row[0]["after"], pages + 1
+    assert (found, pages) == (["user-999"], 14)

@@ -130,7 +130,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_store_sweep": _object("items after"),
     "memory_summaries": _ARRAY,
     "memory_turns": _object("turns more"),
-    "memory_unembedded_summaries": _ARRAY,
+    "memory_unembedded_summaries": _object("summaries after"),
     "memory_unreadable": _ARRAY,
     "memory_update": _object("id user_id agent_id thread_id title metadata message_count created_at updated_at"),
     "memory_withdrawn": _object("user_id memories"),

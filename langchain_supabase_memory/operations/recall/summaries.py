@@ -116,11 +116,10 @@ def index_summaries(scope: Scope, *, embedder: str) -> Flow[int]:
     made = 0
     after: Mapping[str, Any] | None = None
     while True:
-        rows = yield from _page(scope, embedder, after)
+        rows, after = yield from _page(scope, embedder, after)
         made += len((yield from _embedded(rows, embedder)))
-        if len(rows) < PAGE:
+        if after is None:
             return made
-        after = rows[-1]
 
 
 def index_summaries_due(
@@ -140,7 +139,7 @@ def index_summaries_due(
     results = dict(done)
     after: Mapping[str, Any] | None = None
     while embedder is not None:
-        rows = yield from _page(scope, embedder, after)
+        rows, after = yield from _page(scope, embedder, after)
         failed = None
         made: Counter[tuple[str, str]] = Counter()
         try:
@@ -160,14 +159,16 @@ def index_summaries_due(
                 conflict=before.conflict,
                 summaries=made[row["user_id"], row["conversation_id"]],
             )
-        if failed is not None or len(rows) < PAGE:
+        if failed is not None or after is None:
             break
-        after = rows[-1]
     return results
 
 
-def _page(scope: Scope, model: str, after: Mapping[str, Any] | None) -> Flow[list[Mapping[str, Any]]]:
-    rows: list[Mapping[str, Any]] = yield from call(
+def _page(
+    scope: Scope, model: str, after: Mapping[str, Any] | None
+) -> Flow[tuple[list[Mapping[str, Any]], Mapping[str, Any] | None]]:
+    """Return a page of summaries without a vector, and where the next page begins; `None` if there is none."""
+    page = yield from call(
         "memory_unembedded_summaries",
         {
             "p_model": model,
@@ -175,11 +176,11 @@ def _page(scope: Scope, model: str, after: Mapping[str, Any] | None) -> Flow[lis
             "p_agent_id": scope.agent_id,
             "p_thread_id": scope.thread_id,
             "p_limit": PAGE,
-            "p_after_user": None if after is None else after["user_id"],
-            "p_after": None if after is None else after["conversation_id"],
+            "p_after_user": None if after is None else after["user"],
+            "p_after": None if after is None else after["id"],
         },
     )
-    return rows
+    return page["summaries"], page["after"]
 
 
 def _embedded(rows: Sequence[Mapping[str, Any]], model: str) -> Flow[Counter[tuple[str, str]]]:
