@@ -12,6 +12,15 @@ as $function$
 declare
   v_now constant timestamptz := clock_timestamp();
 begin
+  -- Mostly the oldest is one of the first to go: where it stays, an append looks no further.
+  if p_most is not null and (
+    select k.expires_at >= v_now from memory.context_manifests k
+    where k.user_id = p_user_id and k.conversation_id = p_conversation_id
+    order by k.sequence, k.id
+    limit 1)
+  then
+    return;
+  end if;
   delete from memory.context_manifests x
    using (
      select k.user_id, k.conversation_id, k.sequence, k.id from memory.context_manifests k
@@ -34,15 +43,18 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-  v_now timestamptz := clock_timestamp();
-  v_age float8 := 2592000; -- in seconds: what is said of none; 0: as long as its messages
+  v_now constant timestamptz := clock_timestamp();
+  v_age float8; -- in seconds; 0: as long as its messages; negative: nothing is said of it
 begin
   if memory_private.is_valid_manifest(p_pack, null, p_first, p_last, v_now, null) then
-    if (p_pack #>> '{0,7}')::float8 >= 0 then
-      v_age := least((p_pack #>> '{0,7}')::float8, 3153600000);
-    end if;
+    v_age := p_pack #>> '{0,7}';
     insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, made_at, expires_at, pack)
-    values (p_user_id, p_conversation_id, p_last, p_first, v_now, v_now + nullif(v_age, 0) * interval '1 second', p_pack);
+    values (
+      p_user_id, p_conversation_id, p_last, p_first, v_now,
+      case when v_age = 0 then null
+           when v_age > 0 then v_now + least(v_age, 3153600000) * interval '1 second'
+           else v_now + interval '2592000 seconds' end,
+      p_pack);
   end if;
   -- A few at a time, so that manifests do not grow without a cleanup.
   if p_first >> 6 < p_last + 1 >> 6 then

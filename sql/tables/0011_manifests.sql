@@ -9,17 +9,20 @@ create function memory_private.is_valid_manifest(
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 begin
+  if p_pack is not null then -- mostly, so it comes first, in one expression
+    return p_comparison is null and p_from >= -1 and p_from <= p_sequence and p_sequence <= 9007199254740991
+       and least(p_made_at, p_expires_at) >= '0002-01-01 00:00+00'
+       and greatest(p_made_at, p_expires_at) < '9999-01-01 00:00+00'
+       and octet_length(p_pack::text) <= 1024
+       and p_pack::text ~ ('^\[\[(?:0|-?[1-9][0-9]{0,15})(?:, ?(?:0|-?[1-9][0-9]{0,15}))*\]'
+         '(?:, ?\[(?:0|-?[1-9][0-9]{0,15})(?:, ?(?:0|-?[1-9][0-9]{0,15}))*\])*\]$');
+  end if;
   if not (p_from between -1 and p_sequence and p_sequence <= 9007199254740991)
      or least(p_made_at, p_expires_at) < '0002-01-01 00:00+00'
      or greatest(p_made_at, p_expires_at) >= '9999-01-01 00:00+00'
-     or num_nulls(p_pack, p_comparison) <> 1
+     or p_comparison is null
   then
     return false;
-  end if;
-  if p_pack is not null then
-    return octet_length(p_pack::text) <= 1024
-       and p_pack::text ~ ('^\[\[(?:0|-?[1-9][0-9]{0,15})(?:, ?(?:0|-?[1-9][0-9]{0,15}))*\]'
-         '(?:, ?\[(?:0|-?[1-9][0-9]{0,15})(?:, ?(?:0|-?[1-9][0-9]{0,15}))*\])*\]$');
   end if;
   return coalesce(
     jsonb_typeof(p_comparison) = 'object'
