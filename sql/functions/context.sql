@@ -170,7 +170,6 @@ declare
   v_unread   bigint;
   v_window   record;
   v_segments json;
-  v_rows     json;
   v_asked    json;
   v_recent   bigint; -- the first message that is surely shown
   v_recalled json;
@@ -178,10 +177,12 @@ declare
   v_superseded json;
   v_work     text;
   v_unattended boolean;
-  v_bytes    bigint := (memory_private.current_limits()).answer_bytes;
+  v_bytes    constant bigint := (select l.answer_bytes from memory_private.limits l);
   v_messages integer := greatest(1, least(p_messages, 1000));
 begin
-  perform memory_private.check_limits(p_recall), memory_private.check_limits(p_due);
+  if octet_length(p_recall::text) > 16384 or octet_length(p_due::text) > 16384 then -- no limit is lower
+    perform memory_private.check_limits(p_recall), memory_private.check_limits(p_due);
+  end if;
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
   if not found then
@@ -202,26 +203,24 @@ begin
   v_after := greatest(v_after, v_gone.first - 1);
 
   v_low := memory_private.tail_start(v_user, v_c.id, v_after, p_characters, v_messages, v_bytes, v_gone.holes);
-  select bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked into v_window
-    from (select m.role from memory.conversation_messages m
-          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
-            and not m.sequence <@ v_gone.holes
-          order by m.sequence) t;
-  -- Only the maximum bytes of an answer may cut the newest block.
-  if v_window.tools_only then
+  for v_try in 1..2 loop
+    select json_agg((select x from (select t.sequence, t.payload, t.via, t.unreadable) x) order by t.sequence) as rows,
+           bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked
+      into v_window
+      from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable, m.role
+            from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
+              and not m.sequence <@ v_gone.holes
+            order by m.sequence) t;
+    exit when v_try = 2 or not coalesce(v_window.tools_only, false);
+    -- Only the maximum bytes of an answer may cut the newest block.
     select m.sequence into v_block from memory.conversation_messages m
      where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
        and m.role <> 'tool' and not m.sequence <@ v_gone.holes
      order by m.sequence desc limit 1;
     v_low := greatest(coalesce(v_block, v_low), memory_private.tail_start(
       v_user, v_c.id, v_after, null, 5000, 2 * v_bytes, v_gone.holes));
-  end if;
-  select json_agg(r order by r.sequence) into v_rows
-  from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable
-        from memory.conversation_messages m
-        where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
-          and not m.sequence <@ v_gone.holes
-        order by m.sequence) r;
+  end loop;
   if p_branch_ids is not null then
     v_superseded := memory_private.superseded_by_state(v_c, p_branch_ids, v_low);
   end if;
@@ -283,7 +282,7 @@ begin
     'expired_through', v_expired,
     'summary_error', v_c.summary_error,
     'segments', coalesce(v_segments, '[]'),
-    'messages', coalesce(v_rows, '[]'),
+    'messages', coalesce(v_window.rows, '[]'),
     'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
     'asked', v_asked,
     'recalled', v_recalled,

@@ -55,7 +55,7 @@ create or replace function memory_private.tail_start(
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_rows integer := least(64, p_messages);
+  v_rows integer := least(64, p_messages, greatest(8, p_characters / 256)); -- messages are seldom shorter
   v_tail record;
 begin
   loop
