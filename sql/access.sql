@@ -172,7 +172,7 @@ begin
     memory_private.restore_board_items(memory.conversations, jsonb, text[], bigint, integer),
     memory_private.restore_board(memory.conversations, jsonb, text[], integer),
     memory_private.restore_ratings(text, uuid, jsonb), memory_private.restore_summaries(memory.conversations, jsonb),
-    memory_private.in_share(text, float8),
+    memory_private.in_share(text, float8), memory_private.allowed_priority(smallint, smallint),
     memory_private.is_valid_manifest(json, jsonb, bigint, bigint, timestamptz, timestamptz),
     memory_private.comparison_columns(jsonb), memory_private.insert_manifest(text, uuid, bigint, bigint, json),
     memory_private.expire_manifests(text, uuid, integer), memory_private.delete_turn_manifests(text, uuid, bigint),

@@ -54,6 +54,7 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("created_at", "carried", is_listed=True, is_live=True),
     StoredColumn("updated_at", "carried", is_listed=True, is_live=True),
     StoredColumn("updated_hour", "derived", "follows from the time of the last change"),
+    StoredColumn("updated_before", "left out", "takes back an append that stored nothing"),
     StoredColumn("archived_at", "derived", "archived again while it is idle", is_listed=True, is_live=True),
     StoredColumn("opted_out_at", "derived", "its opt-outs are carried", is_listed=True, is_live=True),
     StoredColumn("withheld", "derived", "its opt-outs are carried"),

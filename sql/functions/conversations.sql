@@ -29,29 +29,6 @@ begin
 end
 $function$;
 
--- Refuses a next sequence that is not beyond all messages, by whatever SQL: no message could be stored any more. An
--- append that returns sequences has deleted their messages before.
-create or replace function memory_private.check_next_sequence() returns trigger
-language plpgsql security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
-as $function$
-declare
-  v_last bigint;
-begin
-  select m.sequence into v_last from memory.conversation_messages m
-   where m.user_id = new.user_id and m.conversation_id = new.id
-   order by m.sequence desc limit 1;
-  if new.next_sequence <= coalesce(v_last, -1) then
-    raise exception 'the next number of a conversation is taken'
-      using errcode = '23514', constraint = 'conversations_counts_check';
-  end if;
-  return new;
-end
-$function$;
-create or replace trigger conversations_check_next_sequence before update of next_sequence on memory.conversations
-  for each row when (new.next_sequence < old.next_sequence)
-  execute function memory_private.check_next_sequence();
-
 -- Stores new messages from p_first on, and returns how many were new. Runs after the row lock, so that it sees what
 -- an earlier try of the same batch committed. The conflict target names one index, so the cost of the check does not
 -- depend on a plan. If some were stored before, the sequences would have gaps: the new ones are then stored once
@@ -65,21 +42,26 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_new   text[];
-  v_fresh integer;
+  v_messages json := p_messages; -- those that are stored, each in its place
+  v_new      text[];
+  v_fresh    integer;
 begin
+  if p_gone <> '{}' then
+    select json_agg(e.value order by e.place) into v_messages
+      from json_array_elements(p_messages) with ordinality e (value, place)
+     where e.value ->> 'id' <> all (p_gone);
+  end if;
   loop
     -- Citus: insert_messages
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
       images, payload)
-    select p_user_id, p_conversation_id, p_first - 1 + row_number() over (order by i.position), i.id, i.role, i.text,
+    select p_user_id, p_conversation_id, p_first - 1 + i.position, i.id, i.role, i.text,
            i.characters, i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
-    from rows from (json_to_recordset(p_messages) as (
+    from rows from (json_to_recordset(v_messages) as (
            id text, role text, text text, characters integer, tokens integer,
            created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
          as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-    where (v_new is null or i.id = any (v_new)) and i.id <> all (p_gone)
     on conflict (user_id, conversation_id, message_id) do nothing;
     get diagnostics v_fresh = row_count;
     -- Citus: end
@@ -87,6 +69,12 @@ begin
     v_new := array(
       select t.message_id
       from memory_private.delete_message_range(p_user_id, p_conversation_id, p_first, p_first + p_count) t);
+    -- One that the call passes twice is stored once.
+    select json_agg(t.value order by t.place) into v_messages
+      from (select distinct on (e.value ->> 'id') e.value, e.place
+            from json_array_elements(v_messages) with ordinality e (value, place)
+            where e.value ->> 'id' = any (v_new)
+            order by e.value ->> 'id', e.place) t;
   end loop;
   return v_fresh;
 end
@@ -244,14 +232,14 @@ declare
   v_characters bigint;
   v_tokens     bigint;
   v_fresh      integer;
-  v_touched    timestamptz;
+  v_sequences  bigint[] := '{}';
   v_now        constant timestamptz := clock_timestamp();
   v_stored     record;
   v_has_gone   boolean;
   v_gone       text[] := '{}';
   v_aside      boolean;
-  v_expired    bigint; -- how many messages retention removed
-  v_is_out     boolean; -- whether nothing of the conversation is to be remembered
+  v_manifest   json; -- none where nothing of the conversation is to be remembered
+  v_expired    bigint := 0; -- how many messages retention removed
   v_place      jsonb; -- of the branch
   v_whose      jsonb := '{}'; -- what a graph's state keeps, to tell later whose it is
 begin
@@ -280,7 +268,9 @@ begin
       'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb)
       || v_whose;
   end if;
-  perform memory_private.check_limits(p_messages, true);
+  if v_count > 10 or octet_length(p_messages::text) > 16384 then -- no limit is lower
+    perform memory_private.check_limits(p_messages, true);
+  end if;
 
   -- Python sends complete messages; for other clients the rest is filled in.
   for v_try in 1..2 loop
@@ -307,11 +297,12 @@ begin
            total_characters = c.total_characters + v_characters,
            total_tokens = c.total_tokens + v_tokens,
            archived_at = null,
-           updated_at = v_now
+           updated_at = v_now,
+           updated_before = c.updated_at
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-    returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded, c.opted_out_at is not null,
-              (select o.updated_at from memory.conversations o where o.user_id = v_user and o.id = c.id)
-      into v_id, v_first, v_has_gone, v_aside, v_is_out, v_touched;
+    returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded,
+              case when c.opted_out_at is null then p_manifest end
+      into v_id, v_first, v_has_gone, v_aside, v_manifest;
     exit when found;
     insert into memory.conversations (user_id, agent_id, thread_id)
     values (v_user, p_agent_id, p_thread_id)
@@ -325,27 +316,27 @@ begin
   if v_has_gone then
     v_gone := array(
       select g.message_id from memory.gone_messages g
-      where g.user_id = v_user and g.conversation_id = v_id
-        and g.message_id = any (v_ids));
+      where g.user_id = v_user and g.conversation_id = v_id and g.message_id = any (v_ids));
   end if;
 
   -- A superseded message that is appended by hand gets a new sequence.
   if v_aside and p_branch is null then
     delete from memory.superseded_messages s
-     where s.user_id = v_user and s.conversation_id = v_id
-       and s.message_id = any (v_ids);
+     where s.user_id = v_user and s.conversation_id = v_id and s.message_id = any (v_ids);
   end if;
 
   v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone);
   if v_fresh = v_count then
-    v_expired := memory_private.finish_append(
-      v_user, v_id, v_first, v_count, null, case when not v_is_out then p_manifest end, p_branch, v_place, p_retention);
+    if num_nonnulls(v_manifest, p_branch, p_retention) > 0 or v_first >> 10 < v_first + v_count >> 10 then
+      v_expired := memory_private.finish_append(
+        v_user, v_id, v_first, v_count, null, v_manifest, p_branch, v_place, p_retention);
+    end if;
+    for v_each in v_first .. v_first + v_count - 1 loop -- cheaper than a query
+      v_sequences := array_append(v_sequences, v_each);
+    end loop;
     return jsonb_build_object(
-      'conversation_id', v_id,
-      'sequences', to_jsonb(array(select generate_series(v_first, v_first + v_count - 1))),
-      'message_ids', to_jsonb(v_ids),
-      'appended', v_count,
-      'updated', '[]'::jsonb) || v_whose
+      'conversation_id', v_id, 'sequences', to_jsonb(v_sequences), 'message_ids', to_jsonb(v_ids),
+      'appended', v_count, 'updated', '[]'::jsonb) || v_whose
       || case when v_expired = 0 then '{}' else jsonb_build_object('expired', v_expired) end;
   end if;
 
@@ -356,11 +347,10 @@ begin
          message_count = c.message_count - v_count + v_fresh,
          total_characters = c.total_characters + v_stored.characters,
          total_tokens = c.total_tokens + v_stored.tokens,
-         updated_at = case when v_fresh = 0 and v_stored.updated = '{}' then v_touched else c.updated_at end
+         updated_at = case when v_fresh = 0 and v_stored.updated = '{}' then c.updated_before else c.updated_at end
    where c.user_id = v_user and c.id = v_id;
   v_expired := memory_private.finish_append(
-    v_user, v_id, v_first, v_fresh, v_stored.edited, case when not v_is_out then p_manifest end, p_branch, v_place,
-    p_retention);
+    v_user, v_id, v_first, v_fresh, v_stored.edited, v_manifest, p_branch, v_place, p_retention);
   return jsonb_build_object(
     'conversation_id', v_id,
     'sequences', to_jsonb(v_stored.sequences),

@@ -39,10 +39,41 @@ as $function$
               when p_run_after > clock_timestamp() then 'waiting' else 'due' end
 $function$;
 
+-- Returns the priority that a change sets: only servers may raise it, not who is signed in.
+create or replace function memory_private.allowed_priority(p_new smallint, p_old smallint) returns smallint
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  return case when p_new > p_old and (auth.jwt() ->> 'role') = 'authenticated' then p_old else p_new end;
+end
+$function$;
+
+-- Refuses a next sequence that is not beyond all messages, by whatever SQL: no message could be stored any more. An
+-- append that returns sequences has deleted their messages before.
+create or replace function memory_private.check_next_sequence(
+  p_user_id text, p_conversation_id uuid, p_next bigint
+) returns void
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_last bigint;
+begin
+  select m.sequence into v_last from memory.conversation_messages m
+   where m.user_id = p_user_id and m.conversation_id = p_conversation_id
+   order by m.sequence desc limit 1;
+  if p_next <= coalesce(v_last, -1) then
+    raise exception 'the next number of a conversation is taken'
+      using errcode = '23514', constraint = 'conversations_counts_check';
+  end if;
+end
+$function$;
+
 -- Marks a conversation as due, in the transaction that stores, edits or deletes messages and under the row lock. So
 -- every committed change is marked, and a worker that finishes under the same lock sees it. An existing row is not
 -- written, unless the change cannot be seen from the position, or only failed steps would wait for it; fifty
--- messages are one piece of work.
+-- messages are one piece of work. One trigger for all that an append changes, by the columns and without a condition:
+-- each condition of a trigger is prepared anew for each statement, and each trigger before an update locks the row.
 create or replace function memory_private.mark_work() returns trigger
 language plpgsql security definer set search_path = ''
 as $function$
@@ -52,10 +83,18 @@ declare
   v_sleeps   boolean; -- though not all of it failed
   v_now      timestamptz;
 begin
+  if new.next_sequence < old.next_sequence then
+    perform memory_private.check_next_sequence(new.user_id, new.id, new.next_sequence);
+  end if;
+  if not (new.next_sequence > old.next_sequence or new.revision <> old.revision or v_is_stale
+          or new.requested_at is distinct from old.requested_at)
+  then
+    return null;
+  end if;
   if new.requested_at is distinct from old.requested_at then
     -- Somebody is waiting: it comes before other work of its owner with the same priority, even if it was given up.
     insert into memory_private.work as w (user_id, conversation_id, priority, run_after)
-    values (new.user_id, new.id, new.priority, '-infinity')
+    values (new.user_id, new.id, memory_private.allowed_priority(new.priority, old.priority), '-infinity')
     on conflict (user_id, conversation_id) do update
       set priority = excluded.priority,
           run_after = case when w.lease_token is null then excluded.run_after else w.run_after end,
@@ -70,7 +109,8 @@ begin
     into v_lease, v_sleeps
     from memory_private.work w where w.user_id = new.user_id and w.conversation_id = new.id;
   if not found then
-    insert into memory_private.work (user_id, conversation_id, priority) values (new.user_id, new.id, new.priority)
+    insert into memory_private.work (user_id, conversation_id, priority)
+    values (new.user_id, new.id, memory_private.allowed_priority(new.priority, old.priority))
     on conflict (user_id, conversation_id) do nothing;
     perform pg_notify('memory_work', '');
   elsif v_is_stale and v_lease is not null then
@@ -91,10 +131,9 @@ begin
   return null;
 end
 $function$;
-create or replace trigger conversations_mark_work after update on memory.conversations
+create or replace trigger conversations_mark_work
+  after update of next_sequence, revision, has_stale, requested_at on memory.conversations
   for each row
-  when (new.next_sequence > old.next_sequence or new.revision <> old.revision or (new.has_stale and not old.has_stale)
-        or new.requested_at is distinct from old.requested_at)
   execute function memory_private.mark_work();
 
 -- Schedules an owner by what is due. It runs at commit, so that a transaction that waits for a conversation holds no
@@ -151,28 +190,44 @@ begin
   return null;
 end
 $function$;
-create or replace trigger conversations_stale_drafts after update on memory.conversations
+create or replace trigger conversations_stale_drafts
+  after update of revision, expired_through on memory.conversations
   for each row
   when (new.revision <> old.revision or new.expired_through > old.expired_through)
   execute function memory_private.delete_stale_drafts();
 
--- Limits the priority that a signed-in user may set, by whatever SQL: only servers may raise it.
+-- Limits the priority that a signed-in user may set, by whatever SQL. After the update: a trigger before it would have
+-- each append lock the row and compute its generated columns once more.
 create or replace function memory_private.limit_priority() returns trigger
 language plpgsql security invoker set search_path = ''
 as $function$
 begin
+  if memory_private.allowed_priority(new.priority, old.priority) < new.priority then
+    update memory.conversations c
+       set priority = old.priority
+     where c.user_id = new.user_id and c.id = new.id;
+  end if;
+  return null;
+end
+$function$;
+create or replace trigger conversations_limit_priority after update of priority on memory.conversations
+  for each row when (new.priority > old.priority)
+  execute function memory_private.limit_priority();
+
+-- The same for a new conversation.
+create or replace function memory_private.limit_new_priority() returns trigger
+language plpgsql security invoker set search_path = ''
+as $function$
+begin
   if (auth.jwt() ->> 'role') = 'authenticated' then
-    new.priority := case when tg_op = 'INSERT' then 0 else least(new.priority, old.priority) end;
+    new.priority := 0;
   end if;
   return new;
 end
 $function$;
-create or replace trigger conversations_limit_priority before update of priority on memory.conversations
-  for each row when (new.priority > old.priority)
-  execute function memory_private.limit_priority();
 create or replace trigger conversations_limit_new_priority before insert on memory.conversations
   for each row when (new.priority > 0)
-  execute function memory_private.limit_priority();
+  execute function memory_private.limit_new_priority();
 
 create function public.memory_request(
   p_thread_id text,

@@ -96,6 +96,7 @@ create table memory.conversations (
     octet_length(thread_id) between 1 and 512 and thread_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   created_at            timestamptz not null default clock_timestamp(),
   updated_at            timestamptz not null default clock_timestamp(),
+  updated_before        timestamptz,
 
   -- Totals of the history: what is due, what a budget leaves out, and what all of it would cost are read from one row.
   next_sequence         bigint      not null default 0,
@@ -149,8 +150,8 @@ create table memory.conversations (
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
   check (
-    least(created_at, updated_at) >= '0002-01-01 00:00+00'
-    and greatest(created_at, updated_at) < '9999-01-01 00:00+00'),
+    least(created_at, updated_at, updated_before) >= '0002-01-01 00:00+00'
+    and greatest(created_at, updated_at, updated_before) < '9999-01-01 00:00+00'),
   -- Counts are numbers that every reader of JSON can hold, and that can be added up.
   constraint conversations_counts_check check (
     greatest(
@@ -172,6 +173,8 @@ comment on index memory.conversations_open_idx is
 
 comment on table memory.conversations is
   'One ordered exchange between a user and an agent, named by (user_id, agent_id, thread_id).';
+comment on column memory.conversations.updated_before is
+  'The updated_at before the newest append, which takes it back where all it passed was stored before.';
 comment on column memory.conversations.revision is
   'Counts edits and deletions of stored messages: what was computed before one of them is not committed after it.';
 comment on column memory.conversations.expired_through is

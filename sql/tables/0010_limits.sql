@@ -1,11 +1,12 @@
--- What one call may bring and take away. The operator's to change, within what a server can bear:
+-- What one call may bring and take away. The operator's to change, within what a server can bear. What is within the
+-- lower bounds of message_bytes and call_items is not checked: memory_private.check_limits and memory_append know them.
 --   update memory_private.limits set message_bytes = 8388608;
 create table memory_private.limits (
   only_row       boolean primary key default true check (only_row),
   database_id    uuid    not null default gen_random_uuid(),
-  message_bytes  integer not null default 4194304  check (message_bytes between 1024 and 33554432),
+  message_bytes  integer not null default 4194304  check (message_bytes between 16384 and 33554432),
   call_bytes     integer not null default 16777216 check (call_bytes between 65536 and 67108864),
-  call_items     integer not null default 10000    check (call_items between 1 and 100000),
+  call_items     integer not null default 10000    check (call_items between 10 and 100000),
   answer_bytes   integer not null default 8388608  check (answer_bytes between 65536 and 67108864),
   store_bytes    integer not null default 1048576  check (store_bytes between 1024 and 8388608),
   store_calls    integer not null default 1000     check (store_calls between 1 and 10000),

@@ -1039,6 +1039,9 @@ def test_an_owner_pushes_in_before_nobody_by_sql_either(user_id: str, conn_strin
         for wanted, got in ((9, 3), (-1, -1), (0, -1)):
             connection.execute("update memory.conversations set priority = %s where user_id = %s", [wanted, user_id])
             assert connection.execute(find.encode(), [user_id]).fetchall() == [(got,)]
+        ask = "update memory.conversations set priority = 9, requested_at = now() where user_id = %s"
+        connection.execute(ask.encode(), [user_id])
+        assert connection.execute("select priority from memory_private.work").fetchall() == [(-1,)]
         make = "insert into memory.conversations (user_id, thread_id, priority) values (%s, 'u', 9)"
         connection.execute(make.encode(), [user_id])
         assert connection.execute(find.encode(), [user_id]).fetchall() == [(-1,), (0,)]

@@ -428,6 +428,25 @@ def test_an_id_twice_in_a_call_is_one_message_with_the_last_words(
     assert found == {"message_count": 1, "next_sequence": 1, "total_characters": row["characters"]}
 
 
+def test_an_id_twice_before_others_leaves_no_hole(connection: psycopg.Connection[dict[str, Any]], user_id: str) -> None:
+    def said(*ids: str) -> list[dict[str, Any]]:
+        return [{"id": each, "role": "user", "content": each} for each in ids]
+
+    assert append(connection, user_id, said("a", "a", "b"))["sequences"] == [0, 0, 1]
+    assert append(connection, user_id, said("c", "c", "a", "d"))["sequences"] == [2, 2, 0, 3]
+    assert [row["message_id"] for row in stored(connection, user_id)] == ["a", "b", "c", "d"]
+
+
+def test_a_retry_changes_no_time(connection: psycopg.Connection[dict[str, Any]], user_id: str) -> None:
+    times = []
+    for _ in range(3):
+        append(connection, user_id, [{"id": "a", "role": "user", "content": "tiles"}])
+        row = connection.execute("select updated_at from memory.conversations where user_id = %s", [user_id]).fetchone()
+        assert row is not None
+        times.append(row["updated_at"])
+    assert len(set(times)) == 1
+
+
 def test_two_writers_at_once_keep_an_order_without_holes(conn_string: str, user_id: str) -> None:
     def write(writer: int) -> list[int]:
         with psycopg.connect(conn_string, autocommit=True, row_factory=dict_row) as own:

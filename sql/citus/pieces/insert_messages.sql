@@ -8,11 +8,10 @@
       v_fresh := 0;
       for v_m in
         select i.*
-        from rows from (json_to_recordset(p_messages) as (
+        from rows from (json_to_recordset(v_messages) as (
                id text, role text, text text, characters integer, tokens integer,
                created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
              as i (id, role, text, characters, tokens, created_at, metadata, images, payload, position)
-        where (v_new is null or i.id = any (v_new)) and i.id <> all (p_gone)
         order by i.position
       loop
         v_said := coalesce(v_m.created_at, clock_timestamp());
