@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.services.postgres import Cluster
 
 OWN = {
-    "conversations": "id created_at updated_at user_id thread_id branch_token",
+    "conversations": "id created_at updated_at updated_hour updated_before user_id thread_id branch_token",
     "conversation_messages": "user_id conversation_id created_at",
     "working_memory_chunks": "user_id conversation_id id created_at said_at expires_at",
     "chunk_postings": "user_id conversation_id",
