@@ -33,6 +33,7 @@ class ConversationKey:
         thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
         user_id: The owner; `None` means the subject of the caller's access token.
         agent_id: Which of several agents the user talks to.
+        author_id: In a space: for whom a server writes; `None` elsewhere, and for the subject of a token.
 
     Raises:
         InvalidInputError: An id is not a string, is empty, is too long, or has a control character.
@@ -41,10 +42,11 @@ class ConversationKey:
     thread_id: str
     user_id: str | None = None
     agent_id: str = DEFAULT_AGENT_ID
+    author_id: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("thread_id", "agent_id", "user_id"):
-            if name != "user_id" or self.user_id is not None:
+        for name in ("thread_id", "agent_id", "user_id", "author_id"):
+            if name in ("thread_id", "agent_id") or getattr(self, name) is not None:
                 object.__setattr__(self, name, as_id(name, getattr(self, name)))
 
 
@@ -137,6 +139,7 @@ class StoredMessage:
         metadata: The caller's metadata.
         images: Its images and files: `[{"kind", "url" or "inline_characters", "mime_type"}]`.
         unreadable: Why the message cannot be decoded, in a word; `None` if it can.
+        author_id: In a space: who wrote it, or whose agent answered; `None` elsewhere.
     """
 
     sequence: int
@@ -151,6 +154,7 @@ class StoredMessage:
     metadata: Mapping[str, Any] | None = None
     images: list[dict[str, Any]] | None = None
     unreadable: str | None = None
+    author_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -761,7 +765,8 @@ class Receipt:
         segments: How many summaries.
         dry_run: Whether nothing was actually removed.
         chunks: How many chunks.
-        items: How many store items; only deleting a whole user removes them.
+        items: How many store items; only deleting a whole user or space removes them.
+        members: How many members a space had.
     """
 
     conversations: int = 0
@@ -770,6 +775,7 @@ class Receipt:
     dry_run: bool = False
     chunks: int = 0
     items: int = 0
+    members: int = 0
 
 
 Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]

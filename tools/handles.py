@@ -58,6 +58,8 @@ SCOPES = {
     "owner": "{memory}.owner()",
     "user_id": "{memory}.scope_text()",
     "agent_id": "{memory}.agent(agent_id)",
+    "space": "{memory}.space_id",
+    "member": "{memory}.member",
 }
 """What a memory derives from the caller's ids, for a function's first, positional parameters."""
 
@@ -72,6 +74,8 @@ IDS = {
     "owner": {},
     "user_id": {},
     "agent_id": {"agent_id": "The agent; the memory's by default."},
+    "space": {},
+    "member": {},
 }
 """These ids, with their descriptions in the docstring of a memory's verb."""
 
@@ -314,6 +318,40 @@ The methods cover the memory's user; without one, all users that the memory may 
         MEMORY,
     ),
     Handle(
+        "spaces",
+        "Spaces",
+        "memory",
+        "The spaces of a user.",
+        """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one.
+""",
+        {
+            "create": Verb("operations.spaces.create"),
+            "list": Verb("operations.spaces.spaces"),
+            "join": Verb("operations.spaces.join"),
+        },
+        MEMORY,
+    ),
+    Handle(
+        "space",
+        "Space",
+        "memory",
+        "Operations on one space.",
+        """One space: `memory.space(space_id)`. Memory that several people share; `space.memory` reads and writes in it.
+
+A space is an owner: all that a memory does for a user it does in a space, for whoever the role allows it. Members
+read, append, edit their own messages and forget them. Summaries, boards and chunks are made by a server.
+""",
+        {
+            "info": Verb("operations.spaces.info"),
+            "invite": Verb("operations.spaces.invite"),
+            "withdraw_invitations": Verb("operations.spaces.withdraw_invitations"),
+            "set_member": Verb("operations.spaces.set_member"),
+            "leave": Verb("operations.spaces.leave"),
+            "forget": Verb("operations.spaces.forget"),
+        },
+        ("SpaceHandle", "memory.handle"),
+    ),
+    Handle(
         "rollouts",
         "Rollouts",
         "memory",
@@ -354,7 +392,7 @@ all of a user's conversations are here. Each method has an async twin with LangC
             "doctor": Verb("memory.doctor.checks.doctor"),
         },
         ("Constructors", "memory.constructors"),
-        {"privacy": "Privacy", "work": "Work", "rollout": "Rollouts"},
+        {"privacy": "Privacy", "work": "Work", "rollout": "Rollouts", "spaces": "Spaces"},
     ),
 )
 

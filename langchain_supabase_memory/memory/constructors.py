@@ -11,6 +11,7 @@ from langchain_supabase_memory.memory.argument_checks import require_folder, req
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.handle import MEMORY_SYNONYMS, MemoryHandle
 from langchain_supabase_memory.memory.services import ME, Services
+from langchain_supabase_memory.memory.space import Space
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID, ConversationKey
 
@@ -255,6 +256,20 @@ class Constructors(MemoryHandle):
             InvalidInputError: An id is not a usable string, or there is no owner.
         """
         return Conversation(self._services, self._services.key(thread_id, None, agent_id))
+
+    def space(self, space_id: str) -> Space:
+        """Return the free handle of one space, in which this memory's user acts as a member.
+
+        `space.memory` is a memory that reads and writes there: pass it wherever a memory is taken.
+
+        Args:
+            space_id: The space, as `memory.spaces.list()` returns it.
+
+        Raises:
+            InvalidInputError: It is not the id of a space, or there is no user.
+        """
+        services = self._services.for_space(space_id)
+        return Space(services, self._over(services))
 
     def health(self) -> Health:
         """Report, without a call, whether calls succeed, how much is in the outbox, and what fails and why."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.memory.services import Services
     from langchain_supabase_memory.values import ConversationKey
 
@@ -69,6 +70,28 @@ class MemoryHandle(Handle):
 
     def __init__(self, services: Services) -> None:
         self._services = services
+
+
+class SpaceHandle(MemoryHandle):
+    """A handle of one space.
+
+    Args:
+        services: The services that act in the space.
+        memory: The memory that acts there.
+    """
+
+    def __init__(self, services: Services, memory: Any) -> None:
+        super().__init__(services)
+        self.memory: SupabaseMemory = memory
+
+    @property
+    def space_id(self) -> str:
+        """The space's id."""
+        return self._services.space_id
+
+    def __repr__(self) -> str:
+        """Its id."""
+        return f"{type(self).__name__}({self.space_id!r})"
 
 
 class ConversationHandle(Handle):

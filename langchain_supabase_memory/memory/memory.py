@@ -13,6 +13,7 @@ from langchain_supabase_memory.memory.outbox_delivery import flush
 from langchain_supabase_memory.memory.privacy import Privacy
 from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
+from langchain_supabase_memory.memory.spaces import Spaces
 from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.operations.listing import conversations
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
@@ -749,9 +750,7 @@ class SupabaseMemory(Constructors):
         )
 
     def flush(self) -> int:
-        """Finish what was put off: work behind answers, and messages that failed writes left in the outbox.
-
-        Before a process pauses or ends, call it to have nothing due. It waits a minute at most for the work.
+        """Store the messages that earlier failed writes left in the outbox, and wait for the work behind answers.
 
         Returns:
             How many messages are still in the outbox, which is 0 unless an error is raised.
@@ -800,3 +799,8 @@ class SupabaseMemory(Constructors):
     def rollout(self) -> Rollouts:
         """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`."""
         return Rollouts(self._services)
+
+    @property
+    def spaces(self) -> Spaces:
+        """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
+        return Spaces(self._services)

@@ -54,6 +54,9 @@ class DefaultUser(str):
     __slots__ = ()
 
 
+_SPACE: Final = "space:"
+"""How the ids of spaces begin, and no user's."""
+
 ME: Final = DefaultUser("me")
 """The default owner in an embedded memory."""
 
@@ -113,6 +116,7 @@ class Services(Unpicklable):
         self._begin()
         self.background = BackgroundTasks()
         self.identity: object = None
+        self.member: str | None = None
         self.causes = HealthTracker(transport.breaker, of_a_user=self.transport.acts_as_user)
         self.model: SummaryModel | None = summarizers.summarizer(settings.model)
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
@@ -135,7 +139,8 @@ class Services(Unpicklable):
         Args:
             key: The conversation.
         """
-        return key.user_id is not None or not self.transport.identity_is_callback
+        is_named = key.user_id is not None and not key.user_id.startswith(_SPACE)
+        return is_named or not self.transport.identity_is_callback
 
     def for_user(self, user_id: str | UUID) -> Self:
         """Return the services for one user; all state is shared.
@@ -166,6 +171,29 @@ class Services(Unpicklable):
         twin.identity = twin.transport
         twin._begin()
         return twin
+
+    def for_space(self, space_id: str) -> Self:
+        """Return the services for a space, in which this memory's user acts.
+
+        Args:
+            space_id: The space.
+
+        Raises:
+            InvalidInputError: It is not the id of a space, or there is no user.
+        """
+        if not (isinstance(space_id, str) and space_id.startswith(_SPACE)):
+            raise InvalidInputError(
+                "That is not the id of a space.", hint="Pass the space_id that memory.spaces.list() returns."
+            )
+        twin = copy(self)
+        twin.member = self.owner()
+        twin.user_id = as_id("space_id", space_id)
+        return twin
+
+    @property
+    def space_id(self) -> str:
+        """The space that these services act in, which `for_space` names."""
+        return str(self.user_id)
 
     def read_only(self, *, keywords_only: bool = False) -> Self:
         """Return services that do not summarize or index before an answer, and count nothing.
@@ -209,7 +237,10 @@ class Services(Unpicklable):
             InvalidInputError: An id is not a usable string, or there is no owner.
         """
         return ConversationKey(
-            as_id("thread_id", thread_id), self.owner(user_id), self.agent_id if agent_id is None else agent_id
+            as_id("thread_id", thread_id),
+            self.owner(user_id),
+            self.agent_id if agent_id is None else agent_id,
+            self.member,
         )
 
     def owner(self, user_id: str | UUID | None = None) -> str | None:

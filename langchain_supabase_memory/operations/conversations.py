@@ -117,6 +117,8 @@ def append(
         arguments["p_branch"] = branch.document
     if manifest is not None:
         arguments["p_manifest"] = manifest
+    if key.author_id is not None:
+        arguments["p_author_id"] = key.author_id
     answer = yield from _stored(rows, arguments)
     if branch is not None:
         branch.answer = answer
@@ -213,7 +215,8 @@ def append_rows(
         skip: Whether to store the rows after a rejected one.
     """
     result = AppendedRows()
-    yield from _append_part(result, conversation_ids(key), rows, retention, skip)
+    ids = conversation_ids(key) | ({} if key.author_id is None else {"p_author_id": key.author_id})
+    yield from _append_part(result, ids, rows, retention, skip)
     return result
 
 

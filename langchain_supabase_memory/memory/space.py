@@ -1,0 +1,138 @@
+# Written by tools/handles.py. Do not edit.
+"""Operations on one space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.handle import SpaceHandle
+from langchain_supabase_memory.operations.spaces import (
+    INVITATION_EXPIRY,
+    Invitation,
+    SpaceInfo,
+    SpaceRole,
+    forget,
+    info,
+    invite,
+    leave,
+    set_member,
+    withdraw_invitations,
+)
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from langchain_supabase_memory.values import Receipt
+
+
+class Space(SpaceHandle):
+    """One space: `memory.space(space_id)`. Memory that several people share; `space.memory` reads and writes in it.
+
+    A space is an owner: all that a memory does for a user it does in a space, for whoever the role allows it. Members
+    read, append, edit their own messages and forget them. Summaries, boards and chunks are made by a server.
+    """
+
+    def info(self) -> SpaceInfo:
+        """Return what the space is, and who is in it.
+
+        Raises:
+            NotFoundError: There is no such space, or who asks is not in it.
+        """
+        return self._services.run(info(self._services.space_id, self._services.member))
+
+    async def ainfo(self) -> SpaceInfo:
+        """The async twin of `info`."""
+        return await self._services.arun(info(self._services.space_id, self._services.member))
+
+    def invite(
+        self, role: SpaceRole = "reader", *, uses: int = 1, expires: timedelta = INVITATION_EXPIRY
+    ) -> Invitation:
+        """Invite people into the space, as one of its managers. Whoever has the token joins by `memory.spaces.join`.
+
+        Args:
+            role: What it makes of who uses it: `reader` or `contributor`. Managers are made by `set_member`.
+            uses: How many people it lets in, 1 to 1,000.
+            expires: How long it can be used, at most a year.
+
+        Returns:
+            The invitation with its token, which is shown this once.
+
+        Raises:
+            ConfigurationError: There is no such role, or the time is no timedelta.
+            InvalidInputError: The uses or the time is out of range.
+            PermissionDeniedError: Only a manager may.
+            TooLargeError: There are as many open invitations as the limits allow.
+        """
+        return self._services.run(
+            invite(self._services.space_id, self._services.member, role, uses=uses, expires=expires)
+        )
+
+    async def ainvite(
+        self, role: SpaceRole = "reader", *, uses: int = 1, expires: timedelta = INVITATION_EXPIRY
+    ) -> Invitation:
+        """The async twin of `invite`."""
+        return await self._services.arun(
+            invite(self._services.space_id, self._services.member, role, uses=uses, expires=expires)
+        )
+
+    def withdraw_invitations(self) -> None:
+        """Take all open invitations back, as one of the managers.
+
+        Raises:
+            PermissionDeniedError: Only a manager may.
+        """
+        self._services.run(withdraw_invitations(self._services.space_id, self._services.member))
+
+    async def awithdraw_invitations(self) -> None:
+        """The async twin of `withdraw_invitations`."""
+        await self._services.arun(withdraw_invitations(self._services.space_id, self._services.member))
+
+    def set_member(self, member_id: str, role: SpaceRole | None) -> None:
+        """Set what a member may do, as one of the managers. It holds from the next statement on.
+
+        Args:
+            member_id: The user whose role is set.
+            role: What they may do from now on; `None` removes them. What they wrote stays, and is theirs to forget.
+
+        Raises:
+            ConfigurationError: There is no such role.
+            InvalidInputError: The space would have no manager.
+            NotFoundError: There is no such member.
+            PermissionDeniedError: Only a manager may.
+        """
+        self._services.run(set_member(self._services.space_id, self._services.member, member_id, role))
+
+    async def aset_member(self, member_id: str, role: SpaceRole | None) -> None:
+        """The async twin of `set_member`."""
+        await self._services.arun(set_member(self._services.space_id, self._services.member, member_id, role))
+
+    def leave(self) -> None:
+        """Leave the space. What the member wrote stays, and they may still forget it.
+
+        Raises:
+            InvalidInputError: The last manager cannot leave: make somebody else one, or forget the space.
+            NotFoundError: There is no such space, or who leaves is not in it.
+        """
+        self._services.run(leave(self._services.space_id, self._services.member))
+
+    async def aleave(self) -> None:
+        """The async twin of `leave`."""
+        await self._services.arun(leave(self._services.space_id, self._services.member))
+
+    def forget(self, *, dry_run: bool = False) -> Receipt:
+        """Erase the space, as one of its managers: everything that it owns, its members and its invitations.
+
+        Args:
+            dry_run: Only report what would go.
+
+        Returns:
+            What was removed. What its members hold for themselves stays.
+
+        Raises:
+            PermissionDeniedError: Only a manager may.
+        """
+        return self._services.run(forget(self._services.space_id, self._services.member, dry_run=dry_run))
+
+    async def aforget(self, *, dry_run: bool = False) -> Receipt:
+        """The async twin of `forget`."""
+        return await self._services.arun(forget(self._services.space_id, self._services.member, dry_run=dry_run))

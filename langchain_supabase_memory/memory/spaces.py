@@ -1,0 +1,69 @@
+# Written by tools/handles.py. Do not edit.
+"""The spaces of a user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.operations.spaces import SpaceInfo, create, join, spaces
+
+if TYPE_CHECKING:
+    import builtins
+
+    from langchain_supabase_memory.settings import Retention
+
+
+class Spaces(MemoryHandle):
+    """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
+
+    def create(self, name: str, *, about: str = "", space_retention: Retention | None = None) -> SpaceInfo:
+        """Create a space. Who creates it manages it.
+
+        Args:
+            name: What it is called, 1 to 200 characters; for display alone.
+            about: What it is for, at most 8,000 bytes.
+            space_retention: What is kept of its messages, in place of what any call says; everything by default.
+
+        Returns:
+            The new space: `memory.space(made.space_id)` is its handle.
+
+        Raises:
+            InvalidInputError: The name or the text is too long, or the name is empty.
+            TooLargeError: The user has created, or is in, as many spaces as the limits allow.
+            MigrationConflictError: Spaces are not switched on in this database.
+        """
+        return self._services.run(create(self._services.owner(), name, about=about, space_retention=space_retention))
+
+    async def acreate(self, name: str, *, about: str = "", space_retention: Retention | None = None) -> SpaceInfo:
+        """The async twin of `create`."""
+        return await self._services.arun(
+            create(self._services.owner(), name, about=about, space_retention=space_retention)
+        )
+
+    def list(self) -> builtins.list[SpaceInfo]:
+        """List the spaces that the user is in, by their names."""
+        return self._services.run(spaces(self._services.owner()))
+
+    async def alist(self) -> builtins.list[SpaceInfo]:
+        """The async twin of `list`."""
+        return await self._services.arun(spaces(self._services.owner()))
+
+    def join(self, token: str) -> SpaceInfo:
+        """Join a space by an invitation.
+
+        Who is in it already keeps the higher of the two roles. Who has left, or was removed, needs an invitation newer
+        than that.
+
+        Args:
+            token: What `space.invite` gave.
+
+        Raises:
+            NotFoundError: There is no such invitation, or it has expired or is used up.
+            TooLargeError: The space has as many members, or the user is in as many spaces, as the limits allow.
+        """
+        return self._services.run(join(self._services.owner(), token))
+
+    async def ajoin(self, token: str) -> SpaceInfo:
+        """The async twin of `join`."""
+        return await self._services.arun(join(self._services.owner(), token))
