@@ -10,6 +10,10 @@ declare
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests'];
+  -- Those of a user alone, of which no member of a space reads anything.
+  v_private constant text[] := '{promotions}';
+  -- Tables about spaces. Users read their own memberships, and the spaces that they are in; definers write.
+  v_spaces constant text[] := array['spaces', 'memberships', 'invitations'];
   -- Tables of the migrations, only for the role that migrates.
   v_ledger constant text[] := array['migrations', 'installation'];
   -- Tables that workers share, only for servers. A user may see the work on their own conversations.
@@ -43,6 +47,9 @@ declare
     'memory_request', 'memory_status',
     -- Rollout: which context a user receives, and comparisons of the old and the new one.
     'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
+    -- Spaces: create, list and erase them; see and set who is in them.
+    'memory_create_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join', 'memory_set_member',
+    'memory_forget_space',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -61,6 +68,16 @@ declare
   -- once per row. Supabase's advisor looks for the inner select. Text, so that a third-party identity works too.
   -- memory_private.resolve_owner() reads the same from the token.
   v_is_own constant text := $$user_id = (select (select auth.jwt()) ->> 'sub')$$;
+  -- Who may read a row: its owner, and where spaces are switched on, whoever is in the space that owns it. One list,
+  -- asked for once in a statement, and never an "or", which gets another plan. Nobody writes by it.
+  -- Citus: readers
+  v_reads  constant text := case when not memory_private.has_spaces() then v_is_own else
+    $$user_id = any ((select array(select m.space_id from memory.memberships m
+        where m.user_id = (select (select auth.jwt()) ->> 'sub') and m.role >= 1)
+      || nullif((select (select auth.jwt()) ->> 'sub'), ''))::text[])$$ end;
+  -- Whose token names a space as its subject reaches nothing.
+  v_no_space constant text := $$(select coalesce((select auth.jwt()) ->> 'sub', '') !~ '^space:')$$;
+  -- Citus: end
   v_name   text;
   v_policy record;
 begin
@@ -76,7 +93,12 @@ begin
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.resolve_owner(text), memory_private.author_kind(text), memory_private.current_limits(),
+    memory_private.resolve_owner(text), memory_private.resolve_writer(text, text), memory_private.resolve_scope(text, boolean),
+    memory_private.is_server(), memory_private.has_spaces(), memory_private.check_space(text, boolean),
+    memory_private.lock_space(text, boolean), memory_private.check_role(text, text, integer, boolean),
+    memory_private.role_number(text), memory_private.check_retention(json),
+    memory_private.effective_retention(text, json), memory_private.act_as_member(text, text, jsonb, json), memory_private.resolve_person(text),
+    memory_private.author_kind(text), memory_private.current_limits(),
     memory_private.check_limits(json, boolean), memory_private.is_shallow(text), memory_private.is_text_list(text[]),
     memory_private.checked_metadata_bytes(jsonb), memory_private.hour_of(timestamptz), memory_private.one_line(text),
     memory_private.first_words(text, integer), memory_private.conversation_json(memory.conversations, json, boolean),
@@ -108,8 +130,8 @@ begin
     memory_private.context_board(text, uuid, integer, bigint), memory_private.range_pairs(int8multirange),
     memory_private.sequence_of_message(text, uuid, text),
     memory_private.move_messages(text, uuid, bigint[], boolean),
-    memory_private.insert_messages(text, uuid, bigint, json, integer, text[]),
-    memory_private.update_messages(text, uuid, bigint, json, boolean, json),
+    memory_private.insert_messages(text, uuid, bigint, json, integer, text[], text),
+    memory_private.update_messages(text, uuid, bigint, json, boolean, json, text),
     memory_private.finish_append(text, uuid, bigint, integer, bigint, json, json, jsonb, json),
     memory_private.delete_message_range(text, uuid, bigint, bigint), memory_private.owner_digest(text),
     memory_private.database_id(), memory_private.branch_forks(text, uuid),
@@ -117,6 +139,7 @@ begin
     memory_private.abandoned_messages(memory.conversations, bigint, jsonb, bigint),
     memory_private.superseded_by_state(memory.conversations, json, bigint), memory_private.prepare_branch(text, text, text, json),
     memory_private.apply_branch(text, uuid, bigint, json, jsonb),
+    memory_private.apply_branch_alone(text, text, text, json, jsonb),
     memory_private.expire_superseded(text, uuid, timestamptz, bigint),
     memory_private.update_summary_position(text, uuid), memory_private.fold_text(text),
     memory_private.normalize_letters(text, boolean), memory_private.contains_texts(text, text, json, text[], boolean),
@@ -200,11 +223,28 @@ begin
     execute format('alter table memory.%I enable row level security', v_name);
     execute format('alter table memory.%I force row level security', v_name);
     execute format('grant select, insert, update, delete on memory.%I to authenticated, service_role', v_name);
-    execute format('create policy %I on memory.%I for select to authenticated using (%s)', v_name || '_select', v_name, v_is_own);
+    execute format('create policy %I on memory.%I for select to authenticated using (%s)', v_name || '_select', v_name,
+      case when v_name = any (v_private) then v_is_own else v_reads end);
     execute format('create policy %I on memory.%I for insert to authenticated with check (%s)', v_name || '_insert', v_name, v_is_own);
     execute format('create policy %1$I on memory.%2$I for update to authenticated using (%3$s) with check (%3$s)', v_name || '_update', v_name, v_is_own);
     execute format('create policy %I on memory.%I for delete to authenticated using (%s)', v_name || '_delete', v_name, v_is_own);
   end loop;
+
+  foreach v_name in array v_spaces loop
+    execute format('alter table memory.%I enable row level security', v_name);
+    execute format('alter table memory.%I force row level security', v_name);
+    execute format('grant select, insert, update, delete on memory.%I to service_role', v_name);
+    execute format('create policy %I on memory.%I to service_role using (true) with check (true)', v_name || '_service', v_name);
+  end loop;
+  grant select on memory.spaces, memory.memberships to authenticated;
+  execute format('create policy spaces_select on memory.spaces for select to authenticated using (%s)', v_reads);
+  execute format('create policy memberships_select on memory.memberships for select to authenticated using (%s)', v_is_own);
+  if memory_private.has_spaces() then
+    foreach v_name in array v_owned || '{spaces,memberships}' loop
+      execute format('create policy %I on memory.%I as restrictive to authenticated using (%s)', v_name || '_no_space', v_name, v_no_space);
+    end loop;
+    execute format('create policy work_no_space on memory_private.work as restrictive to authenticated using (%s)', v_no_space);
+  end if;
 
   -- Partitions are reached only through their table, whose policies apply: they have no grants and no policies.
   for v_name in select c.relname from pg_catalog.pg_class c
@@ -216,7 +256,7 @@ begin
   -- On your own Postgres the migrating role may be no superuser and may not bypass row level security. Then it is the
   -- server's role, like service_role.
   if not (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = current_user) then
-    foreach v_name in array v_owned loop
+    foreach v_name in array v_owned || v_spaces loop
       execute format('create policy %I on memory.%I to current_user using (true) with check (true)', v_name || '_server', v_name);
     end loop;
   end if;
@@ -238,7 +278,7 @@ begin
     execute format('create policy %I on memory_private.%I to current_user using (true) with check (true)', v_name || '_migrator', v_name);
   end loop;
   grant select on memory_private.work to authenticated;
-  execute format('create policy work_select on memory_private.work for select to authenticated using (%s)', v_is_own);
+  execute format('create policy work_select on memory_private.work for select to authenticated using (%s)', v_reads);
   -- Only the operator sets the limits; everybody may read them.
   alter table memory_private.limits enable row level security;
   alter table memory_private.limits force row level security;

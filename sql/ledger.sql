@@ -84,10 +84,11 @@ $citus$;
 create table if not exists memory_private.installation (
   singleton     boolean primary key default true check (singleton),
   vector_schema text not null,
-  access        text[] not null default '{}'
+  access        text[] not null default '{}',
+  spaces        boolean not null default false
 );
 comment on table memory_private.installation is
-  'Reference table. Where pgvector lies, and who may do what as it was shipped.';
+  'Reference table. Where pgvector lies, who may do what as it was shipped, and whether spaces are switched on.';
 
 -- The schema of pgvector. The functions name it, so they are replaced when it has moved.
 insert into memory_private.installation (vector_schema) values ('{{vector_schema_name}}')

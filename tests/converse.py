@@ -1,6 +1,6 @@
 """A long conversation in SQL only: every function `public.memory_*` at least once, with every kind of result.
 
-It does what a client in another language does: documents in, documents out.
+It does what a client in another language does: documents in, documents out. The database has spaces switched on.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _forget,
+        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _share, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -436,6 +436,26 @@ def _roll_out(call: Caller) -> None:
     assert call("manifests", thread_id="studio", after=page["after"], **{"from": 0, "to": 99})["manifests"]
     call("comparisons", thread_id="studio")
     call("comparison_report", user_id=call.user_id)
+
+
+def _share(call: Caller) -> None:
+    space = call("create_space", name="Studio", about="The kiln and who fires it.", retention={"turns": 100})[
+        "space_id"
+    ]
+    assert [each["role"] for each in call("spaces")] == ["manager"]
+    invitation = call("invite", space=space, role="contributor", uses=2)
+    assert call("join", token=invitation["token"], user_id="bo")["role"] == "contributor"
+    call("set_member", space=space, member="bo", role="reader")
+    call("append", user_id=space, thread_id="standup", messages=rows([HumanMessage("Done.", id="d0")]), author_id="bo")
+    (found,) = call("read", user_id=space, thread_id="standup", columns=["author_id"])["messages"]
+    assert found["author_id"] == "bo"
+    assert len(call("space", space=space)["members"]) == 2
+    call("space", space=space, user_id=None)
+    call("space", space=space, user_id="bo")
+    call("invite", space=space, role=None)
+    call("set_member", space=space, member="bo", role=None)
+    call("forget_space", space=space, dry_run=True)
+    assert call("forget_space", space=space)["messages"] == 1
 
 
 def _forget(call: Caller) -> None:

@@ -130,6 +130,16 @@ PAGES = {
         "Which context an agent's users receive, and what the old and the new one come to.",
         "rollout worker_set_rollout worker_rollouts compare comparisons comparison_report",
     ),
+    "spaces": (
+        "Spaces",
+        "Memory that several people share: create spaces, read who is in them, and erase them.",
+        "create_space spaces space forget_space",
+    ),
+    "members": (
+        "Members of spaces",
+        "Invite people into a space, join one, and say who may read and write there.",
+        "invite join set_member",
+    ),
     "database": ("The database", "What is installed, and what one call may bring.", "schema limits"),
 }
 """The pages below `docs/sql`: title, purpose, and functions without the prefix `memory_`."""

@@ -200,6 +200,12 @@ realtime_option: Final = click.option(
     "default that stays as it is.",
 )
 
+spaces_option: Final = click.option(
+    "--spaces/--no-spaces",
+    default=None,
+    help="Let people share spaces, or close all of them. By default that stays as it is: off in a new database.",
+)
+
 vector_index_option: Final = click.option(
     "--vector-index",
     type=int,

@@ -10,7 +10,7 @@ declare
     'memory.conversation_summary_boards', 'memory.conversation_board_items', 'memory.conversation_board_changes',
     'memory.store_items', 'memory.store_vectors', 'memory.promotions', 'memory.opt_outs', 'memory.opt_out_undos',
     'memory.control_changes',
-    'memory.context_manifests', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
+    'memory.context_manifests', 'memory.spaces', 'memory.memberships', 'memory.invitations', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
   v_table text;
 begin
   foreach v_table in array v_tables loop

@@ -474,7 +474,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user    text := memory_private.resolve_owner(p_user_id);
+  v_user    text := memory_private.resolve_writer(p_user_id);
   v_c       memory.conversations;
   v_b       memory.conversation_summary_boards;
   v_ids     text[] := array(select json_array_elements_text(p_message_ids));
@@ -901,7 +901,7 @@ create function public.memory_edit_board(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.resolve_owner(p_user_id);
+  v_user    text := memory_private.resolve_writer(p_user_id);
   v_id      uuid;
   v_old     memory.conversation_board_items;
   v_b       memory.conversation_summary_boards;

@@ -37,9 +37,9 @@ begin
   if p_is_back then
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-      images, payload, unreadable, parent, forked)
+      images, payload, unreadable, parent, forked, author_id)
     select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.author_id
     from memory.superseded_messages d
     where d.user_id = p_user_id and d.conversation_id = p_conversation_id
       and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
@@ -52,9 +52,9 @@ begin
   else
     insert into memory.superseded_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-      images, payload, unreadable, parent, forked)
+      images, payload, unreadable, parent, forked, author_id)
     select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.author_id
     from memory.conversation_messages d
     where d.user_id = p_user_id and d.conversation_id = p_conversation_id
       and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
@@ -404,7 +404,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_id   uuid;
   v_back bigint[];
 begin

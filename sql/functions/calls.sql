@@ -1,7 +1,7 @@
 -- What every call begins with: whose it is, and how much it may bring.
 
--- Returns the owner that a call is about: the user it names, or the subject of the caller's token. The policies in
--- access.sql compare with the same. Every verb uses this function.
+-- Returns the owner that a call is about: the user or the space it names, or the subject of the caller's token. The
+-- policies in access.sql compare with the same. Every verb that reads uses this function.
 create or replace function memory_private.resolve_owner(p_user_id text) returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -11,8 +11,56 @@ begin
   if v_user is null or v_user = '' then
     raise exception 'no user id' using errcode = 'PT400', hint = 'pass user_id, or call with a user''s access token';
   end if;
+  if starts_with(v_user, 'space:') then
+    perform memory_private.check_space(p_user_id);
+  end if;
   return v_user;
 end
+$function$;
+
+-- The same for a verb that writes. What is derived in a space, and set for all of its members, a server alone writes.
+create or replace function memory_private.resolve_writer(
+  p_user_id   text,
+  p_author_id text default null -- who wrote what is stored; only in a space somebody is named
+) returns text
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  if starts_with(p_user_id, 'space:') then
+    perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
+    return p_user_id;
+  elsif p_author_id is not null then
+    raise exception 'only messages of a space have an author' using errcode = 'PT400', hint = 'leave p_author_id out';
+  end if;
+  return memory_private.resolve_owner(p_user_id);
+end
+$function$;
+
+-- The same for a verb over all owners that the caller may see, where nobody is named. For who is signed in these are
+-- their own rows: what a space owns is asked for by the space's id.
+create or replace function memory_private.resolve_scope(p_user_id text, p_writes boolean default false) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if p_user_id is null and memory_private.has_spaces() and not memory_private.is_server() then
+    return coalesce(auth.jwt() ->> 'sub', '');
+  elsif starts_with(p_user_id, 'space:') then
+    if p_writes then
+      perform memory_private.lock_space(p_user_id);
+    end if;
+    perform memory_private.check_space(p_user_id, p_writes);
+  end if;
+  return p_user_id;
+end
+$function$;
+
+-- Says whether the statement runs with a server's rights: row level security does not narrow what it sees.
+create or replace function memory_private.is_server() returns boolean
+language sql stable security invoker set search_path = ''
+as $function$
+  select r.rolsuper or r.rolbypassrls or pg_catalog.pg_has_role(r.oid, c.relowner, 'usage')
+  from pg_catalog.pg_roles r, pg_catalog.pg_class c
+  where r.rolname = current_user and c.oid = 'memory.conversations'::regclass
 $function$;
 
 -- Returns the limits of one call. They are checked in the database, because every signed-in user can call every
@@ -73,4 +121,7 @@ Returns: object.
 - store_searches: integer. The most of them that search or list.
 - opt_outs: integer. The most opt-outs of one user.
 - board_items: integer. The most items of one board, those that were superseded or deleted included.
+- spaces: integer. The most spaces that one user creates, and the most that one user is in.
+- space_members: integer. The most members of one space.
+- invitations: integer. The most open invitations of one space.
 Errors: none.';

@@ -756,7 +756,7 @@ create function public.memory_commit_chunks(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user     text := memory_private.resolve_owner(p_user_id);
+  v_user     text := memory_private.resolve_writer(p_user_id);
   v_c        memory.conversations;
   v_stale    bigint[] := array(select json_array_elements_text(p_stale)::bigint);
   v_expires  timestamptz := clock_timestamp() + case when p_max_age <= 1e10 then p_max_age end * interval '1 second';
@@ -980,7 +980,7 @@ create function public.memory_fail_index(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_user  text := memory_private.resolve_writer(p_user_id);
   v_c     memory.conversations;
   v_retry timestamptz;
 begin
@@ -1021,6 +1021,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- as in memory_due
 as $function$
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   return coalesce((
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
@@ -1143,7 +1144,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_id   uuid;
   v_made bigint;
   v_gone bigint := 0;
@@ -1239,7 +1240,7 @@ create function public.memory_rate_chunk(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.resolve_owner(p_user_id);
+  v_user    text := memory_private.resolve_writer(p_user_id);
   v_id      uuid;
   v_chunk   record;
   v_version integer;

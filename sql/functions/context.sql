@@ -394,7 +394,8 @@ create function public.memory_append_context(
   p_replace   boolean default true,
   p_retention json    default null,
   p_branch    json    default null,
-  p_manifest  json    default null
+  p_manifest  json    default null,
+  p_author_id text    default null
 ) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -404,7 +405,7 @@ declare
 begin
   perform memory_private.check_limits(p_context);
   v_stored := public.memory_append(
-    p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest);
+    p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest, p_author_id);
   if v_stored -> 'sequences' <> 'null' then
     v_context := public.memory_context(
       p_thread_id, p_user_id, p_agent_id,
@@ -440,6 +441,7 @@ p_replace: whether a message that is there with another payload is replaced, as 
 p_retention: what is kept, as in memory_append; null: all of it. What is beyond it is removed.
 p_branch: what a graph''s state holds, as in memory_append; null: nothing of a graph.
 p_manifest: what stood in the prompt that the messages answer, as in memory_append; null: nobody says.
+p_author_id: who wrote the messages, as in memory_append; null outside of spaces.
 Returns: object.
 - stored: object as memory_append. What was stored.
 - context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the
@@ -449,4 +451,5 @@ Errors:
 - PT409: the chunks that are searched have vectors of another model, or of another width. Nothing is stored.
 - PT413: an argument is too large, as in memory_append. Nothing is stored.
 - 23514: a message cannot be right, as in memory_append. Nothing is stored.
+- 42501: in a space, as in memory_append. Nothing is stored.
 - 40001: the conversation was forgotten at the same time. Call again.';

@@ -496,7 +496,7 @@ create function public.memory_opt_out(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_user   text := memory_private.resolve_writer(p_user_id);
   v_topic  text := memory_private.fold_text(p_topic);
   v_id     uuid;
   v_found  uuid;
@@ -589,7 +589,7 @@ create function public.memory_opt_in(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_user  text := memory_private.resolve_writer(p_user_id);
   v_topic text := memory_private.fold_text(p_topic);
   v_id    uuid;
   v_each  uuid;

@@ -35,8 +35,9 @@ $function$;
 -- more.
 create or replace function memory_private.insert_messages(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json,
-  p_count integer, -- of the messages
-  p_gone  text[]   -- the ids of those that are not brought back
+  p_count  integer, -- of the messages
+  p_gone   text[],  -- the ids of those that are not brought back
+  p_author text     -- who wrote them; null where no space owns the conversation
 ) returns integer
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -55,9 +56,10 @@ begin
     -- Citus: insert_messages
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
-      images, payload)
+      images, payload, author_id)
     select p_user_id, p_conversation_id, p_first - 1 + i.position, i.id, i.role, i.text,
-           i.characters, i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload
+           i.characters, i.tokens, coalesce(i.created_at, clock_timestamp()), i.metadata, i.images, i.payload,
+           p_author
     from rows from (json_to_recordset(v_messages) as (
            id text, role text, text text, characters integer, tokens integer,
            created_at timestamptz, metadata jsonb, images jsonb, payload json)) with ordinality
@@ -83,6 +85,7 @@ $function$;
 -- Updates stored messages whose content has changed. Messages from p_first on were stored by this call.
 create or replace function memory_private.update_messages(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json, p_replace boolean, p_branch json,
+  p_author text, -- who edits; null: a server, or the owner of a private conversation
   out sequences  bigint[], -- of each message; null: it is gone
   out updated    text[],
   out different  text[],   -- the ids of those that are there with other content, which stays
@@ -126,7 +129,8 @@ begin
       id text, role text, text text, characters integer, tokens integer, metadata jsonb, images jsonb, payload json)
   loop
     select t.* into v_stored
-      from (select m.message_id, m.sequence, m.created_at, m.characters, m.tokens, m.text, m.payload, m.unreadable
+      from (select m.message_id, m.sequence, m.created_at, m.characters, m.tokens, m.text, m.payload, m.unreadable,
+                   m.author_id
             from memory.conversation_messages m
             where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.message_id >= v_row.id
             order by m.message_id limit 1) t
@@ -148,6 +152,10 @@ begin
       different := different || v_row.id;
     end if;
     continue when not p_replace or v_row.id = any (repeated);
+    if p_author is not null and v_stored.author_id is distinct from p_author then
+      raise exception 'message % of this call would replace what somebody else wrote', cardinality(sequences)
+        using errcode = '42501', hint = 'give it an id of its own, or pass p_replace => false';
+    end if;
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, -1, p_first);
     update memory.conversation_messages m
@@ -201,10 +209,27 @@ begin
   if p_branch is not null then
     perform memory_private.apply_branch(p_user_id, p_conversation_id, p_first, p_branch, p_place);
   end if;
-  if p_retention is null then
+  if p_retention is null and not starts_with(p_user_id, 'space:') then
     return 0;
   end if;
   return memory_private.delete_expired(p_user_id, p_conversation_id, p_retention, true);
+end
+$function$;
+
+-- Applies a branch of which no message is new.
+create or replace function memory_private.apply_branch_alone(
+  p_user_id text, p_agent_id text, p_thread_id text, p_branch json, p_place jsonb
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_id    uuid;
+  v_first bigint;
+begin
+  select c.id, c.next_sequence into v_id, v_first from memory.conversations c
+   where c.user_id = p_user_id and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  perform memory_private.apply_branch(p_user_id, v_id, v_first, p_branch, p_place);
 end
 $function$;
 
@@ -216,14 +241,15 @@ create function public.memory_append(
   p_replace   boolean default true, -- whether a message that is there with other content is replaced
   p_retention json    default null, -- what is kept, see memory_private.delete_expired
   p_branch    json    default null, -- what a graph's state holds, as a graph's middleware passes it
-  p_manifest  json    default null  -- what stood in the prompt that these messages answer, in numbers
+  p_manifest  json    default null, -- what stood in the prompt that these messages answer, in numbers
+  p_author_id text    default null  -- who wrote them, in a space
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- How its queries are held to their indexes: sql/README.md.
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user       text := memory_private.resolve_owner(p_user_id);
+  v_user       text;
   v_count      integer;
   v_ids        text[];
   v_is_whole   boolean;
@@ -243,6 +269,11 @@ declare
   v_place      jsonb; -- of the branch
   v_whose      jsonb := '{}'; -- what a graph's state keeps, to tell later whose it is
 begin
+  if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
+    return memory_private.act_as_member('memory_append', p_user_id, jsonb_build_object('thread_id', p_thread_id, 'agent_id',
+      p_agent_id, 'replace', p_replace, 'branch', p_branch, 'manifest', p_manifest, 'author_id', p_author_id), p_messages);
+  end if;
+  v_user := memory_private.resolve_writer(p_user_id, p_author_id);
   if p_branch is not null then
     perform memory_private.check_limits(p_branch);
     v_place := memory_private.prepare_branch(v_user, p_agent_id, p_thread_id, p_branch);
@@ -260,9 +291,7 @@ begin
   v_count := json_array_length(p_messages);
   if v_count = 0 then
     if p_branch is not null then
-      select c.id, c.next_sequence into v_id, v_first from memory.conversations c
-       where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-      perform memory_private.apply_branch(v_user, v_id, v_first, p_branch, v_place);
+      perform memory_private.apply_branch_alone(v_user, p_agent_id, p_thread_id, p_branch, v_place);
     end if;
     return jsonb_build_object(
       'conversation_id', null, 'sequences', '[]'::jsonb, 'message_ids', '[]'::jsonb, 'appended', 0, 'updated', '[]'::jsonb)
@@ -325,9 +354,11 @@ begin
      where s.user_id = v_user and s.conversation_id = v_id and s.message_id = any (v_ids);
   end if;
 
-  v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone);
+  v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone, p_author_id);
   if v_fresh = v_count then
-    if num_nonnulls(v_manifest, p_branch, p_retention) > 0 or v_first >> 10 < v_first + v_count >> 10 then
+    if num_nonnulls(v_manifest, p_branch, p_retention) > 0 or v_first >> 10 < v_first + v_count >> 10
+       or starts_with(v_user, 'space:') -- whose own retention holds
+    then
       v_expired := memory_private.finish_append(
         v_user, v_id, v_first, v_count, null, v_manifest, p_branch, v_place, p_retention);
     end if;
@@ -340,7 +371,7 @@ begin
       || case when v_expired = 0 then '{}' else jsonb_build_object('expired', v_expired) end;
   end if;
 
-  v_stored := memory_private.update_messages(v_user, v_id, v_first, p_messages, p_replace, p_branch);
+  v_stored := memory_private.update_messages(v_user, v_id, v_first, p_messages, p_replace, p_branch, p_author_id);
   -- Return the unused sequences, and correct the counts to what was stored.
   update memory.conversations c
      set next_sequence = v_first + v_fresh,
@@ -395,7 +426,8 @@ p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced. What was made from the old one is taken
   back.
-p_retention: what is kept. What is beyond it is removed with this append. Null: nothing is removed.
+p_retention: what is kept. What is beyond it is removed with this append. Null: nothing is removed. In a space its own
+  setting holds in place of what is passed, here and in every verb.
 - turns: integer or null. So many complete turns.
 - messages: integer or null. So many messages.
 - age: number or null. Messages that are no older, in seconds.
@@ -419,6 +451,8 @@ p_branch: what a graph''s state holds, where the messages come from one; what th
 p_manifest: what stood in the prompt that the messages answer, as pack of memory_manifests: lists of whole numbers, at
   most 1024 bytes. It is stored with the messages if one of them is new. What is none is left out, and nothing is refused
   for it. Null: nobody says.
+p_author_id: in a space, who wrote the messages. Only a server says so: of who is signed in it is the subject of the
+  token, who replaces only what they wrote themselves. Null elsewhere.
 Returns: object.
 - conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
 - sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
@@ -444,10 +478,13 @@ Returns: object.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; or a message has an unknown
   key, a value of another type, or says too little. The text names its position and the key.
+- PT404: there is no such space, or the caller is not in it.
+- PT409: p_user_id names a space, and spaces are not switched on in this database.
 - PT413: p_messages or p_branch is larger than call_bytes, the list longer than call_items, or a message larger than
   message_bytes (see memory_limits).
 - 23514: the id, payload, metadata or images of a message cannot be read, or its characters or tokens cannot be
   right; the name of the constraint says which.
+- 42501: the caller may not write there, or would replace what another member wrote.
 - 40001: the conversation was forgotten at the same time. Call again.';
 
 create function public.memory_read(
@@ -485,7 +522,7 @@ begin
   v_columns := array(
     select quote_ident(c) from json_array_elements_text(p_columns) c
     where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
-                'payload', 'unreadable'));
+                'payload', 'unreadable', 'author_id'));
 
   -- Built here, so that only the requested columns are read and each kind of range gets its own plan. Only a window of
   -- times is sorted by sequence. A page ends at its maximum of rows or bytes.
@@ -535,7 +572,7 @@ p_from: only messages from this sequence on; null: from the first.
 p_to: only messages up to this sequence; null: to the last.
 p_limit: the most messages of one answer if p_last is null, at most 1000.
 p_columns: what is read of each message, beside its sequence: any of message_id, role, text, characters, tokens,
-  created_at, updated_at, metadata, images, payload and unreadable. Other names are passed over.
+  created_at, updated_at, metadata, images, payload, unreadable and author_id. Other names are passed over.
 p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 p_display: only what a chat page shows: what the user and the assistant said, without calls, results and system
   messages.
@@ -555,6 +592,7 @@ Returns: object.
 - messages[].images: json[] or null. Its images.
 - messages[].payload: object. The whole message, as it was stored.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].author_id: text or null. In a space: who wrote it. Null elsewhere.
 - more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes: go on after its last
   sequence, with p_last before its first.
 Errors:
@@ -601,11 +639,16 @@ create function public.memory_forget(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user    text := memory_private.resolve_owner(p_user_id);
+  v_user    text;
   v_agent   text := coalesce(p_agent_id, case when not p_everything then 'default' end);
   v_is_all  boolean := p_everything and p_agent_id is null;
   v_receipt jsonb;
 begin
+  if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
+    return memory_private.act_as_member('memory_forget', p_user_id, jsonb_build_object(
+      'thread_id', p_thread_id, 'agent_id', p_agent_id, 'dry_run', p_dry_run, 'everything', p_everything));
+  end if;
+  v_user := memory_private.resolve_writer(p_user_id);
   if p_thread_id is null <> p_everything then
     raise exception 'a thread, or everything' using errcode = 'PT400';
   end if;
@@ -663,7 +706,10 @@ Returns: object.
 - items: integer. How many items of the store.
 Errors:
 - PT400: both a thread and p_everything are given, or neither; or no p_user_id is given, and the caller''s token
-  names nobody.';
+  names nobody.
+- PT404: there is no such space, or the caller is not in it.
+- PT409: p_user_id names a space, and spaces are not switched on in this database.
+- 42501: in a space, the caller does not manage it.';
 
 create function public.memory_forget_message(
   p_thread_id  text,
@@ -676,7 +722,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user     text := memory_private.resolve_owner(p_user_id);
+  v_user     text;
   v_id       uuid;
   v_next     bigint;
   v_row      record;
@@ -688,6 +734,11 @@ declare
   v_chunks   bigint;
   v_aside    boolean; -- whether it is on no branch now
 begin
+  if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
+    return memory_private.act_as_member('memory_forget_message', p_user_id, jsonb_build_object(
+      'thread_id', p_thread_id, 'message_id', p_message_id, 'agent_id', p_agent_id, 'dry_run', p_dry_run));
+  end if;
+  v_user := memory_private.resolve_writer(p_user_id);
   if p_dry_run then -- also where nothing can be locked, as on a replica
     select c.id, c.next_sequence into v_id, v_next from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -797,7 +848,10 @@ Returns: object. All are 0 if there is no such message.
 - segments: integer. How many summaries were made from it, or built on one that was.
 - chunks: integer. How many chunks had words of it.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody.';
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT404: there is no such space, or the caller is not in it.
+- PT409: p_user_id names a space, and spaces are not switched on in this database.
+- 42501: in a space, the caller neither wrote the message nor manages the space.';
 
 create function public.memory_set_aside(
   p_thread_id text,
@@ -808,7 +862,7 @@ create function public.memory_set_aside(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_id   uuid;
   v_new  jsonb;
 begin
@@ -850,6 +904,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- so that one user's messages, and each page, are a range of the index
 as $function$
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   return coalesce((
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.conversation_id, r.sequence)
     from (

@@ -207,14 +207,14 @@ Returns: object.
 - sees_all: boolean. Whether row level security shows all users'' rows to that role.
 - distributed: boolean. Whether Citus spreads the tables of owners over several nodes.
 - server: integer. The version of Postgres, such as 180001.
-- replay_lag_seconds: number or null. The maximum number of seconds that a replica is behind its primary; null: the
-  server is no replica.
+- replay_lag_seconds: number or null. How far a replica is behind its primary at most, in seconds; null: it is none.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.
 - installed.code: text. A checksum of the functions and the access rules.
 - installed.vector_schema: text. The schema in which the functions look for pgvector.
 - installed.vector_moved_to: text or null. The schema of pgvector, if it has moved since the last migration.
+- installed.spaces: boolean. Whether spaces are switched on.
 - vector: object or null. pgvector; null: it is not installed.
 - vector.version: text. Its version.
 - vector.schema: text. Its schema.

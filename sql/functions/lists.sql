@@ -223,7 +223,7 @@ create function public.memory_update(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_user   text := memory_private.resolve_writer(p_user_id);
   v_title  text := memory_private.one_line(p_title);
   v_c      memory.conversations;
   v_topics text[];

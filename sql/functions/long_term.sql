@@ -134,7 +134,7 @@ create function public.memory_promote(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_rows json;
 begin
   perform memory_private.check_limits(p_facts);
@@ -229,7 +229,7 @@ create function public.memory_withdrawn(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_ids  text[] := case when json_typeof(p_message_ids) = 'array'
                         then array(select json_array_elements_text(p_message_ids)) end;
   v_rows json;

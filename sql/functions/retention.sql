@@ -1,5 +1,18 @@
 -- Retention: what has expired, as reads hide it and writes remove it.
 
+-- Returns what is kept of an owner's messages: what the call says; in a space its own setting, so that no caller deletes
+-- or hides by it what others wrote.
+create or replace function memory_private.effective_retention(p_user_id text, p_retention json) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if starts_with(p_user_id, 'space:') then
+    return (select s.retention::json from memory.spaces s where s.user_id = p_user_id);
+  end if;
+  return p_retention;
+end
+$function$;
+
 -- Says whether a conversation's summaries and its board are older than retention allows.
 create or replace function memory_private.expired_derived(
   p_user_id text, p_conversation_id uuid, p_retention json, out summaries boolean, out board boolean
@@ -8,8 +21,10 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_age constant timestamptz := clock_timestamp() - (p_retention ->> 'summary_age')::float8 * interval '1 second';
+  v_age timestamptz;
 begin
+  p_retention := memory_private.effective_retention(p_user_id, p_retention);
+  v_age := clock_timestamp() - (p_retention ->> 'summary_age')::float8 * interval '1 second';
   select max(s.created_at) < v_age into summaries
     from ((select s.created_at from memory.conversation_summaries s
            where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
@@ -98,10 +113,11 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
+  v_kept     constant json := memory_private.effective_retention(p_conversation.user_id, p_retention);
   v_user     constant text := p_conversation.user_id;
   v_id       constant uuid := p_conversation.id;
-  v_turns    constant integer := (p_retention ->> 'turns')::integer;
-  v_messages constant integer := (p_retention ->> 'messages')::integer;
+  v_turns    constant integer := (v_kept ->> 'turns')::integer;
+  v_messages constant integer := (v_kept ->> 'messages')::integer;
   v_beyond   constant bigint := p_conversation.message_count - v_messages;
   v_place    bigint;
   v_stored   record; -- the first and the last that are stored
@@ -114,10 +130,10 @@ begin
   cut := 0;
   summaries := false;
   board := false;
-  if p_retention is null or v_id is null then
+  if v_kept is null or v_id is null then
     return;
   end if;
-  age := clock_timestamp() - (p_retention ->> 'age')::float8 * interval '1 second';
+  age := clock_timestamp() - (v_kept ->> 'age')::float8 * interval '1 second';
   if v_turns is not null then
     -- A question is complete if the next question or final answer is an answer.
     select t.sequence into cut
@@ -154,7 +170,7 @@ begin
   if age is not null then
     messages := memory_private.sequences_older_than(v_user, v_id, age);
   end if;
-  select o.summaries, o.board into summaries, board from memory_private.expired_derived(v_user, v_id, p_retention) o;
+  select o.summaries, o.board into summaries, board from memory_private.expired_derived(v_user, v_id, v_kept) o;
   select m.sequence as first into v_stored from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_id
    order by m.sequence limit 1;
@@ -346,9 +362,11 @@ declare
   v_old           bigint; -- summaries that have expired
   v_had           bigint;
   v_left          bigint;
+  v_kept          json;
   v_seen          integer := 0;
   v_after         jsonb;
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id, true);
   -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string,
   -- because force_custom_plan would apply to all called functions too.
   -- Citus: expired_page
@@ -367,12 +385,13 @@ begin
       perform memory_private.expire_manifests(v_c.user_id, v_c.id);
       v_gone := 0;
       v_old := 0;
-      if p_retention is not null then
-        if (memory_private.expired_derived(v_c.user_id, v_c.id, p_retention)).summaries then
+      v_kept := memory_private.effective_retention(v_c.user_id, p_retention);
+      if v_kept is not null then
+        if (memory_private.expired_derived(v_c.user_id, v_c.id, v_kept)).summaries then
           select count(*) into v_old from memory.conversation_summaries s
            where s.user_id = v_c.user_id and s.conversation_id = v_c.id;
         end if;
-        v_gone := memory_private.delete_expired(v_c.user_id, v_c.id, p_retention);
+        v_gone := memory_private.delete_expired(v_c.user_id, v_c.id, v_kept);
       end if;
       select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
@@ -402,8 +421,8 @@ comment on function public.memory_forget_expired is
   'langchain-supabase-memory: Remove what retention does not keep, and chunks that have expired, over many
   conversations by pages. A conversation that cannot be cleaned up is passed over with a warning.
 
-p_retention: what is kept, as in memory_append; null: only chunks that have expired go.
-p_user_id: only this owner''s; null: everybody''s that the caller may see.
+p_retention: what is kept, as in memory_append; null: only chunks that have expired go. In a space its own setting holds.
+p_user_id: only this owner''s; null: everybody''s for a server, one''s own for who is signed in.
 p_limit: the most conversations of one call, 1 to 1000.
 p_after_user: user of after from the last page; null: from the beginning.
 p_after: id of after from the last page; null: from the beginning.

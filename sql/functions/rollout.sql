@@ -124,7 +124,7 @@ create function public.memory_compare(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_id   uuid;
   v_last bigint;
   v_new  jsonb;
@@ -253,6 +253,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $function$
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   return (
   select coalesce(jsonb_agg(to_jsonb(r)), '[]')
   from (

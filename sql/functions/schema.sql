@@ -6,7 +6,7 @@ language sql stable security invoker set search_path = ''
 as $function$
   select jsonb_build_object(
     'version', '{{version}}', 'tables', '{{tables}}'::jsonb, 'code', '{{code}}',
-    'vector_schema', '{{vector_schema_name}}',
+    'vector_schema', '{{vector_schema_name}}', 'spaces', memory_private.has_spaces(),
     'vector_moved_to', (
       select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
       where e.extname = 'vector' and n.nspname <> '{{vector_schema_name}}'))
@@ -21,4 +21,5 @@ Returns: object.
 - vector_schema: text. The schema in which the functions look for pgvector.
 - vector_moved_to: text or null. The schema in which pgvector lies, if that is another by now; then run the
   migration again.
+- spaces: boolean. Whether spaces are switched on, by supabase-memory migrate --spaces.
 Errors: none.';

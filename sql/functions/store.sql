@@ -393,6 +393,9 @@ begin
       raise exception 'a value has more than % bytes', v_limits.store_bytes using errcode = 'PT413',
         hint = 'store less in one item, or raise store_bytes in memory_private.limits';
     end if;
+    if v_op.op in ('put', 'delete') and starts_with(v_user, 'space:') then
+      perform memory_private.resolve_writer(v_user);
+    end if;
     v_written := v_written or v_op.op = 'put';
   end loop;
   -- In one order, so that two writers of the same items wait and do not deadlock.
@@ -468,6 +471,7 @@ declare
   v_item  record;
   v_items bigint := 0;
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id, true);
   -- Planned for each call, so that one user's items, and each page, are a range of the index.
   for v_item in execute $sql$
     select e.user_id, e.path, e.key from memory.store_items e
@@ -515,6 +519,7 @@ declare
   v_limit   constant integer := greatest(0, least(p_limit, 1000));
   v_bytes   constant bigint := (memory_private.current_limits()).answer_bytes;
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id, true);
   perform memory_private.check_limits(p_items);
   for v_item in
     select t.* from json_to_recordset(p_items) as t (

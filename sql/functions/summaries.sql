@@ -321,7 +321,7 @@ language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user     text := memory_private.resolve_owner(p_user_id);
+  v_user     text := memory_private.resolve_writer(p_user_id);
   v_c        memory.conversations;
   v_previous memory.conversation_summaries;
   v_covered  record;
@@ -421,7 +421,7 @@ create function public.memory_fail_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_user  text := memory_private.resolve_writer(p_user_id);
   v_c     memory.conversations;
   v_retry timestamptz;
 begin
@@ -463,6 +463,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan -- so that one user's conversations, and each page, are a range of the primary key
 as $function$
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   return coalesce((
     select jsonb_agg(to_jsonb(r) order by r.user_id, r.id)
     from (
@@ -679,7 +680,7 @@ create function public.memory_commit_parent(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user  text := memory_private.resolve_owner(p_user_id);
+  v_user  text := memory_private.resolve_writer(p_user_id);
   v_c     memory.conversations;
   v_ids   uuid[] := array(select json_array_elements_text(p_parts)::uuid);
   v_parts record;
@@ -765,7 +766,7 @@ create function public.memory_describe_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_user   text := memory_private.resolve_writer(p_user_id);
   v_c      memory.conversations;
   v_topics text[];
 begin
@@ -984,6 +985,7 @@ declare
   v_last  uuid;
   v_found record;
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   if p_thread_id is null then
     execute
       'select c.user_id, c.id from memory.conversations c where true'
@@ -1115,7 +1117,7 @@ create function public.memory_edit_summary(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_user   text := memory_private.resolve_writer(p_user_id);
   v_c      memory.conversations;
   v_s      memory.conversation_summaries;
   v_keep   integer; -- the last segment that stays

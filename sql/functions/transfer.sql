@@ -468,7 +468,7 @@ create function public.memory_restore(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user     text := memory_private.resolve_owner(p_user_id);
+  v_user     text := memory_private.resolve_writer(p_user_id);
   v_edits    jsonb := coalesce(p_edits, '{}')::jsonb;
   v_c        memory.conversations;
   v_topics   text[];
@@ -626,7 +626,7 @@ create function public.memory_import(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user   text := memory_private.resolve_owner(p_user_id);
+  v_user   text := memory_private.resolve_writer(p_user_id);
   v_each   json;
   v_thread text;
   v_agent  text;
@@ -695,4 +695,5 @@ Errors:
 - PT400: p_conversations is no list; or no p_user_id is given, and the caller''s token names nobody.
 - PT413: p_conversations is more than one call may bring.
 - 23514: only as failed: a check refuses something of the conversation.
+- 42501: in a space, who calls is no server.
 - 40001: a conversation was forgotten at the same time. Call again.';

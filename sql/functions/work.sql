@@ -238,7 +238,7 @@ create function public.memory_request(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_now  timestamptz := clock_timestamp();
   v_at   timestamptz;
 begin
@@ -944,7 +944,7 @@ create function public.memory_worker_archive(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_user text := memory_private.resolve_owner(p_user_id);
+  v_user text := memory_private.resolve_writer(p_user_id);
   v_now  timestamptz := clock_timestamp();
 begin
   update memory.conversations c
@@ -984,6 +984,7 @@ as $function$
 declare
   v_ids uuid[]; -- null: all
 begin
+  p_user_id := memory_private.resolve_scope(p_user_id);
   perform memory_private.check_limits(p_ids);
   if p_ids is not null then
     v_ids := array(select i::uuid from json_array_elements_text(p_ids) i);

@@ -237,6 +237,9 @@ create table memory.conversation_messages (
   unreadable            text check (octet_length(unreadable) <= 200),
   parent                bigint check (parent < sequence and parent >= -9007199254740991),
   forked                boolean,
+  author_id             text        check (
+    author_id is null or user_id ~ '^space:' and octet_length(author_id) between 1 and 512
+    and author_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   primary key (user_id, conversation_id, sequence),
   unique (user_id, conversation_id, message_id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
@@ -270,6 +273,8 @@ comment on column memory.conversation_messages.parent is
   Negative: it begins a state; -1 less the first sequence of the states that begin with it or in its place.';
 comment on column memory.conversation_messages.forked is
   'With parent: whether the run named the checkpoint that it goes on from, so that it takes the place of what follows it.';
+comment on column memory.conversation_messages.author_id is
+  'In a space: who wrote it, as their token says, or as a server does. Null elsewhere.';
 comment on column memory.conversation_messages.unreadable is
   'Why no message could be made of the payload, in a word; null: it could, or nobody has tried. Cleared by a new payload.';
 
@@ -330,6 +335,9 @@ create table memory.superseded_messages (
   unreadable      text check (octet_length(unreadable) <= 200),
   parent          bigint,
   forked          boolean,
+  author_id       text        check (
+    author_id is null or user_id ~ '^space:' and octet_length(author_id) between 1 and 512
+    and author_id !~ '[\u0001-\u001f\u007f-\u009f]'),
   superseded_at   timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, sequence),
   unique (user_id, conversation_id, message_id),

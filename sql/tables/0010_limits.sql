@@ -12,7 +12,10 @@ create table memory_private.limits (
   store_calls    integer not null default 1000     check (store_calls between 1 and 10000),
   store_searches integer not null default 100      check (store_searches between 1 and 1000),
   opt_outs       integer not null default 1000     check (opt_outs between 1 and 10000),
-  board_items    integer not null default 5000     check (board_items between 1 and 50000)
+  board_items    integer not null default 5000     check (board_items between 1 and 50000),
+  spaces         integer not null default 100      check (spaces between 1 and 10000),
+  space_members  integer not null default 1000     check (space_members between 1 and 100000),
+  invitations    integer not null default 100      check (invitations between 1 and 10000)
 );
 insert into memory_private.limits default values;
 
@@ -29,3 +32,6 @@ comment on column memory_private.limits.store_calls is 'How many operations of t
 comment on column memory_private.limits.store_searches is 'How many of them search or list namespaces.';
 comment on column memory_private.limits.opt_outs is 'How many topics and conversations of one user are not to be remembered.';
 comment on column memory_private.limits.board_items is 'How many items one board holds, what was superseded or deleted among them.';
+comment on column memory_private.limits.spaces is 'How many spaces one user creates, and how many one user is in.';
+comment on column memory_private.limits.space_members is 'How many members one space has.';
+comment on column memory_private.limits.invitations is 'How many open invitations one space has.';

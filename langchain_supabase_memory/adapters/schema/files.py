@@ -24,6 +24,7 @@ def write(
     *,
     vector_index: int | None = None,
     realtime: bool | None = None,
+    spaces: bool | None = None,
     partitions: int | None = None,
     now: datetime | None = None,
 ) -> list[Path]:
@@ -37,6 +38,7 @@ def write(
         vector_schema: The schema that contains pgvector.
         vector_index: Also write the index over chunk vectors of this width, 1 to 4,000 dimensions.
         realtime: As for `script.parts`.
+        spaces: As for `script.parts`.
         partitions: As for `script.parts`; a later run without it uses the number in the existing files.
         now: The timestamp in the names of new files; the current time by default.
 
@@ -50,7 +52,7 @@ def write(
     partitions = _existing_partitions(folder, partitions)
     # Each file is a separate migration, so the lock and the statements it protects are one file.
     lock, vector, ledger, *others = script.parts(
-        vector_schema, vector_index=vector_index, realtime=realtime, partitions=partitions
+        vector_schema, vector_index=vector_index, realtime=realtime, spaces=spaces, partitions=partitions
     )
     wanted = [replace(vector, sql=lock.sql + vector.sql), replace(ledger, sql=lock.sql + ledger.sql), *others]
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters import addresses
@@ -43,7 +43,9 @@ def ensure(conn_string: str) -> None:
     found = None
     with suppress(psycopg.Error), psycopg.connect(conn_string, connect_timeout=10, **addresses.ENCODING) as connection:
         found = connection.execute("select public.memory_schema()").fetchone()
-    if found is None or found[0] != asdict(script.current(found[0].get("vector_schema", script.VECTOR_SCHEMA))):
+    if found is None or found[0] | {"spaces": False} != asdict(
+        script.current(found[0].get("vector_schema", script.VECTOR_SCHEMA))
+    ):
         migrate(conn_string)
 
 
@@ -61,6 +63,7 @@ def migrate(
     *,
     vector_index: int | None = None,
     realtime: bool | None = None,
+    spaces: bool | None = None,
     partitions: int | None = None,
     citus: bool | None = None,
 ) -> script.Installed:
@@ -76,6 +79,8 @@ def migrate(
             than ten thousand chunks. It slows down indexing, and stays until you drop it.
         realtime: Whether Supabase's Realtime publishes changes of conversations and boards; `None` leaves that
             unchanged.
+        spaces: Whether people share spaces: members read what a space owns. That makes each read somewhat dearer.
+            `False` closes all spaces, whose rows stay; `None` leaves it unchanged, and a new database without.
         partitions: For a new database: spread the owners' tables over this many partitions, 2 to 64. `None` leaves a
             database unchanged, and creates plain tables in a new one.
         citus: For a new database with the extension citus: distribute the owners' tables over its nodes, with all of
@@ -91,7 +96,8 @@ def migrate(
             is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
         MigrationConflictError: The tables are from a newer release, from files that were edited since, or partitioned
-            or distributed differently than requested; or the extension citus is missing.
+            or distributed differently than requested; the extension citus is missing; or `spaces` is requested, and a
+            user is named like a space.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
         SchemaError: A statement failed; nothing was changed.
@@ -101,7 +107,9 @@ def migrate(
     except ImportError:
         raise MissingDependencyError("Migrating a database", "postgres") from None
     # The script is checked before anything is sent to the server.
-    lock, *_ = script.parts(vector_index=vector_index, realtime=realtime, partitions=partitions, citus=bool(citus))
+    lock, *_ = script.parts(
+        vector_index=vector_index, realtime=realtime, spaces=spaces, partitions=partitions, citus=bool(citus)
+    )
     addresses.postgres(conn_string)
 
     def apply() -> script.Installed:
@@ -118,11 +126,12 @@ def migrate(
                 plain=True,
                 vector_index=vector_index,
                 realtime=realtime,
+                spaces=spaces,
                 partitions=partitions or _partitions(connection),
                 citus=_is_distributed(connection) if citus is None else citus,
             )
             connection.execute(text.encode())
-            return script.current(vector_schema)
+            return replace(script.current(vector_schema), spaces=_has_spaces(connection))
 
     try:
         for pause in _PAUSES:
@@ -150,6 +159,11 @@ def _partitions(connection: psycopg.Connection[Any]) -> int | None:
     """Return the number of partitions of the existing tables."""
     [(count,)] = connection.execute(_PARTITIONS).fetchall()
     return count or None
+
+
+def _has_spaces(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether spaces are switched on."""
+    return connection.execute("select memory_private.has_spaces()").fetchall() == [(True,)]
 
 
 def _is_distributed(connection: psycopg.Connection[Any]) -> bool:

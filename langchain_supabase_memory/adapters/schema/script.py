@@ -3,7 +3,7 @@
 Each file `sql/tables/NNNN_*.sql` is applied once, and the ledger stores its name and checksum: a database with tables
 from another release is refused. All other files are code and are replaced completely at every run. The rendered values
 are the schema of pgvector, the contents of this release, the kinds of board items, the columns that Realtime publishes,
-the parts of a prompt, the width of a vector index, and the partitions of the owners' tables, if any.
+the parts of a prompt, the width of a vector index, the partitions of the owners' tables, if any, and the switches.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ class Installed:
         code: The checksum of the functions and the access rules.
         vector_schema: The schema in which they look for pgvector.
         vector_moved_to: The schema that contains pgvector, if it has moved since.
+        spaces: Whether spaces are switched on.
     """
 
     version: str
@@ -106,6 +107,7 @@ class Installed:
     code: str
     vector_schema: str
     vector_moved_to: str | None = None
+    spaces: bool = False
 
 
 def parts(
@@ -114,6 +116,7 @@ def parts(
     plain: bool = False,
     vector_index: int | None = None,
     realtime: bool | None = None,
+    spaces: bool | None = None,
     partitions: int | None = None,
     citus: bool = False,
 ) -> list[ScriptPart]:
@@ -127,6 +130,7 @@ def parts(
             ten thousand chunks.
         realtime: Whether Supabase's Realtime publishes changes of conversations and boards; `None` leaves that
             unchanged.
+        spaces: Whether members of a space read what it owns; `None` leaves that unchanged.
         partitions: The number of partitions of the owners' tables, 2 to 64; `None` for plain tables. It must match the
             database: the script refuses to run if its tables differ.
         citus: Whether Citus distributes the owners' tables over its nodes; it must match the database, too.
@@ -156,6 +160,7 @@ def parts(
         "width": str(vector_index),
         "partitions": "null" if partitions is None else str(partitions),
         "citus": str(citus).lower(),
+        "spaces": "null" if spaces is None else str(spaces).lower(),
     }
 
     def part(name: str, template: str) -> ScriptPart:
@@ -219,7 +224,7 @@ def _quoted(schema: str) -> str:
 def _code(*others: str) -> str:
     """Return the functions and the access rules; files in the additional folders replace those with the same names."""
     functions = [_read(f"{folder}/{name}.sql") for folder in ("functions", *others) for name in _names(folder)]
-    return "\n".join([_read("replace.sql"), *functions, _read("access.sql")])
+    return "\n".join([_read("replace.sql"), _read("switches.sql"), *functions, _read("access.sql")])
 
 
 def _distributed_code() -> str:

@@ -11,6 +11,7 @@ from langchain_supabase_memory.cli.options import (
     citus_option,
     partitions_option,
     realtime_option,
+    spaces_option,
     vector_index_option,
     with_direct_database_options,
 )
@@ -23,15 +24,30 @@ if TYPE_CHECKING:
 @with_direct_database_options
 @vector_index_option
 @realtime_option
+@spaces_option
 @partitions_option
 @citus_option
 def migrate(
-    address: Address, vector_index: int | None, realtime: bool | None, partitions: int | None, citus: bool | None
+    address: Address,
+    vector_index: int | None,
+    realtime: bool | None,
+    spaces: bool | None,
+    partitions: int | None,
+    citus: bool | None,
 ) -> None:
     """Set up a database, or upgrade it to this release. Safe to repeat."""
     from langchain_supabase_memory.adapters.schema.migrate import migrate as apply
 
     conn_string = address.conn_string(create=True)
     with spinner("Setting up the database …"):
-        installed = apply(conn_string, vector_index=vector_index, realtime=realtime, partitions=partitions, citus=citus)
-    click.echo(f"The database is set up for release {installed.version}, with pgvector in {installed.vector_schema}.")
+        installed = apply(
+            conn_string,
+            vector_index=vector_index,
+            realtime=realtime,
+            spaces=spaces,
+            partitions=partitions,
+            citus=citus,
+        )
+    shared = " Spaces are on." if installed.spaces else ""
+    where = f"with pgvector in {installed.vector_schema}"
+    click.echo(f"The database is set up for release {installed.version}, {where}.{shared}")

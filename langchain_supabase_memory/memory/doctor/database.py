@@ -37,8 +37,9 @@ def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
     """
     make = partial(script.current, installed.get("vector_schema", script.VECTOR_SCHEMA))
     expected = yield from offload(make, INLINE_LIMIT)  # it reads every SQL file
-    if dict(installed) | {"version": expected.version, "vector_moved_to": None} == asdict(expected):
-        return green("schema", f"The schema matches this release, {expected.version}.")
+    if dict(installed) | {"version": expected.version, "vector_moved_to": None, "spaces": False} == asdict(expected):
+        switched = "on" if installed["spaces"] else "off"
+        return green("schema", f"The schema matches this release, {expected.version}. Spaces are {switched}.")
     words = f"The schema is of release {installed['version']}, but this package is of release {expected.version}."
     if installed["version"] == expected.version:
         words = f"The schema is of release {expected.version}, but its tables or functions differ from that release."

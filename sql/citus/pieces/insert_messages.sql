@@ -17,10 +17,10 @@
         v_said := coalesce(v_m.created_at, clock_timestamp());
         insert into memory.conversation_messages (
           user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, metadata,
-          images, payload)
+          images, payload, author_id)
         values (
           p_user_id, p_conversation_id, v_place, v_m.id, v_m.role, v_m.text, v_m.characters, v_m.tokens, v_said,
-          v_m.metadata, v_m.images, v_m.payload)
+          v_m.metadata, v_m.images, v_m.payload, p_author)
         on conflict (user_id, conversation_id, message_id) do nothing;
         v_place := v_place + 1;
         v_fresh := v_fresh + found::integer;

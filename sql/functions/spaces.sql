@@ -1,0 +1,594 @@
+-- Spaces: memory that several people share, with roles. A space is an owner, so all other verbs work in it: members read
+-- by the policies in access.sql, and write by one function here, which checks their role and calls the same verb.
+
+-- Refuses a space that is not there, that the caller may not read, or that a member does not write into by this verb.
+-- Null is a subject that is named like a space. docs/sql-functions.md tells of these errors once for all verbs.
+create or replace function memory_private.check_space(p_space text, p_writes boolean default false) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if p_space is null then
+    raise exception 'the subject of the token is named like a space'
+      using errcode = '42501', hint = 'sign in as a user; a space is named by user_id';
+  end if;
+  if not memory_private.has_spaces() then
+    raise exception 'spaces are not switched on in this database'
+      using errcode = 'PT409', hint = 'run: supabase-memory migrate --spaces; no other user_id begins with "space:"';
+  end if;
+  if not exists (select from memory.spaces s where s.user_id = p_space) then
+    raise exception 'there is no such space, or you are not in it'
+      using errcode = 'PT404', hint = 'memory_spaces() lists those you are in';
+  end if;
+  if p_writes and not memory_private.is_server() then
+    raise exception 'in a space only a server does this'
+      using errcode = '42501', hint = 'members append and forget messages; call the rest with a server''s key';
+  end if;
+end
+$function$;
+
+-- Returns the user who creates, joins or lists spaces.
+create or replace function memory_private.resolve_person(p_user_id text) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if not memory_private.has_spaces() then
+    perform memory_private.check_space('');
+  elsif starts_with(p_user_id, 'space:') then
+    raise exception 'a space is in no space' using errcode = 'PT400', hint = 'pass the user_id of a user';
+  end if;
+  return memory_private.resolve_owner(p_user_id);
+end
+$function$;
+
+-- Waits until nobody changes who is in a space, or with p_change until nobody else writes there. It is held until the
+-- transaction ends.
+create or replace function memory_private.lock_space(p_space text, p_change boolean default false) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_key constant bigint := hashtextextended('langchain-supabase-memory space ' || p_space, 0);
+begin
+  if p_change then
+    perform pg_advisory_xact_lock(v_key);
+  else
+    perform pg_advisory_xact_lock_shared(v_key);
+  end if;
+end
+$function$;
+
+-- Returns the number of a role, in the order of rights; null for null.
+create or replace function memory_private.role_number(p_role text) returns integer
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_number constant integer := array_position('{reader,contributor,manager}'::text[], p_role);
+begin
+  if v_number is null and p_role is not null then
+    raise exception 'there is no such role' using errcode = 'PT400', hint = 'the roles are reader, contributor and manager';
+  end if;
+  return v_number;
+end
+$function$;
+
+-- Returns the caller's role in a space, and refuses a lower one than needed. Asked under the space's lock, so that it
+-- holds until the transaction ends.
+create or replace function memory_private.check_role(
+  p_space  text,
+  p_member text,    -- null: a server by itself, which may do everything; whoever calls for a user passes a name
+  p_least  integer, -- 0: also a former member
+  p_change boolean default false
+) returns integer
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_role integer;
+begin
+  perform memory_private.lock_space(coalesce(p_space, ''), p_change), memory_private.check_space(coalesce(p_space, ''));
+  if p_member is null then
+    return 3;
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    -- An older snapshot may show a role that was taken away since: a row that has changed is then an error.
+    perform from memory.memberships m where m.user_id = p_member and m.space_id = p_space for share;
+  end if;
+  select m.role into v_role from memory.memberships m where m.user_id = p_member and m.space_id = p_space;
+  if v_role is null or v_role = 0 and p_least > 0 then
+    raise exception 'there is no such space, or you are not in it'
+      using errcode = 'PT404', hint = 'memory_spaces() lists those you are in';
+  end if;
+  if v_role < p_least then
+    raise exception 'only a % of the space may do this', ('{reader,contributor,manager}'::text[])[p_least]
+      using errcode = '42501', hint = 'a manager of the space can change your role';
+  end if;
+  return v_role;
+end
+$function$;
+
+-- Runs a verb with the rights of the tables' owner for who is signed in: the member is the subject of the token and no
+-- argument, and each verb names the role that it needs. A call without a subject is refused, also of a server.
+create or replace function memory_private.act_as_member(
+  p_verb text, p_user_id text, p_arguments jsonb, p_messages json default null
+) returns jsonb
+language plpgsql volatile security definer set search_path = ''
+as $function$
+declare
+  v_member constant text := auth.jwt() ->> 'sub';
+  v_a      constant jsonb := p_arguments;
+  v_role   integer;
+begin
+  if coalesce(v_member, '') = '' then
+    raise exception 'no user id' using errcode = 'PT400', hint = 'call with a user''s access token';
+  end if;
+  if starts_with(v_member, 'space:') then
+    perform memory_private.check_space(null);
+  end if;
+  if v_member <> p_user_id and not starts_with(p_user_id, 'space:') or v_member <> v_a ->> 'author_id' then
+    raise exception 'only a server acts for another user'
+      using errcode = '42501', hint = 'leave the user out: it is the subject of your token';
+  end if;
+  case p_verb
+  when 'memory_append' then
+    if v_a -> 'branch' <> 'null' then
+      raise exception 'in a space only a server passes what a graph''s state holds'
+        using errcode = '42501', hint = 'leave p_branch out: it would set aside what others wrote';
+    end if;
+    perform memory_private.check_role(p_user_id, v_member, 2);
+    return public.memory_append(
+      p_thread_id => v_a ->> 'thread_id', p_messages => p_messages, p_user_id => p_user_id,
+      p_agent_id => v_a ->> 'agent_id', p_replace => (v_a ->> 'replace')::boolean,
+      p_manifest => nullif(v_a -> 'manifest', 'null')::json, p_author_id => v_member);
+  when 'memory_forget' then
+    perform memory_private.check_role(p_user_id, v_member, 3);
+    return public.memory_forget(
+      v_a ->> 'thread_id', p_user_id, v_a ->> 'agent_id', (v_a ->> 'dry_run')::boolean, (v_a ->> 'everything')::boolean);
+  when 'memory_forget_message' then
+    v_role := memory_private.check_role(p_user_id, v_member, 0);
+    if v_role < 3 and not memory_private.wrote_message(
+      p_user_id, v_a ->> 'agent_id', v_a ->> 'thread_id', v_a ->> 'message_id', v_member)
+    then
+      raise exception 'only who wrote a message, or a manager of the space, forgets it'
+        using errcode = '42501', hint = 'ask a manager of the space';
+    end if;
+    return public.memory_forget_message(
+      v_a ->> 'thread_id', v_a ->> 'message_id', p_user_id, v_a ->> 'agent_id', (v_a ->> 'dry_run')::boolean);
+  when 'memory_create_space' then
+    return public.memory_create_space(v_a ->> 'name', v_a ->> 'about', nullif(v_a -> 'retention', 'null')::json, v_member);
+  when 'memory_space' then
+    return public.memory_space(v_a ->> 'space', v_member);
+  when 'memory_invite' then
+    return public.memory_invite(
+      v_a ->> 'space', v_a ->> 'role', (v_a ->> 'uses')::integer, (v_a ->> 'expires_seconds')::float8, v_member);
+  when 'memory_join' then
+    return public.memory_join(v_a ->> 'token', v_member);
+  when 'memory_set_member' then
+    return public.memory_set_member(v_a ->> 'space', v_a ->> 'member', v_a ->> 'role', v_member);
+  when 'memory_forget_space' then
+    return public.memory_forget_space(v_a ->> 'space', (v_a ->> 'dry_run')::boolean, v_member);
+  end case;
+end
+$function$;
+
+-- Says whether a message, also one that a graph has left, was written by this member.
+create or replace function memory_private.wrote_message(
+  p_user_id text, p_agent_id text, p_thread_id text, p_message_id text, p_member text
+) returns boolean
+language sql stable security invoker set search_path = ''
+as $function$
+  select coalesce(bool_or(t.author_id = p_member), false)
+  from memory.conversations c
+  cross join lateral (
+    select m.author_id from memory.conversation_messages m
+    where m.user_id = c.user_id and m.conversation_id = c.id and m.message_id = p_message_id
+    union all
+    select s.author_id from memory.superseded_messages s
+    where s.user_id = c.user_id and s.conversation_id = c.id and s.message_id = p_message_id
+    offset 0) t
+  where c.user_id = p_user_id and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+$function$;
+
+-- Refuses a retention that no call could read.
+create or replace function memory_private.check_retention(p_retention json) returns void
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+begin
+  if not coalesce(case json_typeof(p_retention) when 'null' then true when 'object' then (
+      select bool_and(case
+        when e.value = 'null' then e.key in ('turns', 'messages', 'age', 'summary_age')
+        when e.key in ('turns', 'messages') then e.value::text ~ '^[1-9][0-9]{0,8}$'
+        when e.key in ('age', 'summary_age') then
+          jsonb_typeof(e.value) = 'number' and e.value::text ~ '^[0-9]{1,10}(\.[0-9]{1,6})?$'
+        else false end)
+      from jsonb_each(p_retention::jsonb) e) else p_retention is null end, true)
+  then
+    raise exception 'what a space keeps cannot be read'
+      using errcode = 'PT400', hint = 'pass turns, messages, age and summary_age in seconds, or null';
+  end if;
+end
+$function$;
+
+create function public.memory_create_space(
+  p_name      text,
+  p_about     text default '',
+  p_retention json default null,
+  p_user_id   text default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_space constant text := 'space:' || gen_random_uuid();
+  v_name  constant text := memory_private.one_line(p_name);
+  v_most  constant integer := (memory_private.current_limits()).spaces;
+  v_user  text;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_create_space', p_user_id, jsonb_build_object(
+      'name', left(p_name, 10000), 'about', p_about, 'retention', p_retention));
+  end if;
+  v_user := memory_private.resolve_person(p_user_id);
+  if length(v_name) not between 1 and 200 or v_name is null or octet_length(p_about) > 8000 then
+    raise exception 'a name has 1 to 200 characters, and what a space is about at most 8000 bytes'
+      using errcode = 'PT400', hint = 'pass a shorter one';
+  end if;
+  perform memory_private.check_retention(p_retention),
+    pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory spaces of ' || v_user, 0));
+  if greatest(
+    (select count(*) from memory.spaces s where s.created_by = v_user),
+    (select count(*) from memory.memberships m where m.user_id = v_user and m.role > 0)) >= v_most
+  then
+    raise exception 'a user creates, or is in, at most % spaces', v_most
+      using errcode = 'PT413', hint = 'leave or forget one, or raise spaces in memory_private.limits';
+  end if;
+  insert into memory.spaces (user_id, name, about, retention, created_by)
+  values (v_space, v_name, coalesce(p_about, ''), nullif(p_retention::jsonb, 'null'), v_user);
+  insert into memory.memberships (user_id, space_id, role, granted_by) values (v_user, v_space, 3, v_user);
+  return jsonb_build_object('space_id', v_space, 'name', v_name);
+end
+$function$;
+comment on function public.memory_create_space is
+  'langchain-supabase-memory: Create a space: memory that several people share. Whoever creates it manages it. Its id is
+  passed as p_user_id to the verbs that read in it, append to it and forget.
+
+p_name: what it is called, 1 to 200 characters; for display alone.
+p_about: what it is for, at most 8000 bytes.
+p_retention: what is kept of its messages, as in memory_append, with the keys turns, messages, age and summary_age;
+  null: everything. It holds for all calls in the space, in place of what they pass.
+p_user_id: who creates it; null: the subject of the caller''s token. Only a server names another.
+Returns: object.
+- space_id: text. Names it in calls: "space:" and a uuid.
+- name: text. What it is called.
+Errors:
+- PT400: the name, p_about or p_retention cannot be right; or no p_user_id is given, and the caller''s token names nobody.
+- PT409: spaces are not switched on in this database.
+- PT413: the user has created, or is in, as many spaces as memory_limits allows.
+- 42501: p_user_id is somebody else, and the caller is no server.';
+
+create function public.memory_spaces(p_user_id text default null) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.resolve_person(p_user_id);
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'space_id', s.user_id, 'name', s.name, 'about', s.about,
+      'role', ('{reader,contributor,manager}'::text[])[m.role], 'since', m.granted_at) order by s.name, s.user_id), '[]')
+    from memory.memberships m
+    cross join lateral (
+      select s.user_id, s.name, s.about from memory.spaces s where s.user_id = m.space_id offset 0) s
+    where m.user_id = v_user and m.role > 0);
+end
+$function$;
+comment on function public.memory_spaces is
+  'langchain-supabase-memory: List the spaces that a user is in, by their names.
+
+p_user_id: the user; null: the subject of the caller''s token.
+Returns: object[].
+- [].space_id: text. Names the space in calls.
+- [].name: text. What it is called.
+- [].about: text. What it is for.
+- [].role: text. What the user is there: reader, contributor or manager.
+- [].since: timestamp. Since when they are that.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT409: spaces are not switched on in this database.';
+
+create function public.memory_space(p_space text, p_user_id text default null) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_role integer;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_space', p_user_id, jsonb_build_object('space', p_space));
+  end if;
+  v_role := memory_private.check_role(p_space, p_user_id, 1);
+  return (
+    select jsonb_build_object(
+      'space_id', s.user_id, 'name', s.name, 'about', s.about, 'retention', s.retention, 'created_by', s.created_by,
+      'created_at', s.created_at,
+      'role', case when p_user_id is not null then ('{reader,contributor,manager}'::text[])[v_role] end,
+      'members', (
+        select coalesce(jsonb_agg(jsonb_build_object(
+          'user_id', m.user_id, 'role', ('{reader,contributor,manager}'::text[])[m.role], 'granted_by', m.granted_by,
+          'since', m.granted_at) order by m.role desc, m.user_id), '[]')
+        from memory.memberships m where m.space_id = p_space and m.role > 0),
+      'invitations', case when v_role = 3 then (
+        select coalesce(jsonb_agg(jsonb_build_object(
+          'role', ('{reader,contributor,manager}'::text[])[i.role], 'uses', i.uses, 'created_by', i.created_by,
+          'expires_at', i.expires_at) order by i.expires_at), '[]')
+        from memory.invitations i where i.user_id = p_space and i.expires_at > clock_timestamp()) end)
+    from memory.spaces s where s.user_id = p_space);
+end
+$function$;
+comment on function public.memory_space is
+  'langchain-supabase-memory: Read what a space is, and who is in it.
+
+p_space: the id of the space.
+p_user_id: the member who asks; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- space_id: text. Names the space in calls.
+- name: text. What it is called.
+- about: text. What it is for.
+- retention: object or null. What is kept of its messages; null: everything.
+- created_by: text. Who created it.
+- created_at: timestamp. When that was.
+- role: text or null. What the member who asks is there; null: a server asks by itself.
+- members: object[]. Who is in it, managers first.
+- members[].user_id: text. The member.
+- members[].role: text. reader, contributor or manager.
+- members[].granted_by: text. Who gave them that role.
+- members[].since: timestamp. When that was.
+- invitations: object[] or null. Those that can still be used; null: the member who asks is no manager.
+- invitations[].role: text. What it makes of who uses it.
+- invitations[].uses: integer. How many people it still lets in.
+- invitations[].created_by: text. Who invites.
+- invitations[].expires_at: timestamp. Until when it can be used.
+Errors:
+- PT404: there is no such space, or the member who asks is not in it.
+- PT409: spaces are not switched on in this database.
+- 42501: p_user_id is somebody else, and the caller is no server.';
+
+create function public.memory_invite(
+  p_space           text,
+  p_role            text    default 'reader', -- null: take all open invitations back
+  p_uses            integer default 1,
+  p_expires_seconds float8  default 604800,
+  p_user_id         text    default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_role    constant integer := memory_private.role_number(p_role);
+  v_most    constant integer := (memory_private.current_limits()).invitations;
+  v_secret  text;
+  v_now     timestamptz;
+  v_expires timestamptz;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_invite', p_user_id, jsonb_build_object(
+      'space', p_space, 'role', p_role, 'uses', p_uses, 'expires_seconds', p_expires_seconds));
+  end if;
+  perform memory_private.check_role(p_space, p_user_id, 3, true);
+  if v_role = 3 or p_uses not between 1 and 1000 or p_uses is null or p_expires_seconds is null
+     or not p_expires_seconds between 0.001 and 31536000
+  then
+    raise exception 'an invitation is for 1 to 1000 readers or contributors, and for at most a year'
+      using errcode = 'PT400', hint = 'make somebody who has joined a manager by memory_set_member';
+  end if;
+  v_now := clock_timestamp();
+  delete from memory.invitations i
+   where i.user_id = p_space and (p_role is null or i.expires_at <= v_now);
+  if p_role is null then
+    return '{"token": null, "expires_at": null}';
+  end if;
+  if (select count(*) from memory.invitations i where i.user_id = p_space) >= v_most then
+    raise exception 'a space has at most % open invitations', v_most using errcode = 'PT413',
+      hint = 'take them back with p_role => null, or raise invitations in memory_private.limits';
+  end if;
+  v_secret := replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '');
+  v_expires := v_now + p_expires_seconds * interval '1 second';
+  insert into memory.invitations (user_id, digest, role, uses, created_by, expires_at)
+  values (p_space, sha256(convert_to(v_secret, 'UTF8')), v_role, p_uses, coalesce(p_user_id, current_user), v_expires);
+  return jsonb_build_object('token', substr(p_space, 7) || '.' || v_secret, 'expires_at', v_expires);
+end
+$function$;
+comment on function public.memory_invite is
+  'langchain-supabase-memory: Invite people into a space, as one of its managers. Whoever has the token joins by
+  memory_join; it is shown once, and only a digest of it is stored.
+
+p_space: the id of the space.
+p_role: what it makes of who uses it, reader or contributor. Null: all open invitations are taken back, and none is made.
+p_uses: how many people it lets in, 1 to 1000.
+p_expires_seconds: how long it can be used, in seconds, at most a year.
+p_user_id: the manager; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- token: text or null. The invitation; null if all were taken back.
+- expires_at: timestamp or null. Until when it can be used.
+Errors:
+- PT400: there is no such role, or p_uses or p_expires_seconds are out of range; or the caller''s token names nobody.
+- PT404: there is no such space, or the manager is not in it.
+- PT409: spaces are not switched on in this database.
+- PT413: there are as many open invitations as memory_limits allows.
+- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+
+create function public.memory_join(p_token text, p_user_id text default null) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_space  constant text := 'space:' || split_part(p_token, '.', 1);
+  v_limits constant memory_private.limits := memory_private.current_limits();
+  v_user   text;
+  v_found  memory.invitations;
+  v_member memory.memberships;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_join', p_user_id, jsonb_build_object('token', left(p_token, 1000)));
+  end if;
+  v_user := memory_private.resolve_person(p_user_id);
+  perform memory_private.lock_space(coalesce(v_space, ''), true),
+    pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory spaces of ' || v_user, 0));
+  select i.* into v_found from memory.invitations i
+   where i.user_id = v_space and i.digest = sha256(convert_to(split_part(p_token, '.', 2), 'UTF8'))
+     and i.expires_at > clock_timestamp()
+     for update;
+  select m.* into v_member from memory.memberships m where m.user_id = v_user and m.space_id = v_space for update;
+  if v_found.role is null or v_member.role = 0 and v_found.created_at <= v_member.granted_at then
+    raise exception 'there is no such invitation, or it has expired or is used up'
+      using errcode = 'PT404', hint = 'ask a manager of the space for a new one';
+  end if;
+  if coalesce(v_member.role, 0) < v_found.role then
+    if coalesce(v_member.role, 0) = 0 and (
+      (select count(*) from memory.memberships m where m.space_id = v_space and m.role > 0) >= v_limits.space_members
+      or (select count(*) from memory.memberships m where m.user_id = v_user and m.role > 0) >= v_limits.spaces)
+    then
+      raise exception 'a space has at most % members, and a user is in at most % spaces', v_limits.space_members,
+        v_limits.spaces using errcode = 'PT413', hint = 'raise space_members or spaces in memory_private.limits';
+    end if;
+    insert into memory.memberships (user_id, space_id, role, granted_by)
+    values (v_user, v_space, v_found.role, v_found.created_by)
+    on conflict (user_id, space_id) do update
+      set role = excluded.role, granted_by = excluded.granted_by, granted_at = excluded.granted_at;
+    update memory.invitations i set uses = i.uses - 1
+     where i.user_id = v_space and i.digest = v_found.digest and v_found.uses > 1;
+    delete from memory.invitations i where i.user_id = v_space and i.digest = v_found.digest and v_found.uses = 1;
+  end if;
+  return (
+    select jsonb_build_object(
+      'space_id', s.user_id, 'name', s.name,
+      'role', ('{reader,contributor,manager}'::text[])[greatest(v_member.role, v_found.role)])
+    from memory.spaces s where s.user_id = v_space);
+end
+$function$;
+comment on function public.memory_join is
+  'langchain-supabase-memory: Join a space by an invitation. Who is in it already keeps the higher of the two roles, and
+  uses nothing up if that is their own. Who has left, or was removed, needs an invitation that was made since.
+
+p_token: what memory_invite gave.
+p_user_id: who joins; null: the subject of the caller''s token. Only a server names another.
+Returns: object.
+- space_id: text. Names the space in calls.
+- name: text. What it is called.
+- role: text. What the user is there now: reader, contributor or manager.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT404: there is no such invitation, or it has expired or is used up.
+- PT409: spaces are not switched on in this database.
+- PT413: the space has as many members, or the user is in as many spaces, as memory_limits allows.
+- 42501: p_user_id is somebody else, and the caller is no server.';
+
+create function public.memory_set_member(
+  p_space   text,
+  p_member  text,
+  p_role    text default null, -- null: no more a member
+  p_user_id text default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_role   constant integer := coalesce(memory_private.role_number(p_role), 0);
+  v_limits constant memory_private.limits := memory_private.current_limits();
+  v_is     integer;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_set_member', p_user_id, jsonb_build_object(
+      'space', p_space, 'member', p_member, 'role', p_role));
+  end if;
+  perform memory_private.check_role(p_space, p_user_id, case when p_role is null and p_member = p_user_id then 1 else 3 end, true);
+  -- An older snapshot that does not show what another manager has done since is an error here.
+  perform from memory.memberships m where m.space_id = p_space and m.role = 3 for update;
+  select m.role into v_is from memory.memberships m where m.user_id = p_member and m.space_id = p_space for update;
+  if coalesce(v_is, 0) = 0 and p_user_id is not null then
+    raise exception 'there is no such member' using errcode = 'PT404', hint = 'people join by memory_invite and memory_join';
+  end if;
+  if v_is = 3 and v_role < 3 and not exists (
+    select from memory.memberships m where m.space_id = p_space and m.role = 3 and m.user_id <> p_member)
+  then
+    raise exception 'a space has a manager' using errcode = 'PT400',
+      hint = 'make somebody else a manager first, or forget the space by memory_forget_space';
+  end if;
+  if coalesce(v_is, 0) = 0 and v_role > 0 and (
+    (select count(*) from memory.memberships m where m.space_id = p_space and m.role > 0) >= v_limits.space_members
+    or (select count(*) from memory.memberships m where m.user_id = p_member and m.role > 0) >= v_limits.spaces)
+  then
+    raise exception 'a space has at most % members, and a user is in at most % spaces', v_limits.space_members,
+      v_limits.spaces using errcode = 'PT413', hint = 'raise space_members or spaces in memory_private.limits';
+  end if;
+  if v_is is not null or v_role > 0 then
+    insert into memory.memberships (user_id, space_id, role, granted_by)
+    values (p_member, p_space, v_role, coalesce(p_user_id, current_user))
+    on conflict (user_id, space_id) do update
+      set role = excluded.role, granted_by = excluded.granted_by, granted_at = excluded.granted_at
+      where memberships.role <> excluded.role;
+  end if;
+  -- Who does not manage it any more has no invitation of theirs left to come back by.
+  delete from memory.invitations i where i.user_id = p_space and i.created_by = p_member and v_role < 3;
+  return jsonb_build_object('space_id', p_space, 'user_id', p_member, 'role', p_role);
+end
+$function$;
+comment on function public.memory_set_member is
+  'langchain-supabase-memory: Change what a member of a space may do, as one of its managers; or leave it, as anybody. It
+  holds from the next statement on. What a former member wrote stays, and they may still forget it. Nobody is put into a
+  space without their doing: people join by memory_join. Only a server adds members.
+
+p_space: the id of the space.
+p_member: the member.
+p_role: reader, contributor or manager. Null: no more a member.
+p_user_id: the manager, or the member who leaves; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- space_id: text. The space.
+- user_id: text. The member.
+- role: text or null. What they are now; null: no more a member.
+Errors:
+- PT400: there is no such role, or the space would have no manager; or the caller''s token names nobody.
+- PT404: there is no such space or member, or the manager is not in it.
+- PT409: spaces are not switched on in this database.
+- PT413: the space has as many members, or the user is in as many spaces, as memory_limits allows.
+- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+
+create function public.memory_forget_space(p_space text, p_dry_run boolean default false, p_user_id text default null)
+returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_receipt jsonb;
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_forget_space', p_user_id, jsonb_build_object(
+      'space', p_space, 'dry_run', p_dry_run));
+  end if;
+  perform memory_private.check_role(p_space, p_user_id, 3, not p_dry_run);
+  v_receipt := public.memory_forget(p_user_id => p_space, p_everything => true, p_dry_run => p_dry_run)
+    || jsonb_build_object(
+      'members', (select count(*) from memory.memberships m where m.space_id = p_space and m.role > 0),
+      'invitations', (select count(*) from memory.invitations i where i.user_id = p_space),
+      'promotions', (select count(*) from memory.promotions p where p.user_id = p_space));
+  if not p_dry_run then
+    delete from memory.promotions p where p.user_id = p_space;
+    delete from memory.memberships m where m.space_id = p_space;
+    delete from memory.spaces s where s.user_id = p_space;
+  end if;
+  return v_receipt;
+end
+$function$;
+comment on function public.memory_forget_space is
+  'langchain-supabase-memory: Erase a space, as one of its managers: everything that it owns, its members and its
+  invitations. What its members hold for themselves stays.
+
+p_space: the id of the space.
+p_dry_run: only say what would go.
+p_user_id: the manager; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- conversations: integer. How many conversations went.
+- messages: integer. How many messages.
+- segments: integer. How many summaries.
+- chunks: integer. How many chunks.
+- items: integer. How many items of the store.
+- members: integer. How many members it had.
+- invitations: integer. How many open invitations.
+- promotions: integer. How many facts a server had moved to a long-term memory elsewhere; memory_withdrawn names them
+  as long as the space is there.
+Errors:
+- PT400: the caller''s token names nobody.
+- PT404: there is no such space, or the manager is not in it.
+- PT409: spaces are not switched on in this database.
+- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
