@@ -4,12 +4,14 @@ from langchain_supabase_memory.context.growth import PromptGrowth
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.report import ContextReport
 from langchain_supabase_memory.memory.conversation import Conversation
+from langchain_supabase_memory.memory.space import Space
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 from langchain_supabase_memory.operations.controls import ControlChange, OptOut
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
 from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
 from langchain_supabase_memory.operations.rollout.stages import Rollout
+from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
 from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
 from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
 from langchain_supabase_memory.values import (
@@ -57,9 +59,11 @@ __all__ = [
     "FoundPage",
     "Health",
     "IndexResult",
+    "Invitation",
     "Manifest",
     "ManifestDiff",
     "ManifestPage",
+    "Member",
     "NewerFact",
     "OptOut",
     "Pause",
@@ -73,6 +77,8 @@ __all__ = [
     "Rollout",
     "RolloutReport",
     "Segment",
+    "Space",
+    "SpaceInfo",
     "StoredMessage",
     "SummaryResult",
     "Turn",

@@ -49,6 +49,14 @@ class ConversationKey:
             if name in ("thread_id", "agent_id") or getattr(self, name) is not None:
                 object.__setattr__(self, name, as_id(name, getattr(self, name)))
 
+    @property
+    def is_in_space(self) -> bool:
+        """Whether a space owns the conversation."""
+        return self.user_id is not None and self.user_id.startswith(SPACE)
+
+
+SPACE: Final = "space:"
+"""How the ids of spaces begin, and no user's."""
 
 RecallScope = Literal["conversation", "agent", "user"]
 """The scope of a search: one conversation, all of a user's with one agent, or all of the user's."""

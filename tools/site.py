@@ -31,7 +31,7 @@ API = {
         "What the verbs return.",
         "types.AppendResult types.StoredMessage types.Turn types.Reference types.ConversationKey "
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
-        "types.Receipt types.Health types.Pause types.Queue",
+        "types.Receipt types.Health types.Pause types.Queue types.Space types.SpaceInfo types.Member types.Invitation",
     ),
     "context": (
         "The context pack",

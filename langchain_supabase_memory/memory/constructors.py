@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.memory.argument_checks import require_folder, require_transport
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.postgres import Claims
     from langchain_supabase_memory.adapters.transports.supabase import AccessToken
     from langchain_supabase_memory.memory.config import Settings
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import Health
 
 
 class Constructors(MemoryHandle):
     """The constructors of a memory: from a transport, a URL, a client, a connection string, or a folder."""
 
-    _parts = ("privacy", "work", "rollout")
+    _parts = ("privacy", "work", "rollout", "spaces")
     _synonyms = MEMORY_SYNONYMS
 
     def _hint(self, name: str) -> str | None:
@@ -269,7 +270,7 @@ class Constructors(MemoryHandle):
             InvalidInputError: It is not the id of a space, or there is no user.
         """
         services = self._services.for_space(space_id)
-        return Space(services, self._over(services))
+        return Space(services, cast("SupabaseMemory", self._over(services)))
 
     def health(self) -> Health:
         """Report, without a call, whether calls succeed, how much is in the outbox, and what fails and why."""

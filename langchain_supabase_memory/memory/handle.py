@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from langchain_supabase_memory.unpicklable import Unpicklable
 
@@ -80,9 +80,9 @@ class SpaceHandle(MemoryHandle):
         memory: The memory that acts there.
     """
 
-    def __init__(self, services: Services, memory: Any) -> None:
+    def __init__(self, services: Services, memory: SupabaseMemory) -> None:
         super().__init__(services)
-        self.memory: SupabaseMemory = memory
+        self.memory = memory
 
     @property
     def space_id(self) -> str:

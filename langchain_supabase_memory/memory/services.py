@@ -28,7 +28,7 @@ from langchain_supabase_memory.operations.branch import StateRecords
 from langchain_supabase_memory.operations.recall.search import RecallCapabilities
 from langchain_supabase_memory.settings import ChunkPolicy, SummaryPolicy, check_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
-from langchain_supabase_memory.values import ConversationKey, Health, Scope, as_id
+from langchain_supabase_memory.values import SPACE, ConversationKey, Health, Scope, as_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +53,6 @@ class DefaultUser(str):
 
     __slots__ = ()
 
-
-_SPACE: Final = "space:"
-"""How the ids of spaces begin, and no user's."""
 
 ME: Final = DefaultUser("me")
 """The default owner in an embedded memory."""
@@ -139,8 +136,7 @@ class Services(Unpicklable):
         Args:
             key: The conversation.
         """
-        is_named = key.user_id is not None and not key.user_id.startswith(_SPACE)
-        return is_named or not self.transport.identity_is_callback
+        return (key.user_id is not None and not key.is_in_space) or not self.transport.identity_is_callback
 
     def for_user(self, user_id: str | UUID) -> Self:
         """Return the services for one user; all state is shared.
@@ -181,7 +177,7 @@ class Services(Unpicklable):
         Raises:
             InvalidInputError: It is not the id of a space, or there is no user.
         """
-        if not (isinstance(space_id, str) and space_id.startswith(_SPACE)):
+        if not (isinstance(space_id, str) and space_id.startswith(SPACE)):
             raise InvalidInputError(
                 "That is not the id of a space.", hint="Pass the space_id that memory.spaces.list() returns."
             )

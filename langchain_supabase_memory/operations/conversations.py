@@ -50,6 +50,7 @@ Column = Literal[
     "images",
     "payload",
     "unreadable",
+    "author_id",
 ]
 """The columns of a message that can be read; `sequence` is always included."""
 
@@ -304,7 +305,7 @@ def read(
         to_sequence: Only messages with this number or a lower one; -1 is before the first.
         columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
             default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
-            `images`, `created_at`, `updated_at` and `metadata`.
+            `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id`.
         display: Only what a chat page shows: text of the user and the assistant, with media as references; no tool
             calls or results, no system messages.
         superseded: Read the messages that a graph has left instead of the current ones; see `reinstate`.
@@ -319,6 +320,8 @@ def read(
             unknown.
         SupabaseMemoryError: The database refused or could not be reached.
     """
+    if columns is None:
+        columns = (*(_DISPLAYED if display else ("payload",)), *(("author_id",) if key.is_in_space else ()))
     rows = yield from read_rows(
         key,
         first=first,
@@ -327,7 +330,7 @@ def read(
         until=until,
         from_sequence=from_sequence,
         to_sequence=to_sequence,
-        columns=columns if columns is not None else _DISPLAYED if display else ("payload",),
+        columns=columns,
         display=display,
         superseded=superseded,
         retention=retention,

@@ -161,7 +161,8 @@ begin
   when 'memory_join' then
     return public.memory_join(v_a ->> 'token', v_member);
   when 'memory_set_member' then
-    return public.memory_set_member(v_a ->> 'space', v_a ->> 'member', v_a ->> 'role', v_member);
+    return public.memory_set_member(
+      v_a ->> 'space', coalesce(v_a ->> 'member', v_member), v_a ->> 'role', v_member);
   when 'memory_forget_space' then
     return public.memory_forget_space(v_a ->> 'space', (v_a ->> 'dry_run')::boolean, v_member);
   end case;
@@ -478,7 +479,7 @@ Errors:
 
 create function public.memory_set_member(
   p_space   text,
-  p_member  text,
+  p_member  text default null, -- null: who asks
   p_role    text default null, -- null: no more a member
   p_user_id text default null
 ) returns jsonb
@@ -531,7 +532,7 @@ comment on function public.memory_set_member is
   space without their doing: people join by memory_join. Only a server adds members.
 
 p_space: the id of the space.
-p_member: the member.
+p_member: the member; null: who asks.
 p_role: reader, contributor or manager. Null: no more a member.
 p_user_id: the manager, or the member who leaves; null: the subject of the caller''s token, or a server by itself.
 Returns: object.

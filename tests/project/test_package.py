@@ -82,6 +82,7 @@ def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
             "for_user",
             "chunking",
             "conversation",
+            "space",
             "health",
             "key",
             "owner",

@@ -298,6 +298,7 @@ def from_row(row: Mapping[str, Any]) -> StoredMessage:
         metadata=row.get("metadata"),
         images=row.get("images"),
         unreadable=row.get("unreadable"),
+        author_id=row.get("author_id"),
     )
 
 
