@@ -207,7 +207,7 @@ Returns: object.
 - sees_all: boolean. Whether row level security shows all users'' rows to that role.
 - distributed: boolean. Whether Citus spreads the tables of owners over several nodes.
 - server: integer. The version of Postgres, such as 180001.
-- replay_lag_seconds: number or null. How far a replica is behind its primary at most, in seconds; null: it is none.
+- replay_lag_seconds: number or null. How far a replica is behind its primary, in seconds; null: it is none.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.
