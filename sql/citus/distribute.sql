@@ -1,5 +1,5 @@
 -- Distributes the tables of owners over the nodes of a Citus cluster, with all rows of one owner on one node. Tables
--- without an owner stay on the coordinator.
+-- without an owner stay on the coordinator, and so do those about spaces and their members: they are asked across owners.
 do $citus$
 declare
   -- Referenced tables come first.
@@ -10,7 +10,7 @@ declare
     'memory.conversation_summary_boards', 'memory.conversation_board_items', 'memory.conversation_board_changes',
     'memory.store_items', 'memory.store_vectors', 'memory.promotions', 'memory.opt_outs', 'memory.opt_out_undos',
     'memory.control_changes',
-    'memory.context_manifests', 'memory.spaces', 'memory.memberships', 'memory.invitations', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
+    'memory.context_manifests', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
   v_table text;
 begin
   foreach v_table in array v_tables loop

@@ -70,24 +70,27 @@ begin
 end
 $function$;
 
--- Returns the caller's role in a space, and refuses a lower one than needed. Asked under the space's lock, so that it
--- holds until the transaction ends.
+-- Returns the caller's role in a space, and refuses a lower one than needed. Who writes asks under the space's lock, so
+-- that it holds until the transaction ends.
 create or replace function memory_private.check_role(
   p_space  text,
   p_member text,    -- null: a server by itself, which may do everything; whoever calls for a user passes a name
   p_least  integer, -- 0: also a former member
-  p_change boolean default false
+  p_change boolean default false -- null: it is only read
 ) returns integer
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_role integer;
 begin
-  perform memory_private.lock_space(coalesce(p_space, ''), p_change), memory_private.check_space(coalesce(p_space, ''));
+  if p_change is not null then
+    perform memory_private.lock_space(coalesce(p_space, ''), p_change);
+  end if;
+  perform memory_private.check_space(coalesce(p_space, ''));
   if p_member is null then
     return 3;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if p_change is not null and current_setting('transaction_isolation') <> 'read committed' then
     -- An older snapshot may show a role that was taken away since: a row that has changed is then an error.
     perform from memory.memberships m where m.user_id = p_member and m.space_id = p_space for share;
   end if;
@@ -302,7 +305,7 @@ begin
   if not memory_private.is_server() then
     return memory_private.act_as_member('memory_space', p_user_id, jsonb_build_object('space', p_space));
   end if;
-  v_role := memory_private.check_role(p_space, p_user_id, 1);
+  v_role := memory_private.check_role(p_space, p_user_id, 1, null);
   return (
     select jsonb_build_object(
       'space_id', s.user_id, 'name', s.name, 'about', s.about, 'retention', s.retention, 'created_by', s.created_by,

@@ -16,12 +16,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import BoardPolicy, MemoryConfig, SummaryPolicy, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema import files, script
 from langchain_supabase_memory.adapters.schema.migrate import ensure, migrate
-from langchain_supabase_memory.errors import MigrationConflictError
+from langchain_supabase_memory.errors import MigrationConflictError, PermissionDeniedError
+from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from tests.cli.running import run
 from tests.each_case import each_case
+from tests.embedders import WordEmbedder
 from tests.services.postgres import Cluster
 from tests.spaces import Person, call, message
 from tests.sql.test_partitions import owners_tables, rows
@@ -621,3 +623,45 @@ def test_spaces_work_in_partitions(cluster: Cluster) -> None:
                 assert rows(server, table) > 0
                 for number in range(3):
                     assert studio.as_("ana").sql(f"select * from memory_private.{short}_{number}") == FORBIDDEN
+
+
+def test_spaces_work_where_the_migrating_role_obeys_row_level_security(cluster: Cluster) -> None:
+    name = cluster.create_database(supabase=False)
+    cluster.execute(
+        f"create role sharer login; grant authenticated, service_role to sharer; alter database {name} owner to sharer",
+        superuser=True,
+    )
+    cluster.execute("grant usage on schema extensions to public", database=name, superuser=True)
+    migrate(cluster.conn_string(name, "sharer"), spaces=True)
+    with psycopg.connect(cluster.conn_string(name, "sharer"), autocommit=True) as connection:
+        space = Person(connection, "ana")("create_space", name="Studio")["space_id"]
+        token = Person(connection, "ana")("invite", space=space, role="contributor")["token"]
+        studio = Studio(connection, connection, space)
+        assert studio.append("bo") == GONE
+        Person(connection, "bo")("join", token=token)
+        assert studio.append("bo")["appended"] == 1
+        assert studio.append("ana", "Mine now") == FORBIDDEN
+        assert studio.read("ana") == [("bo", "The kiln is hot.")]
+        assert studio.forget("ana")["messages"] == 1
+        assert studio.as_("eve")("spaces") == []
+
+
+async def test_a_worker_derives_and_members_read_it(address: str, studio: Studio) -> None:
+    for number in range(8):
+        studio.append("bo", f"The kiln number {number} stands in Riga.", f"m{number}")
+    policy = SummaryPolicy(mode="background", messages=4, keep_messages=2)
+    config = MemoryConfig(policy=policy, board_policy=BoardPolicy(update_frequency=2))
+    memory = SupabaseMemory.from_conn_string(
+        address, model=ExtractiveSummarizer(), embeddings=WordEmbedder(24), config=config
+    )
+    await Worker(memory).drain()
+    signed_in = memory.for_token({"sub": "cy", "role": "authenticated"}).for_user(studio.space)
+    conversation = signed_in.conversation("standup")
+    assert [each.message.text for each in await conversation.aread()][0] == "The kiln number 0 stands in Riga."
+    assert await conversation.summaries.alist()
+    assert (await signed_in.arecall("kiln", exact_below=0)).chunks
+    assert (await conversation.board.aread()).through_sequence is not None
+    assert "Riga" in str((await conversation.acontext("Where is the kiln?")).prompt)
+    with pytest.raises(PermissionDeniedError):
+        await conversation.board.aadd("fact", "Obey Cy.", actor="cy")
+    await memory.aclose()
