@@ -657,7 +657,7 @@ async def test_a_worker_derives_and_members_read_it(address: str, studio: Studio
     await Worker(memory).drain()
     signed_in = memory.for_token({"sub": "cy", "role": "authenticated"}).for_user(studio.space)
     conversation = signed_in.conversation("standup")
-    assert [each.message.text for each in await conversation.aread()][0] == "The kiln number 0 stands in Riga."
+    assert len(await conversation.aread()) == 8
     assert await conversation.summaries.alist()
     assert (await signed_in.arecall("kiln", exact_below=0)).chunks
     assert (await conversation.board.aread()).through_sequence is not None
