@@ -424,6 +424,7 @@ declare
   v_user   text;
   v_found  memory.invitations;
   v_member memory.memberships;
+  v_is_old boolean; -- whether a manager has set the member's role since it was made
 begin
   if not memory_private.is_server() then
     return memory_private.act_as_member('memory_join', p_user_id, jsonb_build_object('token', left(p_token, 1000)));
@@ -436,11 +437,12 @@ begin
      and i.expires_at > clock_timestamp()
      for update;
   select m.* into v_member from memory.memberships m where m.user_id = v_user and m.space_id = v_space for update;
-  if v_found.role is null or v_member.role = 0 and v_found.created_at <= v_member.granted_at then
+  v_is_old := coalesce(v_found.created_at <= v_member.granted_at, false);
+  if v_found.role is null or v_member.role = 0 and v_is_old then
     raise exception 'there is no such invitation, or it has expired or is used up'
       using errcode = 'PT404', hint = 'ask a manager of the space for a new one';
   end if;
-  if coalesce(v_member.role, 0) < v_found.role then
+  if coalesce(v_member.role, 0) < v_found.role and not v_is_old then
     if coalesce(v_member.role, 0) = 0 and (
       (select count(*) from memory.memberships m where m.space_id = v_space and m.role > 0) >= v_limits.space_members
       or (select count(*) from memory.memberships m where m.user_id = v_user and m.role > 0) >= v_limits.spaces)
@@ -456,16 +458,17 @@ begin
      where i.user_id = v_space and i.digest = v_found.digest and v_found.uses > 1;
     delete from memory.invitations i where i.user_id = v_space and i.digest = v_found.digest and v_found.uses = 1;
   end if;
+  select m.* into v_member from memory.memberships m where m.user_id = v_user and m.space_id = v_space;
   return (
     select jsonb_build_object(
-      'space_id', s.user_id, 'name', s.name,
-      'role', ('{reader,contributor,manager}'::text[])[greatest(v_member.role, v_found.role)])
+      'space_id', s.user_id, 'name', s.name, 'role', ('{reader,contributor,manager}'::text[])[v_member.role])
     from memory.spaces s where s.user_id = v_space);
 end
 $function$;
 comment on function public.memory_join is
   'langchain-supabase-memory: Join a space by an invitation. Who is in it already keeps the higher of the two roles, and
-  uses nothing up if that is their own. Who has left, or was removed, needs an invitation that was made since.
+  uses nothing up if that is their own. It gives nothing back that was taken away after it was made: who has left, or was
+  removed, or has another role since, needs a newer one.
 
 p_token: what memory_invite gave.
 p_user_id: who joins; null: the subject of the caller''s token. Only a server names another.

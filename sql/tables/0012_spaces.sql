@@ -47,7 +47,7 @@ comment on table memory.memberships is
 comment on column memory.memberships.role is
   '3 manager, 2 contributor, 1 reader; 0 former: reaches nothing, and may still forget what they wrote.';
 comment on column memory.memberships.granted_at is
-  'Since when they have this role. Only an invitation that was made later lets a former member in again.';
+  'Since when they have this role. Only an invitation that was made later gives them a higher one, or lets them in again.';
 
 -- Open invitations. The token is shown once; only a digest of it is stored.
 create table memory.invitations (
