@@ -750,7 +750,9 @@ class SupabaseMemory(Constructors):
         )
 
     def flush(self) -> int:
-        """Store the messages that earlier failed writes left in the outbox, and wait for the work behind answers.
+        """Finish what was put off: work behind answers, and messages that failed writes left in the outbox.
+
+        Before a process pauses or ends, call it to have nothing due. It waits a minute at most for the work.
 
         Returns:
             How many messages are still in the outbox, which is 0 unless an error is raised.
