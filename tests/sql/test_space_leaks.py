@@ -21,7 +21,7 @@ from tests.converse import Caller, converse
 from tests.each_case import each_case
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
-from tests.spaces import Person, call
+from tests.spaces import Person, call, message
 
 MEMBERS = {"manager": "ana", "contributor": "bo", "reader": "cy"}
 OUTSIDERS = {"another space's manager": "dan", "stranger": "eve", "nobody": None, "forged subject": "the space"}
@@ -286,6 +286,29 @@ def test_who_names_nobody_is_told_of_themselves(place: Place, session: psycopg.C
     for verb in READS:
         arguments = {name: value for name, value in place.arguments(verb).items() if name != "user_id"}
         assert not is_leak(person.outcome(verb, **arguments), place), verb
+
+
+def test_members_share_a_space_over_the_data_api(place: Place, api: httpx.Client) -> None:
+    def rpc(subject: str, verb: str, **arguments: Any) -> Any:
+        given = {f"p_{name}": value for name, value in arguments.items()}
+        bearer = {"Authorization": f"Bearer {token(user_id=subject)}"}
+        response = api.post(f"/rpc/memory_{verb}", json=given, headers=bearer)
+        return response.json() if response.status_code == 200 else response.status_code
+
+    space = rpc("gil", "create_space", name="Shared")["space_id"]
+    invitation = rpc("gil", "invite", space=space, role="contributor")["token"]
+    assert rpc("hana", "join", token=invitation)["role"] == "contributor"
+    said = {"thread_id": "t", "messages": message("Over HTTP", "m"), "user_id": space}
+    assert rpc("hana", "append", **said)["appended"] == 1
+    read = {"thread_id": "t", "user_id": space, "columns": ["text", "author_id"]}
+    expected = {"sequence": 0, "text": "Over HTTP", "author_id": "hana"}
+    assert rpc("gil", "read", **read)["messages"] == [expected]
+    assert rpc("eve", "read", **read) == 404
+    assert rpc("gil", "update", thread_id="t", title="Mine", user_id=space) == 403
+    assert rpc("gil", "set_member", space=space, member="hana")["role"] is None
+    assert rpc("hana", "read", **read) == 404
+    assert rpc("hana", "forget_message", thread_id="t", message_id="m", user_id=space)["messages"] == 1
+    assert rpc("gil", "forget_space", space=space)["members"] == 1
 
 
 # Controls: the probes above have teeth
