@@ -210,14 +210,14 @@ def rows_of_the_space(person: Person, space: str) -> dict[str, int]:
     return found
 
 
-def state(place: Place) -> list[Any]:
+def state(place: Place) -> dict[str, str]:
     """A digest of everything that the space owns, of its members and its invitations."""
     digests = " union all ".join(
         f"select '{table}', md5(coalesce(string_agg(t::text, '' order by t::text), '')) from memory.{table} t"
         for table in (*TABLES, *PRIVATE)
     )
     with psycopg.connect(place.migrator) as connection:
-        return connection.execute(digests.encode()).fetchall()
+        return dict(connection.execute(digests.encode()).fetchall())
 
 
 def is_leak(answer: Any, place: Place) -> bool:
