@@ -93,7 +93,7 @@ begin
   revoke all on all functions in schema memory_private from public, anon, authenticated, service_role;
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
-    memory_private.resolve_owner(text), memory_private.resolve_writer(text, text), memory_private.resolve_scope(text, boolean),
+    memory_private.resolve_owner(text), memory_private.resolve_writer(text, text), memory_private.resolve_scope(text),
     memory_private.is_server(), memory_private.has_spaces(), memory_private.check_space(text, boolean),
     memory_private.lock_space(text, boolean), memory_private.check_role(text, text, integer, boolean),
     memory_private.role_number(text), memory_private.check_retention(json),

@@ -38,17 +38,14 @@ $function$;
 
 -- The same for a verb over all owners that the caller may see, where nobody is named. For who is signed in these are
 -- their own rows: what a space owns is asked for by the space's id.
-create or replace function memory_private.resolve_scope(p_user_id text, p_writes boolean default false) returns text
+create or replace function memory_private.resolve_scope(p_user_id text) returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
   if p_user_id is null and memory_private.has_spaces() and not memory_private.is_server() then
     return coalesce(auth.jwt() ->> 'sub', '');
   elsif starts_with(p_user_id, 'space:') then
-    if p_writes then
-      perform memory_private.lock_space(p_user_id);
-    end if;
-    perform memory_private.check_space(p_user_id, p_writes);
+    perform memory_private.check_space(p_user_id);
   end if;
   return p_user_id;
 end

@@ -366,7 +366,10 @@ declare
   v_seen          integer := 0;
   v_after         jsonb;
 begin
-  p_user_id := memory_private.resolve_scope(p_user_id, true);
+  p_user_id := memory_private.resolve_scope(p_user_id);
+  if starts_with(p_user_id, 'space:') then
+    perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
+  end if;
   -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string,
   -- because force_custom_plan would apply to all called functions too.
   -- Citus: expired_page

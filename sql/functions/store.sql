@@ -471,7 +471,10 @@ declare
   v_item  record;
   v_items bigint := 0;
 begin
-  p_user_id := memory_private.resolve_scope(p_user_id, true);
+  p_user_id := memory_private.resolve_scope(p_user_id);
+  if starts_with(p_user_id, 'space:') then
+    perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
+  end if;
   -- Planned for each call, so that one user's items, and each page, are a range of the index.
   for v_item in execute $sql$
     select e.user_id, e.path, e.key from memory.store_items e
@@ -519,7 +522,10 @@ declare
   v_limit   constant integer := greatest(0, least(p_limit, 1000));
   v_bytes   constant bigint := (memory_private.current_limits()).answer_bytes;
 begin
-  p_user_id := memory_private.resolve_scope(p_user_id, true);
+  p_user_id := memory_private.resolve_scope(p_user_id);
+  if starts_with(p_user_id, 'space:') then
+    perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
+  end if;
   perform memory_private.check_limits(p_items);
   for v_item in
     select t.* from json_to_recordset(p_items) as t (

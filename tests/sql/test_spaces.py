@@ -657,6 +657,17 @@ def test_spaces_work_where_the_migrating_role_obeys_row_level_security(cluster: 
         assert studio.as_("eve")("spaces") == []
 
 
+def test_members_read_where_nothing_can_be_written(studio: Studio) -> None:
+    studio.append("bo")
+    studio.session.execute("set default_transaction_read_only = on")
+    try:
+        assert studio.read("cy") == [("bo", "The kiln is hot.")]
+        assert [each["role"] for each in studio.as_("cy")("spaces")] == ["reader"]
+        assert len(studio.as_("cy")("space", space=studio.space)["members"]) == 3
+    finally:
+        studio.session.execute("reset default_transaction_read_only")
+
+
 async def test_a_worker_derives_and_members_read_it(address: str, studio: Studio) -> None:
     for number in range(8):
         studio.append("bo", f"The kiln number {number} stands in Riga.", f"m{number}")
