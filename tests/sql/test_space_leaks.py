@@ -154,7 +154,7 @@ def place(cluster: Cluster) -> Place:
         # What the verbs have taken back, or keep for a minute.
         connection.execute(
             "insert into memory.chunk_ratings (user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)"
-            " select user_id, id, 0, 0, 1, 1, 'ana' from memory.conversations where user_id = %s limit 1",
+            " select user_id, id, 0, 0, 7, 1, 'ana' from memory.conversations where user_id = %s limit 1",
             [space],
         )
         connection.execute(
