@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import ModelRequest
-from langchain_anthropic import ChatAnthropic
-from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
-from langchain_google_genai import ChatGoogleGenerativeAI
-from langchain_mistralai import ChatMistralAI
-from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.prompt_cache import cache_key, cache_kind, with_breakpoint
@@ -26,48 +19,22 @@ from langchain_supabase_memory.values import ConversationKey
 from tests.each_case import each_case
 
 Payload = dict[str, Any]
-payloads: list[Payload] = []
+
+
+@pytest.fixture(scope="module")
+def models() -> Any:
+    """The models of the integrations, imported here: every process imports this file, and each takes up to a second."""
+    from tests.agents import provider_models
+
+    return provider_models
 
 
 @pytest.fixture
-def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    payloads.clear()
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-        yield memory
-
-
-def answer(payload: Payload) -> ChatResult:
-    """Keep a payload, and answer it: first with a call of a tool, where there is one."""
-    payloads.append(json.loads(json.dumps(payload, default=str)))
-    said = AIMessage(f"Answer {len(payloads)}: " + "the kiln and the glaze, " * 20)
-    if payload.get("tools") and "tool_result" not in json.dumps(payload["messages"][-1], default=str):
-        said = AIMessage("", tool_calls=[{"name": "look", "args": {"what": "kiln"}, "id": f"call_{len(payloads)}"}])
-    return ChatResult(generations=[ChatGeneration(message=said)])
-
-
-class Anthropic(ChatAnthropic):
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **settings: Any) -> ChatResult:
-        return answer(self._get_request_payload(messages, stop=stop, **settings))
-
-    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **settings: Any) -> ChatResult:
-        return self._generate(messages, stop, **settings)
-
-
-class OpenAI(ChatOpenAI):
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **settings: Any) -> ChatResult:
-        return answer(self._get_request_payload(messages, stop=stop, **settings))
-
-
-class Mistral(ChatMistralAI):
-    def completion_with_retry(self, run_manager: Any = None, **payload: Any) -> Any:
-        answer(payload)
-        return {"choices": [{"message": {"role": "assistant", "content": "So it is. " * 40}, "finish_reason": "stop"}]}
-
-
-class Google(ChatGoogleGenerativeAI):
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **settings: Any) -> ChatResult:
-        settings.pop("tools", None)
-        return answer(self._prepare_request(messages, stop=stop, **settings))
+def payloads(models: Any) -> list[Payload]:
+    """The payloads of a test's requests."""
+    kept: list[Payload] = models.payloads
+    kept.clear()
+    return kept
 
 
 NO_KEY: Any = "none"
@@ -123,10 +90,12 @@ def marked(payload: Payload) -> str:
 
 @pytest.mark.parametrize("order", ["alone", "behind", "before"])
 @pytest.mark.parametrize("tools", [False, True])
-def test_the_beginning_ends_with_one_breakpoint(memory: SupabaseMemory, order: str, tools: bool) -> None:
-    theirs = AnthropicPromptCachingMiddleware()
+def test_the_beginning_ends_with_one_breakpoint(
+    memory: SupabaseMemory, order: str, tools: bool, models: Any, payloads: list[Payload]
+) -> None:
+    theirs = models.AnthropicPromptCachingMiddleware()
     stack = {"alone": [], "behind": [theirs, SupabaseMemoryMiddleware], "before": [SupabaseMemoryMiddleware, theirs]}
-    talk(memory, Anthropic(**ANTHROPIC), *stack[order], tools=tools)
+    talk(memory, models.Anthropic(**ANTHROPIC), *stack[order], tools=tools)
     assert max(len(controls(payload)) for payload in payloads) <= 4
     for before, payload in pairwise(each for each in payloads if "Question 1" in json.dumps(each)):
         in_messages = controls(payload["messages"])
@@ -139,8 +108,8 @@ def test_the_beginning_ends_with_one_breakpoint(memory: SupabaseMemory, order: s
     assert asked[-1] not in marked(payloads[-1]), "the question is not part of it"
 
 
-def test_a_tool_loop_reads_the_same_beginning(memory: SupabaseMemory) -> None:
-    talk(memory, Anthropic(**ANTHROPIC), tools=True)
+def test_a_tool_loop_reads_the_same_beginning(memory: SupabaseMemory, models: Any, payloads: list[Payload]) -> None:
+    talk(memory, models.Anthropic(**ANTHROPIC), tools=True)
     first, second = [each for each in payloads if "Question 5" in json.dumps(each)][-2:]
     assert second["messages"][: len(first["messages"])] == first["messages"]
     assert marked(second) == marked(first)
@@ -156,9 +125,9 @@ def test_a_tool_loop_reads_the_same_beginning(memory: SupabaseMemory) -> None:
         ("claude-3-5-haiku-latest", 0),
     ],
 )
-def test_a_beginning_below_the_models_minimum_is_not_marked(model: str, marks: int) -> None:
+def test_a_beginning_below_the_models_minimum_is_not_marked(model: str, marks: int, models: Any) -> None:
     beginning = [HumanMessage("word " * 1_000), AIMessage("Yes."), HumanMessage("And?")]
-    shown = with_breakpoint(beginning, 2, model=Anthropic(**{**ANTHROPIC, "model": model}))
+    shown = with_breakpoint(beginning, 2, model=models.Anthropic(**{**ANTHROPIC, "model": model}))
     assert sum("cache_control" in str(each.content) for each in shown) == marks
 
 
@@ -198,28 +167,35 @@ def test_there_are_never_more_than_four(memory: SupabaseMemory) -> None:
 
 
 @pytest.mark.parametrize("roles", [True, False])
-def test_where_roles_alternate_the_question_is_not_marked(memory: SupabaseMemory, roles: bool) -> None:
+def test_where_roles_alternate_the_question_is_not_marked(
+    memory: SupabaseMemory, roles: bool, models: Any, payloads: list[Payload]
+) -> None:
     budget = ContextBudget(alternate_roles=roles, characters=40_000)
     memory.conversation("t").append([HumanMessage("One"), HumanMessage("Two")])
-    talk(memory, Anthropic(**ANTHROPIC), turns=2, budget=budget)
+    talk(memory, models.Anthropic(**ANTHROPIC), turns=2, budget=budget)
     for number in range(90):
         memory.conversation("t").append([HumanMessage(f"{number} {'word ' * 60}"), AIMessage("word " * 100)])
     memory.conversation("t").context("Hm.", budget=budget)
-    talk(memory, Anthropic(**ANTHROPIC), turns=1, budget=budget)
+    talk(memory, models.Anthropic(**ANTHROPIC), turns=1, budget=budget)
     assert controls(payloads[-1]["messages"])
     assert "Question 0: what of the kiln" not in marked(payloads[-1]).rpartition("word")[2]
 
 
-def test_it_lasts_as_long_as_the_others(memory: SupabaseMemory) -> None:
-    talk(memory, Anthropic(**ANTHROPIC), AnthropicPromptCachingMiddleware(ttl="1h"), SupabaseMemoryMiddleware)
+def test_it_lasts_as_long_as_the_others(memory: SupabaseMemory, models: Any, payloads: list[Payload]) -> None:
+    talk(
+        memory,
+        models.Anthropic(**ANTHROPIC),
+        models.AnthropicPromptCachingMiddleware(ttl="1h"),
+        SupabaseMemoryMiddleware,
+    )
     assert {each.get("ttl") for each in controls(payloads[-1])} == {"1h"}
 
 
-def test_the_systems_own_breakpoints_count(memory: SupabaseMemory) -> None:
+def test_the_systems_own_breakpoints_count(memory: SupabaseMemory, models: Any) -> None:
     mark = {"type": "ephemeral"}
     blocks: list[Any] = [{"type": "text", "text": f"Rule {each}.", "cache_control": mark} for each in range(4)]
     request: Any = ModelRequest(
-        model=Anthropic(**ANTHROPIC),
+        model=models.Anthropic(**ANTHROPIC),
         messages=[HumanMessage(LONG), AIMessage("Yes."), HumanMessage("And?", id="q")],
         system_message=SystemMessage(blocks),
     )
@@ -228,15 +204,19 @@ def test_the_systems_own_breakpoints_count(memory: SupabaseMemory) -> None:
 
 
 @pytest.mark.parametrize("wanted", [None, False])
-def test_openai_has_a_key_for_each_conversation(memory: SupabaseMemory, user_id: str, wanted: bool | None) -> None:
-    talk(memory, OpenAI(**OPENAI), turns=3, prompt_cache=wanted)
+def test_openai_has_a_key_for_each_conversation(
+    memory: SupabaseMemory, user_id: str, wanted: bool | None, models: Any, payloads: list[Payload]
+) -> None:
+    talk(memory, models.OpenAI(**OPENAI), turns=3, prompt_cache=wanted)
     keys = {payload.get("prompt_cache_key") for payload in payloads}
     assert keys == {None if wanted is False else cache_key(ConversationKey("t", user_id, "default"))}
     assert controls(payloads) == []
 
 
-def test_mistral_has_a_key_too_and_roles_that_alternate(memory: SupabaseMemory) -> None:
-    talk(memory, Mistral(**{"model": "mistral-large-latest", "api_key": NO_KEY}), turns=3)
+def test_mistral_has_a_key_too_and_roles_that_alternate(
+    memory: SupabaseMemory, models: Any, payloads: list[Payload]
+) -> None:
+    talk(memory, models.Mistral(**{"model": "mistral-large-latest", "api_key": NO_KEY}), turns=3)
     assert len({payload["prompt_cache_key"] for payload in payloads}) == 1
     assert controls(payloads) == []
     for payload in payloads:
@@ -244,8 +224,10 @@ def test_mistral_has_a_key_too_and_roles_that_alternate(memory: SupabaseMemory) 
         assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
 
 
-def test_google_is_told_nothing_and_its_beginning_stays(memory: SupabaseMemory) -> None:
-    talk(memory, Google(model="gemini-3-pro", api_key=NO_KEY), turns=4)
+def test_google_is_told_nothing_and_its_beginning_stays(
+    memory: SupabaseMemory, models: Any, payloads: list[Payload]
+) -> None:
+    talk(memory, models.Google(model="gemini-3-pro", api_key=NO_KEY), turns=4)
     for before, payload in pairwise(payloads):
         old, new = (each["contents"] for each in (before, payload))
         assert new[: len(old) - 1] == old[:-1]
@@ -253,31 +235,43 @@ def test_google_is_told_nothing_and_its_beginning_stays(memory: SupabaseMemory) 
     assert "prompt_cache_key" not in str(payloads)
 
 
-def test_a_key_of_the_applications_own_stays(memory: SupabaseMemory) -> None:
-    talk(memory, OpenAI(**OPENAI, model_kwargs={"prompt_cache_key": "own"}), turns=2)
+def test_a_key_of_the_applications_own_stays(memory: SupabaseMemory, models: Any, payloads: list[Payload]) -> None:
+    talk(memory, models.OpenAI(**OPENAI, model_kwargs={"prompt_cache_key": "own"}), turns=2)
     assert {payload["prompt_cache_key"] for payload in payloads} == {"own"}
 
 
 @each_case(
     ("model", "wanted", "kind"),
     [
-        (lambda: OpenAI(**OPENAI), None, "key"),
-        (lambda: OpenAI(**OPENAI, base_url="https://models.example.com/v1"), None, None),
-        (lambda: OpenAI(**OPENAI, base_url="https://models.example.com/v1"), True, "key"),
-        (lambda: Mistral(api_key=NO_KEY, base_url="https://models.example.com/v1"), None, None),
-        (lambda: Anthropic(**ANTHROPIC), None, "breakpoint"),
-        (lambda: Anthropic(**ANTHROPIC), False, None),
-        (lambda: AzureChatOpenAI(azure_endpoint="https://a.example.com", api_key=NO_KEY, api_version="1"), None, None),
-        (lambda: AzureChatOpenAI(azure_endpoint="https://a.example.com", api_key=NO_KEY, api_version="1"), True, "key"),
-        (lambda: Google(model="gemini-3-pro", api_key=NO_KEY), None, None),
-        (lambda: Google(model="gemini-3-pro", api_key=NO_KEY), True, "breakpoint"),
-        (lambda: OpenAI(**OPENAI).with_retry(), None, None),
-        (lambda: OpenAI(**OPENAI).with_retry(), True, "key"),
-        (lambda: "openai:gpt-5", None, None),
+        (lambda models: models.OpenAI(**OPENAI), None, "key"),
+        (lambda models: models.OpenAI(**OPENAI, base_url="https://models.example.com/v1"), None, None),
+        (lambda models: models.OpenAI(**OPENAI, base_url="https://models.example.com/v1"), True, "key"),
+        (lambda models: models.Mistral(api_key=NO_KEY, base_url="https://models.example.com/v1"), None, None),
+        (lambda models: models.Anthropic(**ANTHROPIC), None, "breakpoint"),
+        (lambda models: models.Anthropic(**ANTHROPIC), False, None),
+        (
+            lambda models: models.AzureChatOpenAI(
+                azure_endpoint="https://a.example.com", api_key=NO_KEY, api_version="1"
+            ),
+            None,
+            None,
+        ),
+        (
+            lambda models: models.AzureChatOpenAI(
+                azure_endpoint="https://a.example.com", api_key=NO_KEY, api_version="1"
+            ),
+            True,
+            "key",
+        ),
+        (lambda models: models.Google(model="gemini-3-pro", api_key=NO_KEY), None, None),
+        (lambda models: models.Google(model="gemini-3-pro", api_key=NO_KEY), True, "breakpoint"),
+        (lambda models: models.OpenAI(**OPENAI).with_retry(), None, None),
+        (lambda models: models.OpenAI(**OPENAI).with_retry(), True, "key"),
+        (lambda _: "openai:gpt-5", None, None),
     ],
 )
-def test_which_models_are_told(model: Any, wanted: bool | None, kind: str | None) -> None:
-    assert cache_kind(model(), wanted) == kind
+def test_which_models_are_told(model: Any, wanted: bool | None, kind: str | None, models: Any) -> None:
+    assert cache_kind(model(models), wanted) == kind
 
 
 def test_a_key_says_nothing_of_its_conversation() -> None:
