@@ -100,8 +100,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Import a share of the files in each process, so that processes do not all compile the same file."""
+    """Import a share of the files in each process, so that processes do not all compile the same file.
+
+    What is imported and collected stays until the end, so the garbage collector has nothing to find in it: it took a
+    fifth of the time.
+    """
     worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if worker:
+        gc.disable()
     if not worker or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
         return
     share = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
@@ -161,6 +167,7 @@ def pytest_collection_finish() -> None:
     """Exclude imported modules from garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
