@@ -55,6 +55,11 @@ class ConversationKey:
         return self.user_id is not None and self.user_id.startswith(SPACE)
 
 
+SpaceRole: TypeAlias = Literal["reader", "contributor", "manager"]
+"""What a member of a space may do: read; append, too, and edit and forget their own messages; manage the others."""
+
+SPACE_ROLES: Final[tuple[SpaceRole, ...]] = get_args(SpaceRole)
+
 SPACE: Final = "space:"
 """How the ids of spaces begin, and no user's."""
 

@@ -65,6 +65,7 @@ COMMANDS: Final = {
         CommandSpec("retry", "Retry the work that workers have given up.", "run-workers"),
         CommandSpec("search", "Search a user's conversations, by recall and by exact words.", "read-conversations"),
         CommandSpec("show", "Print the messages of a conversation.", "read-conversations"),
+        CommandSpec("spaces", "Create spaces that people share, invite into them, and set roles.", "spaces"),
         CommandSpec("sql", "Print the SQL that sets up a database, or write migration files.", "set-up-a-database"),
         CommandSpec("status", "Show the work queue, and how far each conversation is processed.", "run-workers"),
         CommandSpec("unreadable", "List stored messages that cannot be read, without their content.", "run-workers"),

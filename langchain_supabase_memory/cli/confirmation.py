@@ -82,6 +82,7 @@ def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:
         pluralize(receipt.segments, "summary", "summaries"): receipt.segments,
         pluralize(receipt.chunks, "chunk"): receipt.chunks,
         pluralize(receipt.items, "item of the store", "items of the store"): receipt.items,
+        pluralize(receipt.members, "member"): receipt.members,
     }
     texts = [text for text, count in counts.items() if count]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))

@@ -259,7 +259,7 @@ class Constructors(MemoryHandle):
         return Conversation(self._services, self._services.key(thread_id, None, agent_id))
 
     def space(self, space_id: str) -> Space:
-        """Return the free handle of one space, in which this memory's user acts as a member.
+        """Return the free handle of one space, in which this memory's user acts as a member; without one, a server.
 
         `space.memory` is a memory that reads and writes there: pass it wherever a memory is taken.
 
@@ -267,7 +267,7 @@ class Constructors(MemoryHandle):
             space_id: The space, as `memory.spaces.list()` returns it.
 
         Raises:
-            InvalidInputError: It is not the id of a space, or there is no user.
+            InvalidInputError: It is not the id of a space.
         """
         services = self._services.for_space(space_id)
         return Space(services, cast("SupabaseMemory", self._over(services)))

@@ -169,20 +169,20 @@ class Services(Unpicklable):
         return twin
 
     def for_space(self, space_id: str) -> Self:
-        """Return the services for a space, in which this memory's user acts.
+        """Return the services for a space, in which this memory's user acts; without one, a server by itself.
 
         Args:
             space_id: The space.
 
         Raises:
-            InvalidInputError: It is not the id of a space, or there is no user.
+            InvalidInputError: It is not the id of a space.
         """
         if not (isinstance(space_id, str) and space_id.startswith(SPACE)):
             raise InvalidInputError(
                 "That is not the id of a space.", hint="Pass the space_id that memory.spaces.list() returns."
             )
         twin = copy(self)
-        twin.member = self.owner()
+        twin.member = self.scope_text()
         twin.user_id = as_id("space_id", space_id)
         return twin
 

@@ -10,7 +10,6 @@ from langchain_supabase_memory.operations.spaces import (
     INVITATION_EXPIRY,
     Invitation,
     SpaceInfo,
-    SpaceRole,
     forget,
     info,
     invite,
@@ -22,7 +21,7 @@ from langchain_supabase_memory.operations.spaces import (
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from langchain_supabase_memory.values import Receipt
+    from langchain_supabase_memory.values import Receipt, SpaceRole
 
 
 class Space(SpaceHandle):

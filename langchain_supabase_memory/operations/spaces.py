@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.checks import choice, positive_duration
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import retention_argument
-from langchain_supabase_memory.values import Receipt, as_id
+from langchain_supabase_memory.values import SPACE_ROLES, Receipt, SpaceRole, as_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from langchain_supabase_memory.settings import Retention
-
-SpaceRole: TypeAlias = Literal["reader", "contributor", "manager"]
-"""What a member of a space may do: read; append, too, and edit and forget their own messages; manage the others."""
-
-SPACE_ROLES: Final[tuple[SpaceRole, ...]] = get_args(SpaceRole)
 
 INVITATION_EXPIRY: Final = timedelta(days=7)
 """How long an invitation can be used by default."""
