@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import Role, StoredMessage
 
-COLUMNS: Final = ("message_id", "role", "created_at", "payload")
+COLUMNS: Final = ("message_id", "role", "created_at", "author_id", "payload")
 """The columns of a message that this module needs."""
 
 
@@ -68,7 +68,8 @@ def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
     if not text.strip() and not annotations:
         annotations = [rendering.named or "[says nothing]"]
     # The role precedes each name, because a user can have an assistant's name.
-    speaker = content.speaker(content.LABELS[role], message.name)
+    author = stored.author_id if role == "user" else None
+    speaker = content.speaker(content.LABELS[role], message.name or author)
     return MessageView(stored.sequence, role, speaker, stored.created_at, text, annotations)
 
 
@@ -82,6 +83,7 @@ def message_document(stored: StoredMessage) -> dict[str, Any]:
         "message_id": stored.message_id,
         "role": stored.role,
         "name": None if message is None else message.name,
+        "author_id": stored.author_id,
         "said_at": None if stored.created_at is None else stored.created_at.isoformat(),
         "text": rendering.words if rendering and not stored.unreadable else None,
         "calls": [{"name": call.get("name"), "arguments": call.get("args")} for call in calls],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -41,7 +42,8 @@ def test_a_space_from_its_beginning_to_its_end(address: str) -> None:
     assert "eve is no member" in spaces("set-role", space, "eve", "none")
     with SupabaseMemory.from_conn_string(address, user_id="ben") as memory:
         memory.space(space).memory.conversation("plan").append([HumanMessage("Hello")])
-    assert "Hello" in run("show", "plan", "--database-url", address, "--user", space)[1]
+    shown = run("show", "plan", "--database-url", address, "--user", space)[1]
+    assert re.search(r"User \(ben\) .*\n\s*Hello", shown), shown
     assert "1 message" in spaces("forget", space, "--dry-run")
     assert "2 members deleted" in spaces("forget", space, "--yes")
     assert spaces("list", "--user", "ben").startswith("The user ben is in no space")

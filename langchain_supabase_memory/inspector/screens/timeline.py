@@ -113,7 +113,9 @@ async def message(request: Request) -> Response:
         "payload": _json(payload),
         "metadata": _json(stored.metadata) if stored.metadata else "",
         "text": stored.text or text_of(stored),
-        "label": content.LABELS[stored.role or "user"],
+        "label": content.speaker(
+            content.LABELS[stored.role or "user"], stored.author_id if stored.role == "user" else None
+        ),
         "answer": await _answer_to(context.conversation(), place),
     }
     if _is_part(request):
@@ -122,9 +124,10 @@ async def message(request: Request) -> Response:
     return render_page(context, "message.html", tab="timeline", header=head, longest=2**31, **values)
 
 
-_COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "payload")
+_COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "author_id", "payload")
 _EVERYTHING: Final = (
-    "message_id", "role", "text", "images", "created_at", "updated_at", "metadata", "characters", "tokens", "payload",
+    "message_id", "role", "text", "images", "created_at", "updated_at", "metadata", "characters", "tokens", "author_id",
+    "payload",
 )  # fmt: skip
 
 
