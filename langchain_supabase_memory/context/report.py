@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
@@ -100,7 +100,10 @@ class ContextReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-like values, for a stream event or a log."""
         return {
-            **asdict(self),
+            **vars(self),
+            "sections": [{**vars(each)} for each in self.sections],
+            "message_ids": [*self.message_ids],
+            "clipped": [*self.clipped],
             "covered": None if self.covered is None else list(self.covered),
             "omitted": [list(each) for each in self.omitted],
         }
