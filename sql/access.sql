@@ -131,6 +131,7 @@ begin
     memory_private.sequence_of_message(text, uuid, text),
     memory_private.move_messages(text, uuid, bigint[], boolean),
     memory_private.insert_messages(text, uuid, bigint, json, integer, text[], text),
+    memory_private.check_superseded_authors(text, uuid, text[], text),
     memory_private.update_messages(text, uuid, bigint, json, boolean, json, text),
     memory_private.finish_append(text, uuid, bigint, integer, bigint, json, json, jsonb, json),
     memory_private.delete_message_range(text, uuid, bigint, bigint), memory_private.owner_digest(text),

@@ -82,6 +82,24 @@ begin
 end
 $function$;
 
+-- Refuses ids of messages that a graph has left and that somebody else wrote: they may come back.
+create or replace function memory_private.check_superseded_authors(
+  p_user_id text, p_conversation_id uuid, p_ids text[], p_author text
+) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if p_author is not null and exists (
+    select from memory.superseded_messages s
+    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.message_id = any (p_ids)
+      and s.author_id is distinct from p_author)
+  then
+    raise exception 'this call would replace what somebody else wrote'
+      using errcode = '42501', hint = 'give the messages ids of their own';
+  end if;
+end
+$function$;
+
 -- Updates stored messages whose content has changed. Messages from p_first on were stored by this call.
 create or replace function memory_private.update_messages(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json, p_replace boolean, p_branch json,
@@ -351,7 +369,9 @@ begin
   -- A superseded message that is appended by hand gets a new sequence.
   if v_aside and p_branch is null then
     delete from memory.superseded_messages s
-     where s.user_id = v_user and s.conversation_id = v_id and s.message_id = any (v_ids);
+     where s.user_id = v_user and s.conversation_id = v_id and s.message_id = any (v_ids)
+       and (p_author_id is null or s.author_id = p_author_id);
+    perform memory_private.check_superseded_authors(v_user, v_id, v_ids, p_author_id);
   end if;
 
   v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone, p_author_id);

@@ -369,6 +369,19 @@ def test_no_graphs_state_sets_aside_what_others_wrote(studio: Studio) -> None:
     assert studio.read() == [("ana", "Of Ana")]
 
 
+def test_nobody_takes_the_id_of_what_a_graph_has_left_and_somebody_else_wrote(studio: Studio) -> None:
+    studio.append("ana", "Of Ana", "of-ana")
+    studio.append("ana", "The newest", "newest")
+    studio.server.execute(
+        "select memory_private.move_messages(c.user_id, c.id, '{0}', false) from memory.conversations c where user_id = %s",
+        [studio.space],
+    )
+    assert studio.append("bo", "Mine now", "of-ana") == FORBIDDEN
+    assert studio.append("bo", "Of Bo", "of-bo")["appended"] == 1
+    assert studio.append("ana", "Of Ana once more", "of-ana")["appended"] == 1
+    assert [text for _, text in studio.read()] == ["The newest", "Of Bo", "Of Ana once more"]
+
+
 def test_the_function_that_writes_takes_the_member_from_the_token(studio: Studio) -> None:
     """Called by SQL, without the verb before it."""
     act = "select memory_private.act_as_member(%s, %s, %s::jsonb)"
