@@ -20,10 +20,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.load import SUMMARIZING
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
-from langchain_supabase_memory.memory import background
+from langchain_supabase_memory.memory import background, services
 from langchain_supabase_memory.memory.background import BackgroundTasks
 from langchain_supabase_memory.values import ConversationKey
 from tests.chat_models import ScriptedModel, says
+from tests.services.data_api import DataApi, token
+from tests.services.proxy import Lie, Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +158,27 @@ def test_closing_waits_for_the_work(conn_string: str, user_id: str) -> None:
         agent.invoke({"messages": [HumanMessage("Hello")]}, THREAD)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         assert memory.conversation("t").summaries.list()
+
+
+@pytest.mark.parametrize("patience", [5.0, 0.2])
+def test_a_slow_database_delays_no_answer_and_closing_only_for_a_while(
+    data_api: DataApi, user_id: str, patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "CLOSE_SECONDS", patience)
+    with Proxy(data_api.url) as proxy:
+        memory = SupabaseMemory.from_url(proxy.url, token("service_role"), rest_path="", user_id=user_id)
+        fill(memory, 8_800)
+        proxy.always(Lie("slow", delay_seconds=1.0), ["memory_pending_chunks"])
+        agent = create_agent(says("Hi"), [], middleware=[SupabaseMemoryMiddleware(memory, budget=BUDGET)])
+        agent.invoke({"messages": [HumanMessage("Hello")]}, THREAD)
+        assert memory.health().background == 1
+        memory.close()
+        proxy.truthful()
+        with SupabaseMemory.from_url(data_api.url, token("service_role"), rest_path="", user_id=user_id) as after:
+            assert bool(after.conversation("t").summaries.list()) == (patience > 1)
+            after.conversation("t").summaries.make()
+            assert after.conversation("t").summaries.list(), "what was not done is still due"
+        memory._services.background.join(5)
 
 
 def test_event_loops_that_come_and_go_lose_no_work(conn_string: str, user_id: str) -> None:

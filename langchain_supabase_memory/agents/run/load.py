@@ -280,7 +280,7 @@ class Loader:
                 index = index_messages(key, chunking, embedder=embedder, max_batches=chunking.inline_batches)
                 indexing = load_after_expiry(key, expired, index)
                 Attempt(guard, indexing, _UNINDEXED, key, _INDEXING_SECONDS).perform(None)
-            if not summarizes:
+            if not summarizes or services.lifetime.is_closed:
                 return
             summarizing = load_after_expiry(key, expired, self._summarize(key, None))
             seconds = self.policy.timeout_seconds * self.policy.attempts
