@@ -48,8 +48,8 @@ declare
     -- Rollout: which context a user receives, and comparisons of the old and the new one.
     'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
     -- Spaces: create, list and erase them; see and set who is in them.
-    'memory_create_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join', 'memory_set_member',
-    'memory_forget_space',
+    'memory_create_space', 'memory_update_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join',
+    'memory_set_member', 'memory_forget_space',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -131,7 +131,7 @@ begin
     memory_private.sequence_of_message(text, uuid, text),
     memory_private.move_messages(text, uuid, bigint[], boolean),
     memory_private.insert_messages(text, uuid, bigint, json, integer, text[], text),
-    memory_private.check_superseded_authors(text, uuid, text[], text),
+    memory_private.replace_superseded(text, uuid, text[], text),
     memory_private.update_messages(text, uuid, bigint, json, boolean, json, text),
     memory_private.finish_append(text, uuid, bigint, integer, bigint, json, json, jsonb, json),
     memory_private.delete_message_range(text, uuid, bigint, bigint), memory_private.owner_digest(text),

@@ -443,6 +443,8 @@ def _share(call: Caller) -> None:
         "space_id"
     ]
     assert [each["role"] for each in call("spaces")] == ["manager"]
+    assert call("update_space", space=space, name="The studio", retention={"turns": 50})["retention"] == {"turns": 50}
+    call("update_space", space=space, retention={}, user_id=None)
     invitation = call("invite", space=space, role="contributor", uses=2)
     assert call("join", token=invitation["token"], user_id="bo")["role"] == "contributor"
     call("set_member", space=space, member="bo", role="reader")

@@ -133,7 +133,7 @@ PAGES = {
     "spaces": (
         "Spaces",
         "Memory that several people share: create spaces, read who is in them, and erase them.",
-        "create_space spaces space forget_space",
+        "create_space update_space spaces space forget_space",
     ),
     "members": (
         "Members of spaces",

@@ -343,6 +343,7 @@ read, append, edit their own messages and forget them. Summaries, boards and chu
 """,
         {
             "info": Verb("operations.spaces.info"),
+            "update": Verb("operations.spaces.update"),
             "invite": Verb("operations.spaces.invite"),
             "withdraw_invitations": Verb("operations.spaces.withdraw_invitations"),
             "set_member": Verb("operations.spaces.set_member"),

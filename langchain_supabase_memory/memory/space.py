@@ -15,12 +15,14 @@ from langchain_supabase_memory.operations.spaces import (
     invite,
     leave,
     set_member,
+    update,
     withdraw_invitations,
 )
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import Receipt, SpaceRole
 
 
@@ -42,6 +44,28 @@ class Space(SpaceHandle):
     async def ainfo(self) -> SpaceInfo:
         """The async twin of `info`."""
         return await self._services.arun(info(self._services.space_id, self._services.member))
+
+    def update(self, *, name: str | None = None, about: str | None = None, keep: Retention | None = None) -> None:
+        """Change what the space is called, what it is for, and what is kept there, as one of its managers.
+
+        Args:
+            name: What it is called from now on, 1 to 200 characters; as before by default.
+            about: What it is for, at most 8,000 bytes; as before by default.
+            keep: What is kept of its messages; as before by default, and everything with `Retention()`.
+
+        Raises:
+            InvalidInputError: The name or the text is too long, or the name is empty.
+            PermissionDeniedError: Only a manager may.
+        """
+        self._services.run(update(self._services.space_id, self._services.member, name=name, about=about, keep=keep))
+
+    async def aupdate(
+        self, *, name: str | None = None, about: str | None = None, keep: Retention | None = None
+    ) -> None:
+        """The async twin of `update`."""
+        await self._services.arun(
+            update(self._services.space_id, self._services.member, name=name, about=about, keep=keep)
+        )
 
     def invite(
         self, role: SpaceRole = "reader", *, uses: int = 1, expires: timedelta = INVITATION_EXPIRY

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class Spaces(MemoryHandle):
     """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
 
-    def create(self, name: str, *, about: str = "", space_retention: Retention | None = None) -> SpaceInfo:
+    def create(self, name: str, *, about: str = "", keep: Retention | None = None) -> SpaceInfo:
         """Create a space. Who creates it manages it.
 
         Args:
             name: What it is called, 1 to 200 characters; for display alone.
             about: What it is for, at most 8,000 bytes.
-            space_retention: What is kept of its messages, in place of what any call says; everything by default.
+            keep: What is kept of its messages, in place of what any call says; everything by default.
 
         Returns:
             The new space: `memory.space(made.space_id)` is its handle.
@@ -33,13 +33,11 @@ class Spaces(MemoryHandle):
             TooLargeError: The user has created, or is in, as many spaces as the limits allow.
             MigrationConflictError: Spaces are not switched on in this database.
         """
-        return self._services.run(create(self._services.owner(), name, about=about, space_retention=space_retention))
+        return self._services.run(create(self._services.owner(), name, about=about, keep=keep))
 
-    async def acreate(self, name: str, *, about: str = "", space_retention: Retention | None = None) -> SpaceInfo:
+    async def acreate(self, name: str, *, about: str = "", keep: Retention | None = None) -> SpaceInfo:
         """The async twin of `create`."""
-        return await self._services.arun(
-            create(self._services.owner(), name, about=about, space_retention=space_retention)
-        )
+        return await self._services.arun(create(self._services.owner(), name, about=about, keep=keep))
 
     def list(self) -> builtins.list[SpaceInfo]:
         """List the spaces that the user is in, by their names."""

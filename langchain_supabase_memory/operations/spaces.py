@@ -82,16 +82,14 @@ class SpaceInfo:
     invitations: tuple[Invitation, ...] = ()
 
 
-def create(
-    owner: str | None, name: str, *, about: str = "", space_retention: Retention | None = None
-) -> Flow[SpaceInfo]:
+def create(owner: str | None, name: str, *, about: str = "", keep: Retention | None = None) -> Flow[SpaceInfo]:
     """Create a space. Who creates it manages it.
 
     Args:
         owner: Who creates it; `None` means the access token's subject.
         name: What it is called, 1 to 200 characters; for display alone.
         about: What it is for, at most 8,000 bytes.
-        space_retention: What is kept of its messages, in place of what any call says; everything by default.
+        keep: What is kept of its messages, in place of what any call says; everything by default.
 
     Returns:
         The new space: `memory.space(made.space_id)` is its handle.
@@ -103,9 +101,37 @@ def create(
     """
     _check_text("name", name)
     _check_text("about", about, optional=True)
-    arguments = {"p_name": name, "p_about": about, "p_retention": retention_argument(space_retention)}
+    arguments = {"p_name": name, "p_about": about, "p_retention": retention_argument(keep)}
     answer = yield from call("memory_create_space", {**arguments, "p_user_id": owner})
     return SpaceInfo(answer["space_id"], answer["name"], about, "manager")
+
+
+def update(
+    space: str,
+    member: str | None,
+    *,
+    name: str | None = None,
+    about: str | None = None,
+    keep: Retention | None = None,
+) -> Flow[None]:
+    """Change what the space is called, what it is for, and what is kept there, as one of its managers.
+
+    Args:
+        space: The space.
+        member: The manager; `None` means the access token's subject, or a server by itself.
+        name: What it is called from now on, 1 to 200 characters; as before by default.
+        about: What it is for, at most 8,000 bytes; as before by default.
+        keep: What is kept of its messages; as before by default, and everything with `Retention()`.
+
+    Raises:
+        InvalidInputError: The name or the text is too long, or the name is empty.
+        PermissionDeniedError: Only a manager may.
+    """
+    if name is not None:
+        _check_text("name", name)
+    _check_text("about", about or "", optional=True)
+    arguments = {"p_name": name, "p_about": about, "p_retention": retention_argument(keep)}
+    yield from call("memory_update_space", {"p_space": space, **arguments, "p_user_id": member})
 
 
 def spaces(owner: str | None) -> Flow[list[SpaceInfo]]:

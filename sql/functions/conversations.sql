@@ -82,11 +82,12 @@ begin
 end
 $function$;
 
--- Refuses ids of messages that a graph has left and that somebody else wrote: they may come back.
-create or replace function memory_private.check_superseded_authors(
+-- Deletes superseded messages that are appended by hand and get a new sequence. Refuses those that somebody else wrote:
+-- they may come back.
+create or replace function memory_private.replace_superseded(
   p_user_id text, p_conversation_id uuid, p_ids text[], p_author text
 ) returns void
-language plpgsql stable security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
   if p_author is not null and exists (
@@ -97,6 +98,8 @@ begin
     raise exception 'this call would replace what somebody else wrote'
       using errcode = '42501', hint = 'give the messages ids of their own';
   end if;
+  delete from memory.superseded_messages s
+   where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.message_id = any (p_ids);
 end
 $function$;
 
@@ -358,7 +361,6 @@ begin
   if v_id is null then
     raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
   end if;
-
   -- A retry, also one that waited for the lock, does not bring back messages that were forgotten or have expired.
   if v_has_gone then
     v_gone := array(
@@ -366,19 +368,14 @@ begin
       where g.user_id = v_user and g.conversation_id = v_id and g.message_id = any (v_ids));
   end if;
 
-  -- A superseded message that is appended by hand gets a new sequence.
   if v_aside and p_branch is null then
-    delete from memory.superseded_messages s
-     where s.user_id = v_user and s.conversation_id = v_id and s.message_id = any (v_ids)
-       and (p_author_id is null or s.author_id = p_author_id);
-    perform memory_private.check_superseded_authors(v_user, v_id, v_ids, p_author_id);
+    perform memory_private.replace_superseded(v_user, v_id, v_ids, p_author_id);
   end if;
 
   v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone, p_author_id);
   if v_fresh = v_count then
     if num_nonnulls(v_manifest, p_branch, p_retention) > 0 or v_first >> 10 < v_first + v_count >> 10
-       or starts_with(v_user, 'space:') -- whose own retention holds
-    then
+       or starts_with(v_user, 'space:') then -- whose own retention holds
       v_expired := memory_private.finish_append(
         v_user, v_id, v_first, v_count, null, v_manifest, p_branch, v_place, p_retention);
     end if;

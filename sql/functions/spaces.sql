@@ -156,6 +156,9 @@ begin
       v_a ->> 'thread_id', v_a ->> 'message_id', p_user_id, v_a ->> 'agent_id', (v_a ->> 'dry_run')::boolean);
   when 'memory_create_space' then
     return public.memory_create_space(v_a ->> 'name', v_a ->> 'about', nullif(v_a -> 'retention', 'null')::json, v_member);
+  when 'memory_update_space' then
+    return public.memory_update_space(
+      v_a ->> 'space', v_a ->> 'name', v_a ->> 'about', nullif(v_a -> 'retention', 'null')::json, v_member);
   when 'memory_space' then
     return public.memory_space(v_a ->> 'space', v_member);
   when 'memory_invite' then
@@ -265,6 +268,58 @@ Errors:
 - PT409: spaces are not switched on in this database.
 - PT413: the user has created, or is in, as many spaces as memory_limits allows.
 - 42501: p_user_id is somebody else, and the caller is no server.';
+
+create function public.memory_update_space(
+  p_space     text,
+  p_name      text default null, -- null: as it is
+  p_about     text default null,
+  p_retention json default null,
+  p_user_id   text default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_name constant text := memory_private.one_line(p_name);
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_update_space', p_user_id, jsonb_build_object(
+      'space', p_space, 'name', left(p_name, 10000), 'about', p_about, 'retention', p_retention));
+  end if;
+  perform memory_private.check_role(p_space, p_user_id, 3, true);
+  if p_name is not null and (v_name is null or length(v_name) not between 1 and 200) or octet_length(p_about) > 8000 then
+    raise exception 'a name has 1 to 200 characters, and what a space is about at most 8000 bytes'
+      using errcode = 'PT400', hint = 'pass a shorter one';
+  end if;
+  perform memory_private.check_retention(p_retention);
+  update memory.spaces s
+     set name = coalesce(v_name, s.name), about = coalesce(p_about, s.about),
+         retention = case when p_retention is null or json_typeof(p_retention) = 'null' then s.retention
+                          else nullif(jsonb_strip_nulls(p_retention::jsonb), '{}') end
+   where s.user_id = p_space;
+  return (
+    select jsonb_build_object('space_id', s.user_id, 'name', s.name, 'about', s.about, 'retention', s.retention)
+    from memory.spaces s where s.user_id = p_space);
+end
+$function$;
+comment on function public.memory_update_space is
+  'langchain-supabase-memory: Change what a space is called, what it is for, and what is kept there, as one of its
+  managers.
+
+p_space: the id of the space.
+p_name: what it is called, 1 to 200 characters; null: as before.
+p_about: what it is for, at most 8000 bytes; null: as before.
+p_retention: what is kept of its messages from now on, as in memory_create_space; null: as before. {}: everything.
+p_user_id: the manager; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- space_id: text. The space.
+- name: text. What it is called.
+- about: text. What it is for.
+- retention: object or null. What is kept of its messages; null: everything.
+Errors:
+- PT400: the name, p_about or p_retention cannot be right; or the caller''s token names nobody.
+- PT404: there is no such space, or the manager is not in it.
+- PT409: spaces are not switched on in this database.
+- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
 
 create function public.memory_spaces(p_user_id text default null) returns jsonb
 language plpgsql stable security invoker set search_path = ''

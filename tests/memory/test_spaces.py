@@ -12,7 +12,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware, Worker
+from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseMemoryMiddleware, Worker
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import (
     ConfigurationError,
@@ -150,6 +150,25 @@ def test_roles_say_who_may_do_what_from_the_next_call_on(door: Door, people: tup
     receipt = bens.forget()
     assert (receipt.messages, receipt.members) == (1, 1)
     assert door.of(ben).spaces.list() == []
+
+
+def test_a_manager_changes_the_name_and_what_is_kept(door: Door, people: tuple[str, str, str]) -> None:
+    maya, ben, _ = people
+    space = door.of(maya).space(door.of(maya).spaces.create("Studio", keep=Retention(max_messages=5)).space_id)
+    talk = space.memory.conversation("plan")
+    for number in range(8):
+        talk.append([HumanMessage(f"Message {number}")])
+    assert talk.count() == 5
+    space.update(name="The kiln", about="Who fires it.", keep=Retention())
+    info = space.info()
+    assert (info.name, info.about) == ("The kiln", "Who fires it.")
+    talk.append([HumanMessage(f"Message {number}") for number in range(9)])
+    assert talk.count() == 14
+    door.of(ben).spaces.join(str(space.invite("contributor").token))
+    with pytest.raises(PermissionDeniedError):
+        door.of(ben).space(space.space_id).update(name="Mine")
+    with pytest.raises(InvalidInputError):
+        space.update(name=" ")
 
 
 def test_an_invitation_is_shown_once_and_can_be_taken_back(door: Door, people: tuple[str, str, str]) -> None:

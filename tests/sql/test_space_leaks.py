@@ -78,7 +78,7 @@ BY_ROLE: dict[str, dict[str, Any]] = {
 """Verbs by which members write; test_spaces.py has what each role may."""
 
 ABOUT: dict[str, dict[str, Any]] = {
-    "space": {}, "invite": {}, "set_member": {"member": "ana"}, "forget_space": {},
+    "space": {}, "update_space": {"name": "Mine"}, "invite": {}, "set_member": {"member": "ana"}, "forget_space": {},
     "create_space": {"name": "Mine"}, "spaces": {}, "join": {"token": "{guess}"},
 }  # fmt: skip
 """Verbs about spaces."""
@@ -114,7 +114,7 @@ class Place:
         guess = f"{self.space[6:]}.{'0' * 64}"
         text = json.dumps(given).replace("{conversation}", self.conversation).replace("{guess}", guess)
         found: dict[str, Any] = json.loads(text)
-        if verb in ("space", "invite", "set_member", "forget_space"):
+        if verb in ("space", "update_space", "invite", "set_member", "forget_space"):
             return found | {"space": self.space}
         return found if verb in ABOUT or verb == "rollout" else found | {"user_id": self.space}
 

@@ -92,6 +92,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_forget": _object("conversations messages segments chunks items"),
     "memory_forget_expired": _object("conversations messages segments chunks after"),
     "memory_forget_message": _object("conversations messages segments chunks"),
+    "memory_update_space": _object("space_id name about retention"),
     "memory_forget_space": _object("conversations messages segments chunks items members invitations promotions"),
     "memory_import": _ARRAY,
     "memory_important": _object("user_id facts"),
