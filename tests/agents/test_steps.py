@@ -109,7 +109,7 @@ def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, a
     resolve = attempted(next(run))
     assert "reference" in resolve.task.failure
     read = attempted(run.send(None))
-    summarize = attempted(run.send(a_pack(due=True, due_through=3, index_due=True)))
+    summarize = attempted(run.send(a_pack(due=True, due_through=3, lacks_summary=True, index_due=True)))
     assert [event["type"] for event in events] == [SUMMARIZING]
     # A model's own time comes on top of it; a writer's is this machine's.
     assert summarize.seconds == 5 + (memory._services.config.policy.timeout_seconds if asks else 0)
@@ -130,7 +130,7 @@ def test_a_pack_that_can_not_be_read_again_is_the_first(memory: SupabaseMemory) 
     )
     run = loader.load(KEY, graph_state([HumanMessage("And now?")]), lambda _: None)
     next(run)
-    first = a_pack(due=True, due_through=3)
+    first = a_pack(due=True, due_through=3, lacks_summary=True)
     run.send(first)
     run.send(None)
     assert finish(run, None) is first
