@@ -780,6 +780,10 @@ class Receipt:
         chunks: How many chunks.
         items: How many store items; only deleting a whole user or space removes them.
         members: How many members a space had.
+        contributions: How many quotes went from the boards of spaces.
+        authored: How many messages a deleted user wrote in spaces.
+        memberships: In how many spaces a deleted user was.
+        spaces: How many spaces went with a deleted user, because nobody was left to manage them.
     """
 
     conversations: int = 0
@@ -789,6 +793,10 @@ class Receipt:
     chunks: int = 0
     items: int = 0
     members: int = 0
+    contributions: int = 0
+    authored: int = 0
+    memberships: int = 0
+    spaces: int = 0
 
 
 Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]

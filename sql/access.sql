@@ -9,9 +9,9 @@ declare
     'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
-    'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests'];
+    'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions'];
   -- Those of a user alone, of which no member of a space reads anything.
-  v_private constant text[] := '{promotions}';
+  v_private constant text[] := '{promotions,contributions}';
   -- Tables about spaces. Users read their own memberships, and the spaces that they are in; definers write.
   v_spaces constant text[] := array['spaces', 'memberships', 'invitations'];
   -- Tables of the migrations, only for the role that migrates.
@@ -49,7 +49,7 @@ declare
     'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
     -- Spaces: create, list and erase them; see and set who is in them.
     'memory_create_space', 'memory_update_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join',
-    'memory_set_member', 'memory_forget_space',
+    'memory_set_member', 'memory_forget_space', 'memory_contribute', 'memory_withdraw', 'memory_held',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -98,6 +98,7 @@ begin
     memory_private.lock_space(text, boolean), memory_private.check_role(text, text, integer, boolean),
     memory_private.role_number(text), memory_private.check_retention(json),
     memory_private.effective_retention(text, json), memory_private.act_as_member(text, text, jsonb, json), memory_private.resolve_person(text),
+    memory_private.plain_letters(text), memory_private.locate_quote(text, text),
     memory_private.author_kind(text), memory_private.current_limits(),
     memory_private.check_limits(json, boolean), memory_private.is_shallow(text), memory_private.is_text_list(text[]),
     memory_private.checked_metadata_bytes(jsonb), memory_private.hour_of(timestamptz), memory_private.one_line(text),
@@ -212,6 +213,7 @@ begin
     memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
   grant execute on function
+    memory_private.delete_contributed_item(text, uuid, text, text), memory_private.forget_shared(text, boolean),
     memory_private.describe_access(), memory_private.storage_relations(regclass), memory_private.sample_vectors(text),
     memory_private.longest_wait(), memory_private.vector_indexes(boolean), memory_private.realtime_tables(),
     memory_private.published_columns(text), memory_private.check_publication(),
@@ -230,6 +232,9 @@ begin
     execute format('create policy %1$I on memory.%2$I for update to authenticated using (%3$s) with check (%3$s)', v_name || '_update', v_name, v_is_own);
     execute format('create policy %I on memory.%I for delete to authenticated using (%s)', v_name || '_delete', v_name, v_is_own);
   end loop;
+
+  -- What a row says is what its deletion takes back: one function writes them.
+  revoke insert, update on memory.contributions from authenticated;
 
   foreach v_name in array v_spaces loop
     execute format('alter table memory.%I enable row level security', v_name);

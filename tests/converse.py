@@ -452,6 +452,21 @@ def _share(call: Caller) -> None:
     (found,) = call("read", user_id=space, thread_id="standup", columns=["author_id"])["messages"]
     assert found["author_id"] == "bo"
     assert len(call("space", space=space)["members"]) == 2
+    call(
+        "append",
+        thread_id="quoted",
+        messages=rows([HumanMessage("We fire at nine.", id="q0"), HumanMessage("Ok.", id="q1")]),
+    )
+    quoted = {"thread_id": "quoted", "message_id": "q0", "quote": "We fire at nine.", "kind": "action", "space": space}
+    item = call("contribute", **quoted)
+    assert [each["contributed_by"] for each in call("board", user_id=space, thread_id="board")["items"]] == [
+        call.user_id
+    ]
+    assert len(call("held")["contributions"]) == 1
+    assert call("withdraw", space=space, item_id=item["item_id"])["item_id"] == item["item_id"]
+    call("contribute", **quoted)
+    assert call("forget_message", thread_id="quoted", message_id="q0")["contributions"] == 1
+    call("contribute", **quoted | {"message_id": "q1", "quote": "Ok."})
     call("space", space=space, user_id=None)
     call("space", space=space, user_id="bo")
     call("invite", space=space, role=None)

@@ -135,6 +135,11 @@ PAGES = {
         "Memory that several people share: create spaces, read who is in them, and erase them.",
         "create_space update_space spaces space forget_space",
     ),
+    "contributions": (
+        "Contributions to spaces",
+        "Quote a private conversation on the board of a space, take that back, and see what spaces hold of you.",
+        "contribute withdraw held",
+    ),
     "members": (
         "Members of spaces",
         "Invite people into a space, join one, and say who may read and write there.",

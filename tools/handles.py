@@ -163,6 +163,7 @@ who makes a change; it is recorded with the change and its time.
             ),
             "opt_out": Verb("operations.controls.opt_out"),
             "opt_in": Verb("operations.controls.opt_in"),
+            "contribute": Verb("operations.contributions.contribute"),
         },
         CONVERSATION,
         {
@@ -328,6 +329,7 @@ The methods cover the memory's user; without one, all users that the memory may 
             "create": Verb("operations.spaces.create"),
             "list": Verb("operations.spaces.spaces"),
             "join": Verb("operations.spaces.join"),
+            "held": Verb("operations.contributions.held"),
         },
         MEMORY,
     ),
@@ -348,6 +350,7 @@ read, append, edit their own messages and forget them. Summaries, boards and chu
             "withdraw_invitations": Verb("operations.spaces.withdraw_invitations"),
             "set_member": Verb("operations.spaces.set_member"),
             "leave": Verb("operations.spaces.leave"),
+            "withdraw": Verb("operations.contributions.withdraw"),
             "forget": Verb("operations.spaces.forget"),
         },
         ("SpaceHandle", "memory.handle"),

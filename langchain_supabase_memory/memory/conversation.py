@@ -15,6 +15,7 @@ from langchain_supabase_memory.memory.conversation_work import ConversationWork
 from langchain_supabase_memory.memory.handle import ConversationHandle
 from langchain_supabase_memory.memory.messages import add_turn, append, forget, forget_message
 from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
+from langchain_supabase_memory.operations.contributions import Contribution, contribute
 from langchain_supabase_memory.operations.controls import opt_in, opt_out
 from langchain_supabase_memory.operations.conversations import Column, count, read
 from langchain_supabase_memory.operations.listing import info, update
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.codec import MessagesLike
+    from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -891,6 +893,37 @@ class Conversation(ConversationHandle):
     async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
         return await self._services.arun(opt_in(Scope.of(self._key), topic, actor=actor))
+
+    def contribute(
+        self, message: BaseMessage | str, *, quote: str, kind: BoardItemKind = "fact", to: str
+    ) -> Contribution:
+        """Copy a quote from the conversation onto the board of a space. Nothing else of the message moves.
+
+        Only the conversation's owner can follow the item back. It goes when the message is forgotten, expires, or does
+        not say it any more, and when the conversation or the topic is opted out of.
+
+        Args:
+            message: The stored message, or its id.
+            quote: What it says, up to 500 characters. Spaces, case and the shape of quotation marks may differ.
+            kind: The item's kind, such as `fact` or `action`; the page on boards lists all kinds.
+            to: The id of the space. Its board is that of its conversation `board`.
+
+        Returns:
+            The contribution, with the words as they stand in the message.
+
+        Raises:
+            InvalidInputError: The message does not say that, it is not to be remembered, or the kind is not valid.
+            NotFoundError: There is no such message of the user, no such space, or the user is not in it.
+            PermissionDeniedError: The user is a reader of the space.
+            TooLargeError: The space's board is full.
+        """
+        return self._services.run(contribute(self._key, message, quote=quote, kind=kind, to=to))
+
+    async def acontribute(
+        self, message: BaseMessage | str, *, quote: str, kind: BoardItemKind = "fact", to: str
+    ) -> Contribution:
+        """The async twin of `contribute`."""
+        return await self._services.arun(contribute(self._key, message, quote=quote, kind=kind, to=to))
 
     @property
     def board(self) -> ConversationBoard:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import SpaceHandle
+from langchain_supabase_memory.operations.contributions import Contribution, withdraw
 from langchain_supabase_memory.operations.spaces import (
     INVITATION_EXPIRY,
     Invitation,
@@ -22,6 +23,7 @@ from langchain_supabase_memory.operations.spaces import (
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import Receipt, SpaceRole
 
@@ -141,6 +143,22 @@ class Space(SpaceHandle):
     async def aleave(self) -> None:
         """The async twin of `leave`."""
         await self._services.arun(leave(self._services.space_id, self._services.member))
+
+    def withdraw(self, item: Contribution | BoardItem | str) -> None:
+        """Take an item back that was contributed, as who contributed it or as a manager. Who has left may do so, too.
+
+        Args:
+            item: The contribution, the item of the board, or its id.
+
+        Raises:
+            NotFoundError: Nobody has contributed such an item, or who asks never was in the space.
+            PermissionDeniedError: Somebody else contributed it, and who asks is no manager.
+        """
+        self._services.run(withdraw(self._services.space_id, self._services.member, item))
+
+    async def awithdraw(self, item: Contribution | BoardItem | str) -> None:
+        """The async twin of `withdraw`."""
+        await self._services.arun(withdraw(self._services.space_id, self._services.member, item))
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
         """Erase the space, as one of its managers: everything that it owns, its members and its invitations.

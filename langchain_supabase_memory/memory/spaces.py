@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.operations.contributions import Held, held
 from langchain_supabase_memory.operations.spaces import SpaceInfo, create, join, spaces
 
 if TYPE_CHECKING:
@@ -65,3 +66,11 @@ class Spaces(MemoryHandle):
     async def ajoin(self, token: str) -> SpaceInfo:
         """The async twin of `join`."""
         return await self._services.arun(join(self._services.owner(), token))
+
+    def held(self) -> Held:
+        """Return what spaces hold of the user: where they are or were, what they wrote there, and what they quoted."""
+        return self._services.run(held(self._services.owner()))
+
+    async def aheld(self) -> Held:
+        """The async twin of `held`."""
+        return await self._services.arun(held(self._services.owner()))

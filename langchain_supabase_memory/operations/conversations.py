@@ -516,8 +516,18 @@ def forget_expired(
 
 
 def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
-    went = {name: answer.get(name, 0) for name in ("conversations", "messages", "segments", "chunks", "items")}
-    return Receipt(**went, dry_run=dry_run)
+    kinds = (
+        "conversations",
+        "messages",
+        "segments",
+        "chunks",
+        "items",
+        "contributions",
+        "authored",
+        "memberships",
+        "spaces",
+    )
+    return Receipt(**{name: answer.get(name, 0) for name in kinds}, dry_run=dry_run)
 
 
 def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:

@@ -276,7 +276,7 @@ def forget(space: str, member: str | None, *, dry_run: bool = False) -> Flow[Rec
         PermissionDeniedError: Only a manager may.
     """
     went = yield from call("memory_forget_space", {"p_space": space, "p_dry_run": dry_run, "p_user_id": member})
-    kinds = ("conversations", "messages", "segments", "chunks", "items", "members")
+    kinds = ("conversations", "messages", "segments", "chunks", "items", "members", "contributions")
     return Receipt(**{kind: went[kind] for kind in kinds}, dry_run=dry_run)
 
 

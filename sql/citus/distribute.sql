@@ -13,6 +13,8 @@ declare
     'memory.context_manifests', 'memory_private.work', 'memory_private.owners', 'memory_private.drafts'];
   v_table text;
 begin
+  -- A table that stays cannot refer to one that is distributed; memory_forget deletes its rows by name.
+  alter table memory.contributions drop constraint if exists contributions_user_id_conversation_id_fkey;
   foreach v_table in array v_tables loop
     if not exists (select from pg_catalog.pg_dist_partition p where p.logicalrelid = v_table::regclass) then
       perform create_distributed_table(

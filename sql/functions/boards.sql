@@ -175,7 +175,7 @@ begin
   select coalesce(json_agg(r), '[]')
   from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
                i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.author_kind,
-               i.edited_by, i.editor_kind, i.edited_at
+               i.edited_by, i.editor_kind, i.edited_at, i.contributed_by, i.said_at
         from memory.conversation_board_items i
         where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
           and (p_history or i.superseded_at is null)
@@ -687,6 +687,8 @@ Returns: object or null. Null if there is no such conversation.
 - items[].edited_by: text or null. Who changed it last: a person or the application.
 - items[].editor_kind: text or null. What that is: person, application or import.
 - items[].edited_at: timestamp or null. When that was.
+- items[].contributed_by: text or null. In a space: who quoted it from a private conversation.
+- items[].said_at: timestamp or null. When it was said there.
 - unlisted: integer. How many items there are beyond p_limit.
 - changes: object[] or null. The newest first; null without p_history.
 - changes[].version: integer. The version that it made.

@@ -35,6 +35,18 @@ $body$, coalesce(' collate pg_catalog.' || v_collation, '')));
 end
 $do$;
 
+-- Returns a text without what a quote may differ in: spaces, case, accents as they are written, invisible characters and
+-- the shape of quotation marks and dashes.
+create or replace function memory_private.plain_letters(p_text text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select translate(
+    regexp_replace(
+      normalize(memory_private.normalize_letters(p_text, false), NFKD),
+      '[\s\u0001-\u001f\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]+', '', 'g'),
+    '’‘‚‛“”„‟«»‹›「」『』"‐‑‒–—―−', '''''''''''''''''''''''''''''''''''-------')
+$function$;
+
 -- Says whether a text mentions one of some folded topics. Words are compared as lexemes in the text's language, in
 -- English, and as they are. Emoji, and languages without spaces or without a dictionary here (Chinese, Japanese,
 -- Korean, Thai, …), are compared by characters.
@@ -327,6 +339,9 @@ begin
        and e.level = v_s.level and e.number = v_s.number;
   end loop;
 
+  delete from memory.contributions b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id
+     and (select memory_private.mentions(b.quote, v_topics, v_c.language));
   delete from memory.conversation_board_items i
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
      and (select memory_private.mentions(concat_ws(' ', i.text, i.quote), v_topics, v_c.language));
@@ -537,6 +552,7 @@ begin
   if p_topic is null then
     v_before := memory_private.snapshot_derived(v_user, v_id);
     perform memory_private.delete_derived(v_user, v_id);
+    delete from memory.contributions b where b.user_id = v_user and b.conversation_id = v_id;
     v_now := clock_timestamp();
     update memory.conversations c set opted_out_at = v_now where c.user_id = v_user and c.id = v_id;
     perform memory_private.save_undo(v_user, v_opt_out, v_id, v_before);
@@ -561,7 +577,8 @@ end
 $function$;
 comment on function public.memory_opt_out is
   'langchain-supabase-memory: Remember nothing of a conversation, or of a topic. What was derived goes at once; the
-  messages stay, and so does what a person wrote, pinned, rated or deleted on its board. It is noted with who and when.
+  messages stay, and so does what a person wrote, pinned, rated or deleted on its board. Quotes of it go from the boards of
+  spaces, and do not come back. It is noted with who and when.
   For a minute memory_opt_in undoes it; what that needs is kept apart so long, and shown to nobody.
 
 p_by: who says so, 1 to 1000 bytes.

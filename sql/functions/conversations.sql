@@ -179,6 +179,10 @@ begin
     end if;
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, -1, p_first);
+    -- What it does not say any more is taken back from spaces.
+    delete from memory.contributions b
+     where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = v_row.id
+       and strpos(memory_private.plain_letters(v_row.text), memory_private.plain_letters(b.quote)) = 0;
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
@@ -660,6 +664,8 @@ declare
   v_agent   text := coalesce(p_agent_id, case when not p_everything then 'default' end);
   v_is_all  boolean := p_everything and p_agent_id is null;
   v_receipt jsonb;
+  v_shared  jsonb := '{"authored": 0, "memberships": 0, "spaces": 0}';
+  v_given   bigint; -- contributions
 begin
   if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
     return memory_private.act_as_member('memory_forget', p_user_id, jsonb_build_object(
@@ -668,6 +674,14 @@ begin
   v_user := memory_private.resolve_writer(p_user_id);
   if p_thread_id is null <> p_everything then
     raise exception 'a thread, or everything' using errcode = 'PT400';
+  end if;
+  -- Spaces come first, as their locks do.
+  if v_is_all and memory_private.has_spaces() and not starts_with(v_user, 'space:') then
+    if memory_private.is_server() then
+      v_shared := memory_private.forget_shared(v_user, p_dry_run);
+    else
+      v_shared := memory_private.act_as_member('forget_shared', v_user, jsonb_build_object('dry_run', p_dry_run));
+    end if;
   end if;
   if not p_dry_run then
     -- Lock in the order that memory_forget_expired uses. Counts that an append changes meanwhile are seen.
@@ -691,7 +705,25 @@ begin
     into v_receipt from memory.conversations c
    where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
      and (p_thread_id is null or c.thread_id = p_thread_id);
+  -- What was contributed from there, or in a space to it.
+  select count(*) into v_given
+    from memory.conversations c
+   cross join lateral (
+     select from memory.contributions b where b.user_id = c.user_id and b.conversation_id = c.id offset 0) b
+   where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
+     and (p_thread_id is null or c.thread_id = p_thread_id);
+  if starts_with(v_user, 'space:') and coalesce(v_agent, 'default') = 'default' and coalesce(p_thread_id, 'board') = 'board' then
+    select count(*) into v_given from memory.contributions b where b.space_id = v_user;
+    if not p_dry_run then
+      delete from memory.contributions b where b.space_id = v_user;
+    end if;
+  end if;
+  v_receipt := v_receipt || jsonb_build_object('contributions', v_given) || v_shared;
   if not p_dry_run then
+    delete from memory.contributions b
+     using memory.conversations c
+     where b.user_id = v_user and c.user_id = v_user and b.conversation_id = c.id
+       and (v_agent is null or c.agent_id = v_agent) and (p_thread_id is null or c.thread_id = p_thread_id);
     -- Everything derived is deleted with the conversation's row.
     delete from memory.conversations c
      where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
@@ -714,13 +746,17 @@ p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent; null: ''default'' with a thread, all agents with p_everything.
 p_dry_run: only say what would go.
 p_everything: all conversations of the user with this agent. With all agents also the items of the store, the
-  opt-outs and the record of changes.
+  opt-outs, the record of changes, and what the user shared: their messages and quotes in spaces, and being in these.
 Returns: object.
 - conversations: integer. How many conversations went.
 - messages: integer. How many messages.
 - segments: integer. How many summaries.
 - chunks: integer. How many chunks.
 - items: integer. How many items of the store.
+- contributions: integer. How many quotes went from the boards of spaces with what they quote.
+- authored: integer. How many messages the user wrote in spaces, with p_everything; with each goes what was made from it.
+- memberships: integer. In how many spaces the user was.
+- spaces: integer. How many spaces went that nobody is left to manage. Elsewhere a contributor manages on.
 Errors:
 - PT400: both a thread and p_everything are given, or neither; or no p_user_id is given, and the caller''s token
   names nobody.
@@ -750,6 +786,7 @@ declare
   v_end      bigint;
   v_chunks   bigint;
   v_aside    boolean; -- whether it is on no branch now
+  v_given    bigint;
 begin
   if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
     return memory_private.act_as_member('memory_forget_message', p_user_id, jsonb_build_object(
@@ -763,6 +800,12 @@ begin
     select c.id, c.next_sequence into v_id, v_next from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
        for no key update;
+  end if;
+  select count(*) into v_given from memory.contributions b
+   where b.user_id = v_user and b.conversation_id = v_id and b.message_id = p_message_id;
+  if v_given > 0 and not p_dry_run then
+    delete from memory.contributions b
+     where b.user_id = v_user and b.conversation_id = v_id and b.message_id = p_message_id;
   end if;
   select t.sequence, t.characters, t.tokens into v_row
     from (select m.message_id, m.sequence, m.characters, m.tokens from memory.conversation_messages m
@@ -797,7 +840,7 @@ begin
     end if;
   end if;
   if coalesce(v_row.sequence, v_from) is null then
-    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0);
+    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0, 'contributions', v_given);
   end if;
   select coalesce(max(t.number), 0) into v_segments
     from (select s.number from memory.conversation_summaries s
@@ -846,7 +889,8 @@ begin
     on conflict (user_id, conversation_id, message_id) do update set forgotten = true;
   end if;
   return jsonb_build_object(
-    'conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments, 'chunks', v_chunks);
+    'conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments, 'chunks', v_chunks,
+    'contributions', v_given);
 end
 $function$;
 comment on function public.memory_forget_message is
@@ -864,6 +908,7 @@ Returns: object. All are 0 if there is no such message.
 - messages: integer. 1 if the message was stored.
 - segments: integer. How many summaries were made from it, or built on one that was.
 - chunks: integer. How many chunks had words of it.
+- contributions: integer. How many quotes of it went from the boards of spaces.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT404: there is no such space, or the caller is not in it.

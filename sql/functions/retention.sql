@@ -212,7 +212,7 @@ begin
 end
 $function$;
 
--- Records the ids of expired messages, so that a retry does not bring them back. The query includes the
+-- Records the ids of expired messages, so that a retry does not bring them back, and takes back what quotes them. The query includes the
 -- conversation: without a table of the owner Citus would ask every node.
 create or replace function memory_private.record_deleted_messages(
   p_user_id text, p_conversation_id uuid, p_message_ids text[]
@@ -226,6 +226,8 @@ begin
   from memory.conversations c cross join unnest(p_message_ids) as g (message_id)
   where c.user_id = p_user_id and c.id = p_conversation_id
   on conflict do nothing;
+  delete from memory.contributions b
+   where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = any (p_message_ids);
 end
 $function$;
 

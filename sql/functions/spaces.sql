@@ -117,17 +117,20 @@ as $function$
 declare
   v_member constant text := auth.jwt() ->> 'sub';
   v_a      constant jsonb := p_arguments;
+  v_inside constant text[] := '{memory_append,memory_forget,memory_forget_message}'; -- verbs of whom p_user_id is the space
   v_role   integer;
 begin
+  if coalesce(v_member, '') <> p_user_id and not (starts_with(p_user_id, 'space:') and p_verb = any (v_inside))
+    or v_member <> v_a ->> 'author_id'
+  then
+    raise exception 'only a server acts for another user'
+      using errcode = '42501', hint = 'leave the user out: it is the subject of your token';
+  end if;
   if coalesce(v_member, '') = '' then
     raise exception 'no user id' using errcode = 'PT400', hint = 'call with a user''s access token';
   end if;
   if starts_with(v_member, 'space:') then
     perform memory_private.check_space(null);
-  end if;
-  if v_member <> p_user_id and not starts_with(p_user_id, 'space:') or v_member <> v_a ->> 'author_id' then
-    raise exception 'only a server acts for another user'
-      using errcode = '42501', hint = 'leave the user out: it is the subject of your token';
   end if;
   case p_verb
   when 'memory_append' then
@@ -171,6 +174,16 @@ begin
       v_a ->> 'space', coalesce(v_a ->> 'member', v_member), v_a ->> 'role', v_member);
   when 'memory_forget_space' then
     return public.memory_forget_space(v_a ->> 'space', (v_a ->> 'dry_run')::boolean, v_member);
+  when 'memory_contribute' then
+    return public.memory_contribute(
+      v_a ->> 'thread_id', v_a ->> 'message_id', v_a ->> 'quote', v_a ->> 'kind', v_a ->> 'space', v_member,
+      v_a ->> 'agent_id');
+  when 'memory_withdraw' then
+    return public.memory_withdraw(v_a ->> 'space', (v_a ->> 'item_id')::uuid, v_member);
+  when 'memory_held' then
+    return public.memory_held(v_member);
+  when 'forget_shared' then
+    return memory_private.forget_shared(v_member, (v_a ->> 'dry_run')::boolean);
   end case;
 end
 $function$;
@@ -645,6 +658,10 @@ Returns: object.
 - segments: integer. How many summaries.
 - chunks: integer. How many chunks.
 - items: integer. How many items of the store.
+- contributions: integer. How many quotes members had contributed.
+- authored: integer. Always 0.
+- memberships: integer. Always 0.
+- spaces: integer. Always 0.
 - members: integer. How many members it had.
 - invitations: integer. How many open invitations.
 - promotions: integer. How many facts a server had moved to a long-term memory elsewhere; memory_withdrawn names them

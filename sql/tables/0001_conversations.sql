@@ -257,6 +257,10 @@ create index conversation_messages_turns_idx
   on memory.conversation_messages (user_id, conversation_id, (sequence + 0)) -- + 0: an order that no other index has
   where role = 'user' or final;
 
+create index conversation_messages_author_idx on memory.conversation_messages (author_id) where author_id is not null;
+comment on index memory.conversation_messages_author_idx is
+  'Across owners. What somebody wrote in spaces.';
+
 create index conversation_messages_unreadable_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where unreadable is not null;
 
@@ -347,6 +351,10 @@ create table memory.superseded_messages (
     and greatest(created_at, updated_at, superseded_at) < '9999-01-01 00:00+00'),
   check (sequence >= -9007199254740991 and sequence <= 9007199254740991)
 );
+
+create index superseded_messages_author_idx on memory.superseded_messages (author_id) where author_id is not null;
+comment on index memory.superseded_messages_author_idx is
+  'Across owners. What somebody wrote in spaces.';
 
 comment on table memory.superseded_messages is
   'Messages that a graph''s state had once and has no more: no prompt, summary or search has them.';

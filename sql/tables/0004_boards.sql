@@ -65,11 +65,13 @@ create table memory.conversation_board_items (
   deleted_at      timestamptz,
   quote_at        integer,
   quote_length    integer,
+  contributed_by  text check (octet_length(contributed_by) between 1 and 512),
+  said_at         timestamptz,
   primary key (user_id, conversation_id, id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
   check (
-    least(first_seen_at, last_seen_at, superseded_at, edited_at, deleted_at) >= '0002-01-01 00:00+00'
-    and greatest(first_seen_at, last_seen_at, superseded_at, edited_at, deleted_at) < '9999-01-01 00:00+00')
+    least(first_seen_at, last_seen_at, superseded_at, edited_at, deleted_at, said_at) >= '0002-01-01 00:00+00'
+    and greatest(first_seen_at, last_seen_at, superseded_at, edited_at, deleted_at, said_at) < '9999-01-01 00:00+00')
 );
 
 -- An item exists once. One that a person deleted stays by its digest, so that it is not added again.
@@ -85,6 +87,11 @@ create index conversation_board_items_current_idx
 create index conversation_board_items_superseded_idx
   on memory.conversation_board_items (user_id, conversation_id) where superseded_by is not null;
 
+create index conversation_board_items_contributed_idx
+  on memory.conversation_board_items (contributed_by) where contributed_by is not null;
+comment on index memory.conversation_board_items_contributed_idx is
+  'Across owners. What somebody has contributed to spaces.';
+
 comment on table memory.conversation_board_items is
   'What a board lists. quote is a part of the source that message_ids names first.';
 comment on column memory.conversation_board_items.superseded_at is
@@ -93,6 +100,8 @@ comment on column memory.conversation_board_items.deleted_at is
   'When a person deleted it: its text is gone, and its digest keeps it from coming back.';
 comment on column memory.conversation_board_items.author_kind is
   'What author is: a person, the application, a model, a rule that selects quotes, or an import that does not say.';
+comment on column memory.conversation_board_items.contributed_by is
+  'In a space: who quoted it from a private conversation; said_at is when it was said there.';
 comment on column memory.conversation_board_items.edited_at is
   'When a person or the application last changed it; no summarizer changes it since. What a model notes leaves it null.';
 comment on column memory.conversation_board_items.quote_at is

@@ -72,3 +72,27 @@ comment on column memory.invitations.digest is
   'SHA-256 of the token''s secret, which has 244 random bits.';
 comment on column memory.invitations.uses is
   'How many people it still lets in.';
+
+-- What was contributed from private conversations to the boards of spaces. Owned by who contributed: they alone follow it
+-- back. Whoever deletes a row, a person or a rule, takes the item back, see sql/functions/contributions.sql.
+create table memory.contributions (
+  user_id         text        not null check (user_id !~ '^space:'),
+  conversation_id uuid        not null,
+  message_id      text        not null check (octet_length(message_id) <= 512),
+  space_id        text        not null check (space_id ~ '^space:' and octet_length(space_id) <= 512),
+  item_id         uuid        not null,
+  quote           text        not null check (octet_length(quote) <= 16384),
+  contributed_at  timestamptz not null default clock_timestamp(),
+  primary key (user_id, conversation_id, message_id, space_id, item_id),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
+  check (contributed_at >= '0002-01-01 00:00+00' and contributed_at < '9999-01-01 00:00+00')
+);
+
+create index contributions_item_idx on memory.contributions (space_id, item_id);
+comment on index memory.contributions_item_idx is
+  'Across owners. Where an item of a space was contributed from.';
+
+comment on table memory.contributions is
+  'Which message each contributed item of a space quotes. By it the item goes when the message does.';
+comment on column memory.contributions.quote is
+  'The words as they stood in the message.';

@@ -158,7 +158,7 @@ def test_a_call_locks_what_the_page_says(address: str) -> None:
 
 def test_nobody_reaches_a_partition_and_everybody_their_own_rows(cluster: Cluster, name: str) -> None:
     with psycopg.connect(cluster.conn_string(name)) as connection:
-        shared = ("spaces", "memberships", "invitations")  # test_spaces.py has the rest of them
+        shared = ("spaces", "memberships", "invitations", "contributions")  # test_spaces.py has the rest of them
         tables = [each for each in owners_tables(connection) if each[0].startswith("memory.") and each[1] not in shared]
         connection.execute("delete from memory.memberships")
         filled = {table for table, _ in tables if rows(connection, table, "user_id = 'owner-3'")}

@@ -35,7 +35,7 @@ TABLES = (
 )  # fmt: skip
 """What a space owns, and its members read."""
 
-PRIVATE = ("promotions", "memberships", "invitations")
+PRIVATE = ("promotions", "memberships", "contributions", "invitations")
 """What nobody reads by the membership of a space."""
 
 AT = {"thread_id": "studio"}
@@ -79,7 +79,9 @@ BY_ROLE: dict[str, dict[str, Any]] = {
 
 ABOUT: dict[str, dict[str, Any]] = {
     "space": {}, "update_space": {"name": "Mine"}, "invite": {}, "set_member": {"member": "ana"}, "forget_space": {},
-    "create_space": {"name": "Mine"}, "spaces": {}, "join": {"token": "{guess}"},
+    "create_space": {"name": "Mine"}, "spaces": {}, "join": {"token": "{guess}"}, "held": {},
+    "contribute": {"thread_id": "quoted", "message_id": "q0", "quote": "We fire at nine.", "kind": "fact"},
+    "withdraw": {"item_id": "{item}"},
 }  # fmt: skip
 """Verbs about spaces."""
 
@@ -100,6 +102,7 @@ class Place:
         session: The address for the role whose sessions act for users.
         space: The id of the space.
         conversation: The id of its longest conversation.
+        item: The id of an item of its board that its contributor has contributed.
     """
 
     name: str
@@ -107,14 +110,16 @@ class Place:
     session: str
     space: str
     conversation: str
+    item: str
 
     def arguments(self, verb: str) -> dict[str, Any]:
         """All that one would have to guess to call a verb on the space."""
         given = {**READS, **BY_A_SERVER, **BY_ROLE, **ABOUT}[verb]
         guess = f"{self.space[6:]}.{'0' * 64}"
         text = json.dumps(given).replace("{conversation}", self.conversation).replace("{guess}", guess)
+        text = text.replace("{item}", self.item)
         found: dict[str, Any] = json.loads(text)
-        if verb in ("space", "update_space", "invite", "set_member", "forget_space"):
+        if verb in ("space", "update_space", "invite", "set_member", "forget_space", "contribute", "withdraw"):
             return found | {"space": self.space}
         return found if verb in ABOUT or verb == "rollout" else found | {"user_id": self.space}
 
@@ -151,6 +156,10 @@ def place(cluster: Cluster) -> Place:
         long = [{"role": "user", "content": f"kiln {number}", "id": f"n{number}"} for number in range(1030)]
         call(connection, "append", thread_id="long", messages=long, user_id=space, author_id="ana")
         call(connection, "forget_message", thread_id="long", message_id="n1029", user_id=space)
+        quoted = {"thread_id": "quoted", "user_id": "bo"}
+        call(connection, "append", messages=message("We fire at nine.", "q0"), **quoted)
+        given = {"message_id": "q0", "quote": "We fire at nine.", "kind": "fact", "space": space}
+        item = call(connection, "contribute", **quoted, **given)["item_id"]
         # What the verbs have taken back, or keep for a minute.
         connection.execute(
             "insert into memory.chunk_ratings (user_id, conversation_id, from_sequence, to_sequence, part, importance, rated_by)"
@@ -175,7 +184,7 @@ def place(cluster: Cluster) -> Place:
         [(conversation,)] = connection.execute(
             "select id::text from memory.conversations where user_id = %s and thread_id = 'studio'", [space]
         ).fetchall()
-    return Place(name, address, cluster.conn_string(name, "authenticator"), space, conversation)
+    return Place(name, address, cluster.conn_string(name, "authenticator"), space, conversation, item)
 
 
 @pytest.fixture(scope="module")
@@ -201,10 +210,11 @@ def breakable(place: Place) -> Iterator[psycopg.Connection[Any]]:
 def rows_of_the_space(person: Person, space: str) -> dict[str, int]:
     """How many rows of the space somebody reads, by table."""
     counts = " union all ".join(
-        f"select '{table}', count(*) from memory.{table} where {'space_id' if table == 'memberships' else 'user_id'} = %s"
-        for table in (*TABLES, *PRIVATE[:2])
+        f"select '{table}', count(*) from memory.{table} where"
+        f" {'space_id' if table in ('memberships', 'contributions') else 'user_id'} = %s"
+        for table in (*TABLES, *PRIVATE[:3])
     )
-    found: dict[str, int] = dict(person.sql(counts, *[space] * (len(TABLES) + 2)))
+    found: dict[str, int] = dict(person.sql(counts, *[space] * (len(TABLES) + 3)))
     found["invitations"] = 0 if person.sql("select * from memory.invitations") == "42501" else 1
     found["work"] = person.sql("select count(*) from memory_private.work where user_id = %s", space)[0][0]
     return found
@@ -236,8 +246,10 @@ def test_members_read_what_the_space_owns_and_others_nothing(
 ) -> None:
     found = rows_of_the_space(Person(session, place.subject(principal), keeps=False), place.space)
     own = principal in MEMBERS
-    assert {table for table, count in found.items() if count} == ({*TABLES, "work", "memberships"} if own else set())
+    read = {table for table, count in found.items() if count} - {"contributions"}
+    assert read == ({*TABLES, "work", "memberships"} if own else set())
     assert found["memberships"] == int(own), "one's own"
+    assert found["contributions"] == int(principal == "contributor"), "one's own, and not a manager's"
 
 
 @each_case("principal", list(PRINCIPALS))
@@ -270,7 +282,7 @@ def test_no_verb_lets_out_what_is_not_theirs(
             )
         else:
             assert not is_leak(answer, place), (verb, answer)
-            assert verb in ("rollout", "spaces") or answer in ("42501", "PT400", "PT404"), (verb, answer)
+            assert verb in ("rollout", "spaces", "held") or answer in ("42501", "PT400", "PT404"), (verb, answer)
     if door == "Data API" and not own:  # what they created of their own
         with psycopg.connect(place.migrator) as connection:
             connection.execute("delete from memory.spaces where name = 'Mine'")

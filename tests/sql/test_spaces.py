@@ -390,7 +390,8 @@ def test_the_function_that_writes_takes_the_member_from_the_token(studio: Studio
         for named in (None, "ana", studio.space):
             assert studio.as_(subject).sql(act, "memory_set_member", named, grab) in (FORBIDDEN, GONE, "PT400"), subject
     assert studio.as_("bo").sql(act, "memory_append", studio.space, '{"author_id": "ana"}') == FORBIDDEN
-    assert studio.as_("bo").sql(act, "memory_import", studio.space, "{}") == "20000", "no such case"
+    assert studio.as_("bo").sql(act, "memory_import", studio.space, "{}") == FORBIDDEN
+    assert studio.as_("bo").sql(act, "memory_import", "bo", "{}") == "20000", "no such case"
     with pytest.raises(psycopg.Error):
         studio.server.execute(act.encode(), ["memory_set_member", "ana", grab])  # a server has no subject
     assert studio.roles() == {"ana": "manager", "bo": "contributor", "cy": "reader"}

@@ -101,4 +101,5 @@ def _sum(first: Receipt, second: Receipt) -> Receipt:
         first.messages + second.messages,
         first.segments + second.segments,
         chunks=first.chunks + second.chunks,
+        contributions=first.contributions + second.contributions,
     )

@@ -54,6 +54,8 @@ class BoardItem:
         author_kind: The kind of `author`: `person`, `application`, `model`, `rule` (quotes were selected) or
             `import` (a file that does not name its author).
         editor_kind: The kind of `edited_by`: `person`, `application` or `import`.
+        contributed_by: In a space, who quoted it from a private conversation.
+        said_at: When it was said there.
     """
 
     id: str
@@ -76,6 +78,8 @@ class BoardItem:
     edited_at: datetime | None
     author_kind: AuthorKind = "model"
     editor_kind: AuthorKind | None = None
+    contributed_by: str | None = None
+    said_at: datetime | None = None
 
     @property
     def written_by(self) -> str | None:
