@@ -6,6 +6,7 @@ from langchain_supabase_memory.context.report import ContextReport
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.space import Space
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+from langchain_supabase_memory.operations.contributions import Contribution, SharedData, SharedInSpace
 from langchain_supabase_memory.operations.controls import ControlChange, OptOut
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
@@ -48,6 +49,7 @@ __all__ = [
     "CompleteSummary",
     "ContextPack",
     "ContextReport",
+    "Contribution",
     "ControlChange",
     "Conversation",
     "ConversationInfo",
@@ -77,6 +79,8 @@ __all__ = [
     "Rollout",
     "RolloutReport",
     "Segment",
+    "SharedData",
+    "SharedInSpace",
     "Space",
     "SpaceInfo",
     "StoredMessage",

@@ -329,7 +329,7 @@ The methods cover the memory's user; without one, all users that the memory may 
             "create": Verb("operations.spaces.create"),
             "list": Verb("operations.spaces.spaces"),
             "join": Verb("operations.spaces.join"),
-            "held": Verb("operations.contributions.held"),
+            "shared_data": Verb("operations.contributions.shared_data"),
         },
         MEMORY,
     ),

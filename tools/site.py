@@ -31,7 +31,8 @@ API = {
         "What the verbs return.",
         "types.AppendResult types.StoredMessage types.Turn types.Reference types.ConversationKey "
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
-        "types.Receipt types.Health types.Pause types.Queue types.Space types.SpaceInfo types.Member types.Invitation",
+        "types.Receipt types.Health types.Pause types.Queue types.Space types.SpaceInfo types.Member types.Invitation"
+        " types.Contribution types.SharedData types.SharedInSpace",
     ),
     "context": (
         "The context pack",

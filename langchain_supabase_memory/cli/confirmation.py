@@ -83,6 +83,9 @@ def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:
         pluralize(receipt.chunks, "chunk"): receipt.chunks,
         pluralize(receipt.items, "item of the store", "items of the store"): receipt.items,
         pluralize(receipt.members, "member"): receipt.members,
+        pluralize(receipt.authored, "message in spaces", "messages in spaces"): receipt.authored,
+        pluralize(receipt.contributions, "quote in spaces", "quotes in spaces"): receipt.contributions,
+        pluralize(receipt.spaces, "space"): receipt.spaces,
     }
     texts = [text for text, count in counts.items() if count]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))

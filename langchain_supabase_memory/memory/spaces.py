@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.contributions import Held, held
+from langchain_supabase_memory.operations.contributions import SharedData, shared_data
 from langchain_supabase_memory.operations.spaces import SpaceInfo, create, join, spaces
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class Spaces(MemoryHandle):
         """The async twin of `join`."""
         return await self._services.arun(join(self._services.owner(), token))
 
-    def held(self) -> Held:
+    def shared_data(self) -> SharedData:
         """Return what spaces hold of the user: where they are or were, what they wrote there, and what they quoted."""
-        return self._services.run(held(self._services.owner()))
+        return self._services.run(shared_data(self._services.owner()))
 
-    async def aheld(self) -> Held:
-        """The async twin of `held`."""
-        return await self._services.arun(held(self._services.owner()))
+    async def ashared_data(self) -> SharedData:
+        """The async twin of `shared_data`."""
+        return await self._services.arun(shared_data(self._services.owner()))

@@ -49,7 +49,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class HeldInSpace:
+class SharedInSpace:
     """What one space holds of a user.
 
     Attributes:
@@ -68,7 +68,7 @@ class HeldInSpace:
 
 
 @dataclass(frozen=True)
-class Held:
+class SharedData:
     """What spaces hold of a user.
 
     Attributes:
@@ -76,7 +76,7 @@ class Held:
         contributions: Their newest 1,000 contributions, the newest first.
     """
 
-    spaces: tuple[HeldInSpace, ...]
+    spaces: tuple[SharedInSpace, ...]
     contributions: tuple[Contribution, ...]
 
 
@@ -144,7 +144,7 @@ def withdraw(space: str, member: str | None, item: Contribution | BoardItem | st
     yield from call("memory_withdraw", {"p_space": space, "p_item_id": item_id, "p_user_id": member})
 
 
-def held(owner: str | None) -> Flow[Held]:
+def shared_data(owner: str | None) -> Flow[SharedData]:
     """Return what spaces hold of the user: where they are or were, what they wrote there, and what they quoted.
 
     Args:
@@ -154,7 +154,7 @@ def held(owner: str | None) -> Flow[Held]:
     roles = {each["space_id"]: each for each in answer["memberships"]}
     written = {each["space_id"]: each for each in answer["authored"]}
     spaces = [
-        HeldInSpace(
+        SharedInSpace(
             space_id,
             roles[space_id]["role"] if space_id in roles else None,
             datetime.fromisoformat(roles[space_id]["since"]) if space_id in roles else None,
@@ -175,4 +175,4 @@ def held(owner: str | None) -> Flow[Held]:
         )
         for row in answer["contributions"]
     ]
-    return Held(tuple(spaces), tuple(contributions))
+    return SharedData(tuple(spaces), tuple(contributions))

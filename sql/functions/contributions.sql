@@ -47,7 +47,9 @@ declare
   v_now  timestamptz;
 begin
   select c.* into v_c from memory.conversations c
-   where c.user_id = p_space_id and c.agent_id = 'default' and c.thread_id = 'board'
+   where c.user_id = p_space_id and c.id = (
+     select i.conversation_id from memory.conversation_board_items i
+     where i.user_id = p_space_id and i.contributed_by = p_user_id and i.id = p_item_id)
      for no key update;
   select i.* into v_item from memory.conversation_board_items i
    where i.user_id = p_space_id and i.conversation_id = v_c.id and i.id = p_item_id and i.contributed_by = p_user_id
@@ -101,6 +103,19 @@ end
 $function$;
 create or replace trigger contributions_taken_back after delete on memory.contributions
   for each row execute function memory_private.take_contribution_back();
+
+-- Takes back what messages were edited away from while spaces were switched off.
+do $do$
+begin
+  if memory_private.has_spaces() and exists (select from memory.contributions) then
+    delete from memory.contributions b
+     where exists (
+       select from memory.conversation_messages m
+       where m.user_id = b.user_id and m.conversation_id = b.conversation_id and m.message_id = b.message_id
+         and strpos(memory_private.plain_letters(m.text), memory_private.plain_letters(b.quote)) = 0);
+  end if;
+end
+$do$;
 
 create function public.memory_contribute(
   p_thread_id  text,

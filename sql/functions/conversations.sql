@@ -179,10 +179,11 @@ begin
     end if;
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, -1, p_first);
-    -- What it does not say any more is taken back from spaces.
-    delete from memory.contributions b
-     where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = v_row.id
-       and strpos(memory_private.plain_letters(v_row.text), memory_private.plain_letters(b.quote)) = 0;
+    if memory_private.has_spaces() then -- what it does not say any more is taken back from them
+      delete from memory.contributions b
+       where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = v_row.id
+         and strpos(memory_private.plain_letters(v_row.text), memory_private.plain_letters(b.quote)) = 0;
+    end if;
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,

@@ -62,7 +62,8 @@ begin
                'kind', i.kind, 'type', i.type, 'text', i.text, 'state', i.state, 'importance', i.importance,
                'quote', i.quote, 'message_ids', i.message_ids, 'pinned', i.pinned, 'author', i.author,
                'author_kind', i.author_kind, 'editor_kind', i.editor_kind,
-               'first_seen_at', i.first_seen_at, 'last_seen_at', i.last_seen_at, 'by', i.edited_by, 'at', i.edited_at)
+               'first_seen_at', i.first_seen_at, 'last_seen_at', i.last_seen_at, 'by', i.edited_by, 'at', i.edited_at,
+               'contributed_by', i.contributed_by, 'said_at', i.said_at)
              order by i.first_seen_at, i.id)
       from memory.conversation_board_items i
       where i.user_id = v_user and i.conversation_id = v_c.id and i.deleted_at is null and i.superseded_at is null
@@ -145,6 +146,8 @@ Returns: object or null. Null: there is no such conversation.
 - items[].last_seen_at: timestamp. When it was last said.
 - items[].by: text or null. Who changed it last; null: nobody, it is only pinned.
 - items[].at: timestamp or null. When.
+- items[].contributed_by: text or null. In a space: who quoted it from a private conversation.
+- items[].said_at: timestamp or null. When it was said there.
 - deleted: object[]. The items that a person deleted, without their words.
 - deleted[].kind: text. The kind.
 - deleted[].digest: text. What keeps it from coming back.
@@ -295,7 +298,7 @@ begin
     insert into memory.conversation_board_items as i (
       user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
       first_seen_at, last_seen_at, pinned, author, author_kind, edited_by, editor_kind, edited_at, deleted_at, quote_at,
-      quote_length)
+      quote_length, contributed_by, said_at)
     values (
       v_user, v_id, v_each ->> 'kind', v_each ->> 'type', coalesce(v_each ->> 'text', ''),
       case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
@@ -308,7 +311,9 @@ begin
       case when v_each ->> 'by' is not null then memory_private.author_kind(v_each ->> 'editor_kind') end,
       case when v_each ->> 'at' is not null then memory_private.parse_past_time(v_each ->> 'at') end,
       case when (v_each ->> 'gone')::boolean then memory_private.parse_past_time(v_each ->> 'at') end,
-      (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer)
+      (v_each ->> 'quote_at')::integer, (v_each ->> 'quote_length')::integer,
+      case when starts_with(v_user, 'space:') then v_each ->> 'contributed_by' end,
+      case when v_each ->> 'said_at' is not null then memory_private.parse_past_time(v_each ->> 'said_at') end)
     on conflict (user_id, conversation_id, kind, digest) where superseded_at is null do update
        set state = excluded.state, text = excluded.text, pinned = excluded.pinned, edited_by = excluded.edited_by,
            editor_kind = excluded.editor_kind, edited_at = excluded.edited_at, deleted_at = excluded.deleted_at, quote_at = excluded.quote_at,

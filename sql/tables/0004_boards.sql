@@ -65,7 +65,9 @@ create table memory.conversation_board_items (
   deleted_at      timestamptz,
   quote_at        integer,
   quote_length    integer,
-  contributed_by  text check (octet_length(contributed_by) between 1 and 512),
+  contributed_by  text        check (
+    contributed_by is null or user_id ~ '^space:' and octet_length(contributed_by) between 1 and 512
+    and contributed_by !~ '[\u0001-\u001f\u007f-\u009f]'),
   said_at         timestamptz,
   primary key (user_id, conversation_id, id),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,

@@ -241,3 +241,61 @@ def test_without_the_switch_each_verb_says_how_to_set_it(memory: SupabaseMemory)
     for act in (lambda: memory.spaces.create("Studio"), memory.spaces.list, lambda: memory.spaces.join("a.b")):
         with pytest.raises(MigrationConflictError, match="migrate --spaces"):
             act()
+
+
+def test_a_quote_is_contributed_and_taken_back(door: Door, people: tuple[str, str, str]) -> None:
+    maya, ben, _ = people
+    mine = door.of(maya).space(door.of(maya).spaces.create("Studio").space_id)
+    door.of(ben).spaces.join(str(mine.invite("contributor").token))
+    own = door.of(ben).conversation("diary")
+    own.append([HumanMessage("I am tired. We fire the kiln on Friday.", id="m")])
+    made = own.contribute("m", quote="we fire the kiln on Friday.", kind="action", to=mine.space_id)
+    assert (made.quote, made.is_new, made.thread_id) == ("We fire the kiln on Friday.", True, "diary")
+    (item,) = mine.memory.conversation("board").board.read().items
+    assert (item.text, item.contributed_by, item.message_ids) == (made.quote, ben, [])
+    assert (item.id, item.said_at) == (made.item_id, made.said_at)
+    held = door.of(ben).spaces.shared_data()
+    assert [(each.space_id, each.role, each.items) for each in held.spaces] == [(mine.space_id, "contributor", 1)]
+    assert [(each.quote, each.message_id) for each in held.contributions] == [(made.quote, "m")]
+    assert door.of(maya).spaces.shared_data().contributions == ()
+
+    mine.withdraw(item)
+    with pytest.raises(NotFoundError):
+        door.of(ben).space(mine.space_id).withdraw(made)
+    own.contribute(HumanMessage("", id="m"), quote=made.quote, to=mine.space_id)
+    assert own.forget_message("m").contributions == 1
+    assert mine.memory.conversation("board").board.read().items == []
+
+
+def test_what_cannot_be_contributed_says_so(door: Door, people: tuple[str, str, str]) -> None:
+    maya, ben, eve = people
+    mine = door.of(maya).space(door.of(maya).spaces.create("Studio").space_id)
+    door.of(ben).spaces.join(str(mine.invite("reader").token))
+    for user, error in ((ben, PermissionDeniedError), (eve, NotFoundError)):
+        own = door.of(user).conversation("diary")
+        own.append([HumanMessage("The kiln is hot.", id="m")])
+        with pytest.raises(error):
+            own.contribute("m", quote="The kiln is hot.", to=mine.space_id)
+    own = door.of(maya).conversation("diary")
+    own.append([HumanMessage("The kiln is hot.", id="m")])
+    for given in ({"quote": "The kiln is cold."}, {"quote": ""}, {"quote": "x" * 501}, {"kind": "secret"}):
+        with pytest.raises(InvalidInputError):
+            own.contribute("m", to=mine.space_id, **{"quote": "The kiln is hot.", **given})  # type: ignore[arg-type]
+    with pytest.raises(NotFoundError):
+        own.contribute("of nobody", quote="The kiln is hot.", to=mine.space_id)
+
+
+async def test_a_deleted_user_takes_what_they_shared(door: Door, people: tuple[str, str, str]) -> None:
+    maya, ben, _ = people
+    mine = door.of(maya).space(door.of(maya).spaces.create("Studio").space_id)
+    door.of(ben).spaces.join(str(mine.invite("contributor").token))
+    mine.memory.conversation("plan").append([HumanMessage("Cone six.")])
+    own = door.of(maya).conversation("diary")
+    own.append([HumanMessage("The kiln is hot.", id="m")])
+    _ = await own.acontribute("m", quote="The kiln is hot.", to=mine.space_id)
+    receipt = door.of(maya).forget_user()
+    assert (receipt.authored, receipt.contributions, receipt.memberships, receipt.spaces) == (1, 1, 1, 0)
+    bens = door.of(ben).space(mine.space_id)
+    assert [(each.user_id, each.role) for each in bens.info().members] == [(ben, "manager")]
+    assert texts(bens.memory) == []
+    assert door.of(ben).forget_user().spaces == 1

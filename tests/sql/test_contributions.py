@@ -318,6 +318,17 @@ def test_a_commit_that_is_under_way_does_not_bring_words_back(team: Team) -> Non
     assert not call(team.server, "commit_board", thread_id="board", user_id=team.space, **given)["committed"]
 
 
+def test_what_was_edited_away_while_spaces_are_off_does_not_come_back(team: Team, cluster: Cluster) -> None:
+    address = cluster.conn_string(team.name)
+    migrate(address, spaces=False)
+    _edit(team)
+    team.as_("cy")("forget_message", thread_id="own", message_id="m")
+    migrate(address, spaces=True)
+    assert [name for name, _ in team.board()] == ["ana"]
+    assert CANARIES["cy"] not in team.dump()
+    assert CANARIES["bo"] not in team.dump()
+
+
 # Races and attacks
 
 
@@ -388,3 +399,18 @@ def test_a_poisoned_member_changes_nothing_of_others(team: Team) -> None:
     assert {name for name, _ in team.board()} == {"ana", "bo", "cy"}
     cy("forget", everything=True)
     assert [name for name, _ in team.board()] == ["ana", "bo"]
+
+
+def test_what_an_import_brought_goes_with_the_account(team: Team) -> None:
+    other = call(team.server, "create_space", name="Moved", user_id="ana")["space_id"]
+    edits = call(team.server, "edits", thread_id="board", user_id=team.space)
+    call(team.server, "append", thread_id="board", messages=message("We begin.", "b"), user_id=other)
+    restored = call(team.server, "restore", thread_id="board", user_id=other, edits=edits)
+    assert len(team.board(other)) == 3, restored
+    call(team.server, "forget", user_id="bo", everything=True)
+    assert [name for name, _ in team.board(other)] == ["ana", "cy"]
+    mine = {"thread_id": "own", "user_id": "fay", "edits": edits}
+    call(team.server, "append", thread_id="own", messages=message("Mine.", "f"), user_id="fay")
+    call(team.server, "restore", **mine)
+    items = call(team.server, "board", thread_id="own", user_id="fay")["items"]
+    assert {each["contributed_by"] for each in items} == {None}
