@@ -14,10 +14,9 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards.board import BoardItem
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, BoardItemKind
 from langchain_supabase_memory.operations.boards.parse_answer import LONGEST_TEXT
-from langchain_supabase_memory.values import as_id
+from langchain_supabase_memory.values import SpaceRole, as_id
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.operations.spaces import SpaceRole
     from langchain_supabase_memory.values import ConversationKey
 
 
