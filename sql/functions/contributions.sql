@@ -292,6 +292,7 @@ create or replace function memory_private.forget_shared(p_user_id text, p_dry_ru
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
+  v_now     constant timestamptz := clock_timestamp();
   v_receipt jsonb;
   v_empty   text[]; -- spaces that nobody is left to manage
   v_space   text;
@@ -324,7 +325,7 @@ begin
     where m.user_id = p_user_id and m.role = 3 and not exists (
       select from memory.memberships o where o.space_id = m.space_id and o.user_id <> p_user_id and o.role = 3)
   loop
-    update memory.memberships m set role = 3, granted_by = m.user_id, granted_at = clock_timestamp()
+    update memory.memberships m set role = 3, granted_by = m.user_id, granted_at = v_now
      where m.space_id = v_space and m.user_id = (
        select o.user_id from memory.memberships o
        where o.space_id = v_space and o.user_id <> p_user_id and o.role = 2
