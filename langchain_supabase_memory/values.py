@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from html import escape
 from typing import Any, Final, Literal, TypeAlias, cast, get_args, overload
@@ -798,6 +798,14 @@ class Receipt:
     memberships: int = 0
     spaces: int = 0
 
+    def __repr__(self) -> str:
+        """The counts; of those about spaces, which most databases have none of, the ones that count something."""
+        counts = {each.name: getattr(self, each.name) for each in fields(self)}
+        shown = (f"{name}={count}" for name, count in counts.items() if count or name not in _ABOUT_SPACES)
+        return f"Receipt({', '.join(shown)})"
+
+
+_ABOUT_SPACES: Final = frozenset({"members", "contributions", "authored", "memberships", "spaces"})
 
 Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]
 """The parts of a memory, each of which may fail independently."""

@@ -32,6 +32,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import blockbuster.blockbuster
 import httpx
@@ -77,7 +78,7 @@ from langchain_supabase_memory import (
     arecord_stream,
 )
 from langchain_supabase_memory.deadline import in_thread
-from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError, NotFoundError
 from langchain_supabase_memory.inspector import application, edit_routes
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.long_term import Memory, StoreLongTerm, VectorStoreLongTerm, aforget_source, apromote
@@ -409,6 +410,21 @@ async def controls(place: Place) -> None:
         await memory.privacy.arate((await told.chunks.alist())[0], actor="ana", useful=True)
         await told.summaries.aedit(1, "By hand.", actor="ana")
         await told.summaries.adelete(1, actor="ana")
+
+
+@use
+async def spaces(place: Place) -> None:
+    """Spaces are off there: each call is made, and refused."""
+    async with place.memory() as memory:
+        told, space = memory.conversation("controls"), memory.space(f"space:{UUID(int=0)}")
+        for call in (
+            memory.spaces.acreate("Studio"), memory.spaces.alist(), memory.spaces.ajoin("a.b"),
+            memory.spaces.ashared_data(), told.acontribute("m", quote="kiln", kind="fact", to=space.space_id),
+            space.ainfo(), space.aupdate(name="Studio"), space.ainvite(), space.awithdraw_invitations(),
+            space.aset_member("ben", "reader"), space.aleave(), space.awithdraw(str(UUID(int=0))), space.aforget(),
+        ):  # fmt: skip
+            with suppress(MigrationConflictError, NotFoundError):
+                await call
 
 
 @use
