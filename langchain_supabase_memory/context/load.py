@@ -346,10 +346,14 @@ class ContextRequest:
         kept = () if self.budget.tokens is None else tokens.KEPT
         return (yield from offload(fitting, 0 if is_ours else INLINE_LIMIT, warm_caches=kept))
 
-    def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
-        if self.recalling is None or self.recalling.chunking.mode != "inline" or "indexed_through" not in document:
+    def _may_index(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
+        """Whether this process indexes what the turn recalls from: nothing new is recalled in a tool loop."""
+        if self.recalling is None or self.recalling.chunking.mode != "inline":
             return False
-        if pack.opted_out or self.turn is not None:  # nothing new is recalled in a tool loop
+        return "indexed_through" in document and not pack.opted_out and self.turn is None
+
+    def _is_index_due(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
+        if self.recalling is None or not self._may_index(document, pack):
             return False
         first = document["next_sequence"] if pack.first_sequence is None else pack.first_sequence
         unshown = max([first - 1, *pack.clipped])
@@ -358,9 +362,9 @@ class ContextRequest:
 
     def _is_index_soon(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         """Whether more is shown and not indexed than stays in view with the next segment."""
-        through = document.get("indexed_through")
-        if through is None or pack.opted_out or self.budget.is_small:
+        if self.budget.is_small or not self._may_index(document, pack):
             return False
+        through = document["indexed_through"]
         after = [each.counts[1] for each in pack.fitted.recent if each.sequences and each.sequences[0] > through]
         return sum(after) > self.budget.about_characters * KEPT_SHARE
 

@@ -112,6 +112,18 @@ async def test_no_answer_waits_and_a_conversation_has_one_task(memory: SupabaseM
     assert len(memory.conversation("t").summaries.list()) == 1
 
 
+async def test_a_turn_that_indexes_nothing_starts_no_task(memory: SupabaseMemory, ask: Any) -> None:
+    fill(memory, 5_600)  # more than a quarter of the budget, and no segment is due
+    conversation = memory.conversation("t")
+    assert conversation.context("Good morning.", budget=BUDGET, recall="conversation").index_soon
+    assert not conversation.context("Good morning.", budget=BUDGET, recall=None).index_soon
+    await ask(says("Morning!"), recall=None)
+    assert memory.health().background == 0
+    await ask(says("Morning!"))
+    await memory.aflush()
+    assert conversation.chunks.list()
+
+
 async def test_a_failure_is_logged_never_raised_and_the_work_stays_due(
     memory: SupabaseMemory, ask: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
