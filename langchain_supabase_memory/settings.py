@@ -94,6 +94,8 @@ class ContextBudget:
             budget of fewer than 6,000 characters the share is theirs first.
         board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
             something is recalled the board's part is taken from that share.
+        shared: The most of the budget that the boards of spaces and other agents take, where a prompt reads any: below
+            1; 0 or `None` shows none.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high, at most a tenth below o200k.
         alternate_roles: Whether messages of one role are joined, so that user and assistant alternate, as the chat
@@ -111,6 +113,7 @@ class ContextBudget:
     media: int | None = 16
     recalled: float | None = None
     board: float | None = 0.1
+    shared: float | None = 0.1
     token_counter: TokenCounter | None = field(default=None, repr=False)
     alternate_roles: bool | None = None
 
@@ -134,6 +137,7 @@ class ContextBudget:
         number("media", self.media, integer=True, above=False, example=16)
         number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
+        number("shared", self.shared, above=False, below=1, example=0.1)
         if self.alternate_roles is not None:
             boolean("alternate_roles", self.alternate_roles)
         counter = self.token_counter

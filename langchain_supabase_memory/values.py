@@ -126,6 +126,22 @@ def check_id(name: str, value: object) -> None:
         )
 
 
+def as_space_id(value: object) -> str:
+    """Return the id of a space as text.
+
+    Args:
+        value: The id.
+
+    Raises:
+        InvalidInputError: It is not the id of a space.
+    """
+    if not (isinstance(value, str) and value.startswith(SPACE)):
+        raise InvalidInputError(
+            "That is not the id of a space.", hint="Pass the space_id that memory.spaces.list() returns."
+        )
+    return as_id("space_id", value)
+
+
 UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Characters that ids must not contain: the same rule as the domain `memory.id` in `sql/tables`."""
 

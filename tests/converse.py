@@ -275,9 +275,12 @@ def _context(call: Caller) -> None:
     assert both["stored"]["appended"] == 1
     assert both["context"]["messages"][-1]["sequence"] == both["stored"]["sequences"][0]
     assert call("context", thread_id="nowhere") is None
-    assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == {
-        "recalled": call("recall", ask=ask)
-    }
+    recalled = {"recalled": call("recall", ask=ask), "shared": None}
+    assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == recalled
+    given = {"spaces": ["space:00000000-0000-4000-8000-000000000000"], "agents": ["default"], "items": 5}
+    refused, board = call("context", thread_id="nowhere", shared=given)["shared"]
+    assert (refused["is_refused"], refused["items"], board["is_refused"]) == (True, None, False)
+    assert board["items"]
 
 
 def _control(call: Caller) -> None:

@@ -55,11 +55,8 @@ PAGES = {
         "Delete conversations, messages, and what retention does not keep.",
         "forget forget_message forget_expired",
     ),
-    "context": (
-        "Context",
-        "Read what the next prompt is made of, and what stood in earlier ones.",
-        "context append_context manifests",
-    ),
+    "context": ("Context", "Read what the next prompt is made of.", "context append_context"),
+    "manifests": ("Manifests of prompts", "Read what stood in earlier prompts, in numbers.", "manifests"),
     "summaries": (
         "Summaries",
         "Read summaries, say what they cover, and change them.",

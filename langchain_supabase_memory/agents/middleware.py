@@ -30,6 +30,7 @@ from langchain_supabase_memory.agents.run.prompt_cache import cache_controls, ca
 from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
 from langchain_supabase_memory.checks import boolean, require_type
 from langchain_supabase_memory.context.alternate import alternate_roles
+from langchain_supabase_memory.context.shared_part import shared_request
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining, codec
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
@@ -103,6 +104,11 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
             nothing. The memory's by default.
+        spaces: The ids of at most 10 spaces, which are this agent's grant: what their members contributed is shown,
+            with author and date, in at most `budget.shared` of the prompt. One that the user is not in is named in the
+            report, and nothing of it is shown.
+        agents: At most 10 other agents of the same user: what the boards of the newest conversations with them hold is
+            shown there, too, and recall searches all conversations with them.
         model: The model that writes summaries; the memory's by default. Not the agent's: that is your choice. With
             `None` no summary is made.
         agent_id: The agent; by default the run's.
@@ -152,6 +158,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         policy: SummaryPolicy | None = None,
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
+        spaces: Sequence[str] = (),
+        agents: Sequence[str] = (),
         model: Summarizer | Inherited | None = INHERITED,
         agent_id: str | None = None,
         project_id: str | None = None,
@@ -184,6 +192,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             references,
             recall_scope(recall, memory),
             time_zone=time_zone,
+            shared=shared_request(spaces, agents),
             holds_work=True,
         )
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)

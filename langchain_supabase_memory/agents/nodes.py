@@ -32,6 +32,7 @@ from langchain_supabase_memory.agents.run.load import Loader, recall_scope, repo
 from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
 from langchain_supabase_memory.checks import boolean, refuse_unknown, require_type
 from langchain_supabase_memory.context.alternate import alternate_roles
+from langchain_supabase_memory.context.shared_part import shared_request
 from langchain_supabase_memory.errors import ConfigurationError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
@@ -80,6 +81,8 @@ class _LoadSettings(_Settings, total=False):
     policy: SummaryPolicy | None
     references: bool
     recall: RecallScope | Inherited | None
+    spaces: Sequence[str]
+    agents: Sequence[str]
     rollout: Rollout | None
     time_zone: str | tzinfo | None
 
@@ -187,6 +190,8 @@ class LoadContextNode(_Node):
         references: Whether a turn that the user points at ("the second one", "yung una") is put before their message.
         recall: Where to recall from what fits the user's message: `"conversation"`, `"agent"` or `"user"`; `None`:
             nothing. The memory's by default.
+        spaces: The spaces whose boards are shown; see `SupabaseMemoryMiddleware`.
+        agents: The other agents whose boards are shown, and whose conversations are searched; see there.
         rollout: Introduces the context step by step, see `Rollout`; by default it is there at once. What runs beside
             the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
         time_zone: That of the user, in which days begin and recalled lines are dated; by default `time_zone` of the
@@ -205,6 +210,8 @@ class LoadContextNode(_Node):
         policy: SummaryPolicy | None = None,
         references: bool = True,
         recall: RecallScope | Inherited | None = INHERITED,
+        spaces: Sequence[str] = (),
+        agents: Sequence[str] = (),
         rollout: Rollout | None = None,
         time_zone: str | tzinfo | None = None,
         **settings: Unpack[_Settings],
@@ -230,6 +237,7 @@ class LoadContextNode(_Node):
             references,
             recall_scope(recall, memory),
             time_zone=time_zone,
+            shared=shared_request(spaces, agents),
         )
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)
 

@@ -23,6 +23,7 @@ _CONTEXT: Final = {
     "board": "p_board",
     "branch_ids": "p_branch_ids",
     "due": "p_due",
+    "shared": "p_shared",
 }
 """The arguments of a read that an append does not have."""
 

@@ -38,11 +38,11 @@ _LONGEST_NOTES: Final = 500
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
-def max_items_of(budget: ContextBudget) -> int:
-    """Return how many items of each kind to read for a budget; 0 if it has no room for a board."""
-    if not budget.board:
+def max_items_of(budget: ContextBudget, share: float | None) -> int:
+    """Return how many items of each kind to read for a share of a budget; 0 if there is no share."""
+    if not share:
         return 0
-    return max(1, min(_MAX_ITEMS, int(budget.about_characters * budget.board) // _CHARACTERS_AN_ITEM))
+    return max(1, min(_MAX_ITEMS, int(budget.about_characters * share) // _CHARACTERS_AN_ITEM))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class BoardPart:
         notes = " ".join((document["context_notes"] or "").split())
         summary = (document["edited_summary"] or "").strip() or None
         return cls(
-            items=sorted(here, key=_weight),
+            items=sorted(here, key=item_weight),
             edited_summary=summary,
             whole_summary=summary,
             editor_kind=document["editor_kind"] or "person",
@@ -180,7 +180,7 @@ class BoardPart:
         left = self._left_of(room, meter) - sum(map(meter.estimate_line, map(escaped, self._rendered())))
         added = [further[place] for place in self._places_that_fit(further, left, meter)]
         while True:
-            items = sorted([*self.items, *added], key=_weight)
+            items = sorted([*self.items, *added], key=item_weight)
             made = replace(self, items=items, left_out=len(read.items) - len(items))
             if not added or made.forms(meter).fits(room):  # it was an estimate
                 return made
@@ -206,7 +206,7 @@ class BoardPart:
 
     def _parts(self) -> list[BoardItem | str]:
         """Return everything by importance; the two texts by their names."""
-        urgent = [each for each in self.items if _weight(each)[0] < _NOTES_AT]
+        urgent = [each for each in self.items if item_weight(each)[0] < _NOTES_AT]
         return [
             *(["edited_summary"] if self.edited_summary else []),
             *urgent,
@@ -241,13 +241,18 @@ class BoardPart:
 
 def line(item: BoardItem) -> str:
     """Render an item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
-    kind = BOARD_KINDS[item.kind]
-    label = item.type if kind.types and item.type else kind.label
     first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
     where = [] if first is None else [f"message {first}" if first == last else f"messages {first}, {last}"]
+    where += [f"said by {' '.join(item.author_id.split())}"] if item.author_id is not None else []
     where += [item.written_by] if item.written_by is not None else []
-    said = " ".join(f"- {label}: {item.text}".split())
-    return f"{said} [{', '.join(where)}]" if where else said
+    return f"{item_text(item)} [{', '.join(where)}]" if where else item_text(item)
+
+
+def item_text(item: BoardItem) -> str:
+    """Render an item without its evidence, such as `- fact: Ana is allergic to peanuts`."""
+    kind = BOARD_KINDS[item.kind]
+    label = item.type if kind.types and item.type else kind.label
+    return " ".join(f"- {label}: {item.text}".split())
 
 
 def is_persons(item: BoardItem) -> bool:
@@ -264,7 +269,7 @@ def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mappin
     return first in shown_sequences or not item.quote or " ".join(item.quote.split()) in recalled[first]
 
 
-def _weight(item: BoardItem) -> tuple[int, float, float]:
+def item_weight(item: BoardItem) -> tuple[int, float, float]:
     """Return the sort key: pinned, open actions, questions, facts by importance and recency, entities, topics."""
     place = 0 if item.pinned else 1 + _ORDER.index(item.kind)
     important = item.importance if BOARD_KINDS[item.kind].is_rated else 0.0
@@ -272,7 +277,7 @@ def _weight(item: BoardItem) -> tuple[int, float, float]:
 
 
 _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
-"""The notes come before items with this place in `_weight`."""
+"""The notes come before items with this place in `item_weight`."""
 
 _TRIES: Final = 8
 """How many items are tried after the first that does not fit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, max_items_of
@@ -13,6 +14,7 @@ from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.reasons import FOR_RECALLED, LEFT_OUT, NO_ROOM
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.recall_share import is_about_past, worth_showing
+from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
 from langchain_supabase_memory.context.turn_parts import Position
@@ -37,12 +39,14 @@ class PackBuilder:
         budget: The most that the pack may hold.
         request: What is recalled; `None` for nothing.
         turn: The parts that an earlier prompt of the turn showed, which are shown again.
+        time_zone: The reader's time zone, for the dates of shared items.
     """
 
     key: ConversationKey
     budget: ContextBudget
     request: RecallRequest | None = None
     turn: TurnParts | None = None
+    time_zone: tzinfo = UTC
 
     def build(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()) -> ContextPack:
         """Return the pack.
@@ -53,10 +57,15 @@ class PackBuilder:
             chunks: What was recalled.
         """
         whole = meter(self.budget)
+        limit = whole.limit
         history = replace(history, max_media=self.budget.media)
-        read = board = BoardPart.from_document(document.get("board"), max_items_of(self.budget), history.superseded)
+        most = max_items_of(self.budget, self.budget.board)
+        read = board = BoardPart.from_document(document.get("board"), most, history.superseded)
         turn = None if self.turn is None else self.turn.without_lost(chunks)
-        is_kept = turn is not None and turn.board.is_part_of(read)
+        shared = SharedPart.from_document(document.get("shared"), self.time_zone)
+        is_kept = turn is not None and turn.board.is_part_of(read) and turn.shared.is_part_of(shared)
+        shared = turn.shared if turn is not None and is_kept else self._fit_shared(shared, whole)
+        whole.limit -= shared.forms(whole).heavier
         if turn is not None and is_kept:
             board, recalled = turn.board, turn.recalled
             fitted = self._fit_history(history, whole, turn.forms(whole).heavier)
@@ -70,6 +79,9 @@ class PackBuilder:
                 fitted, board = self._with_board(board, history, fitted, whole)
         # What the others leave over; where the user's message alone is more than there is, nothing.
         frame = Sizes() if fitted.has_text else whole.sizes(None, SummaryPart().with_note())
+        if shared and fitted.weight > whole.limit:
+            shared = shared.fitting((fitted.forms + frame).left_of(limit), whole)
+        whole.limit = limit - shared.forms(whole).heavier
         room = (fitted.forms + frame).left_of(whole.limit)
         if not is_kept or not (board.forms(whole) + recalled.forms(whole)).fits(room):
             share = int(whole.limit * (self.budget.board or 0))
@@ -86,12 +98,21 @@ class PackBuilder:
             opted_out=document.get("opted_out", False),
             remembered=recalled,
             board=board,
+            shared=shared,
             work=document.get("work"),
             branch_token=document.get("branch_token"),
             expired=document.get("expired", False),
             position=Position.of(document),
-            taken=recalled.forms(whole) + board.forms(whole) + (frame if recalled or board else Sizes()),
+            taken=recalled.forms(whole)
+            + board.forms(whole)
+            + shared.forms(whole)
+            + (frame if recalled or board or shared else Sizes()),
         )
+
+    def _fit_shared(self, shared: SharedPart, meter: Meter) -> SharedPart:
+        """What fits of the boards of others into their share."""
+        share = int(meter.limit * (self.budget.shared or 0))
+        return shared.fitting(Sizes(share, share), meter)
 
     def _with_recalled(
         self, document: Mapping[str, Any], history: History, recalled: RecallPart, meter: Meter

@@ -15,6 +15,7 @@ from langchain_supabase_memory.context.history import read_history
 from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID, is_reference
 from langchain_supabase_memory.context.reasons import BY_NUMBER, LEFT_OUT, LEFT_TO_RECALL, NO_ROOM, SUPERSEDED
 from langchain_supabase_memory.context.recent_messages import recent_messages
+from langchain_supabase_memory.context.shared_part import NOTHING_SHARED, SharedRequest
 from langchain_supabase_memory.context.turn_parts import Position
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, named_like, offload
 from langchain_supabase_memory.errors import MigrationConflictError
@@ -71,6 +72,7 @@ def load_context(
     recalls: bool | None = None,
     prepared: bool = True,
     turn: TurnParts | None = None,
+    shared: SharedRequest = NOTHING_SHARED,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
 
@@ -91,6 +93,7 @@ def load_context(
         prepared: Whether what is due is summarized and indexed first, where the policies say so.
         turn: The parts that an earlier prompt of this turn showed: they are shown again, unless something was edited or
             forgotten since.
+        shared: Whose boards are read beside that of the conversation.
 
     Returns:
         The pack.
@@ -101,7 +104,9 @@ def load_context(
     """
     recalls = recalling is not None if recalls is None else recalls
     within = policy.for_budget(budget, recalls=recalls)
-    ask = ContextRequest(key, budget, within, current, branch, lineage, pending, retention, recalling, recalls, turn)
+    ask = ContextRequest(
+        key, budget, within, current, branch, lineage, pending, retention, recalling, recalls, turn, shared
+    )
     pack = yield from ask.load()
     if not prepared:
         return pack
@@ -242,6 +247,7 @@ class ContextRequest:
     recalling: RecallRequest | None
     recalls: bool = False
     turn: TurnParts | None = None
+    shared: SharedRequest = NOTHING_SHARED
 
     def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
@@ -304,6 +310,7 @@ class ContextRequest:
             "p_recall": self._recalled(questions),
             "p_branch_ids": self._branch_ids(),
             "p_due": due_argument(self.policy),
+            "p_shared": self.shared.argument(self.budget),
         }
         return (yield from call("memory_context", arguments, "load context")) or {}
 
@@ -332,14 +339,14 @@ class ContextRequest:
             "p_characters": characters,
             "p_messages": wanted,
             "p_recent": max(0, recent // 2) + said,
-            "p_board": max_items_of(self.budget),
+            "p_board": max_items_of(self.budget, self.budget.board),
         }
 
     def build_pack(
         self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()
     ) -> Flow[ContextPack]:
         """The pack of what was read."""
-        builder = PackBuilder(self.key, self.budget, self.recalling, self.turn)
+        builder = PackBuilder(self.key, self.budget, self.recalling, self.turn, self.shared.time_zone)
         fitting = partial(builder.build, document, history, chunks)
         # A counter of the application may read a vocabulary, or ask a server.
         is_ours = self.budget.token_counter in (None, "approximate")

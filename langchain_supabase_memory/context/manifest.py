@@ -83,7 +83,7 @@ def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
         *pack.full_history,
     ]
     items = [[encoding.ITEMS, *(encoding.header(item.id) for item in board.items)]] if board.items else []
-    return [head, *_parts(pack), *items, *_passages(pack), *_omitted(pack)]
+    return [head, *_parts(pack), *items, *_shared(pack), *_passages(pack), *_omitted(pack)]
 
 
 def _turn(pack: ContextPack) -> int:
@@ -107,6 +107,8 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
             yield _part("recent", _recent(pack), counts, *_sequence_range(pack.fitted.recent))
         elif section.name == "board":
             yield _part("board", "holds", counts)
+        elif section.name == "shared":
+            yield _part("shared", "shared", counts)
         elif section.name == "recalled":
             yield _part("recalled", _recalled(pack), counts)
         elif section.name == "current":
@@ -135,6 +137,15 @@ def _recalled(pack: ContextPack) -> Reason:
     if any("rerank" in chunk.score_parts for chunk in pack.recalled) and pack.rerank_error is None:
         return "reranked"
     return "meaning" if any(chunk.similarity is not None for chunk in pack.recalled) else "words"
+
+
+def _shared(pack: ContextPack) -> Iterator[list[int]]:
+    """Yield a list for each board of a space or another agent: its place among them, and what is shown of it."""
+    for kind in encoding.SHARED_KINDS:
+        for place, board in enumerate(each for each in pack.shared.boards if each.kind == kind):
+            items = (encoding.header(item.id) for item in board.items)
+            code = encoding.SHARED_KINDS.index(kind)
+            yield [encoding.SHARED, code, place, int(board.is_refused), board.left_out, *items]
 
 
 def _passages(pack: ContextPack) -> Iterator[list[int]]:

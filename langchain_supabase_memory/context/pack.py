@@ -12,6 +12,7 @@ from langchain_supabase_memory.context.fit import FittedContext
 from langchain_supabase_memory.context.manifest import encode_manifest, is_reference
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
+from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.context.turn_parts import NOWHERE, Position, TurnParts, with_parts
@@ -52,7 +53,8 @@ class ContextPack:
         summary_error: Why the last try of a summary failed, in a word; `None` if it did not.
         remembered: What was recalled; its parts are served by the properties below.
         board: What is shown of the board: `board.items`, what a person wrote, and how much is left out.
-        taken: What these two weigh, in each form of the pack.
+        shared: What is shown of the boards of spaces and other agents, and which spaces may not be read.
+        taken: What these three weigh, in each form of the pack.
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
         lacks_summary: Whether something is left out that no summary stands for.
@@ -83,6 +85,7 @@ class ContextPack:
     summary_error: str | None = None
     remembered: RecallPart = field(default_factory=RecallPart, repr=False)
     board: BoardPart = field(default_factory=BoardPart, repr=False)
+    shared: SharedPart = field(default_factory=SharedPart, repr=False)
     taken: Sizes = field(default_factory=Sizes)
     work: str | None = None
     lacks_summary: bool = False
@@ -196,6 +199,7 @@ class ContextPack:
             rerank_error=self.rerank_error,
             nothing_fits=self.nothing_fits,
             board_left_out=self.board.left_out,
+            refused_spaces=self.shared.refused,
             moved=self.moved,
         )
 
@@ -225,6 +229,8 @@ class ContextPack:
         sections.append(_section("recent", self.fitted.recent, covers))
         if self.board.message is not None:
             sections.append(_section("board", [PromptEntry(self.board.message)], self.board.has_content))
+        if self.shared.message is not None:
+            sections.append(_section("shared", [PromptEntry(self.shared.message)], self.shared.has_content))
         found = self.remembered.message
         if found is not None:
             threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
@@ -280,11 +286,13 @@ class ContextPack:
     def turn_parts(self) -> TurnParts:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
         reference = next((each.message for each in self.fitted.current if is_reference(each.message)), None)
-        return TurnParts(self.key, self.board, self.remembered, reference, self.position, self.fitted.gives_room)
+        return TurnParts(
+            self.key, self.board, self.shared, self.remembered, reference, self.position, self.fitted.gives_room
+        )
 
     @property
     def _turn_messages(self) -> list[BaseMessage]:
-        parts = (self.board.message, self.remembered.message)
+        parts = (self.board.message, self.shared.message, self.remembered.message)
         return [message for message in parts if message is not None]
 
     @property
@@ -297,9 +305,9 @@ class ContextPack:
 
     def _lines(self) -> list[str]:
         recent = [content.line(entry.message) for entry in self.fitted.recent]
-        if not recent and not self._head and not self.recalled and not self.board:
+        beside = [*self.board.lines(), *self.shared.lines(), *self.remembered.lines()]
+        if not recent and not self._head and not beside:
             return []
-        beside = [*self.board.lines(), *self.remembered.lines()]
         return [*self.fitted.head.lines(), *beside, *(["Recent messages:", *recent] if recent else [])]
 
 

@@ -20,7 +20,7 @@ class Section:
     """A part of the prompt.
 
     Attributes:
-        name: `summary` (or `note`, without one), `recent`, `board`, `recalled` or `current`.
+        name: `summary` (or `note`, without one), `recent`, `board`, `shared`, `recalled` or `current`.
         messages: How many messages.
         characters: Characters of what is sent.
         tokens: Their approximate tokens.
@@ -59,6 +59,7 @@ class ContextReport:
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.
         nothing_fits: Whether recall found nothing that fits the question, so that nothing recalled is shown.
         board_left_out: How many items of the board were read for the pack and have no room in it.
+        refused_spaces: The spaces whose boards were asked for, and which the user is not in.
         moved: Why the prompt's beginning is another than that of the prompt before, which costs it its place in a
             provider's cache; `None` if it is the same, or if this process made none before.
     """
@@ -82,6 +83,7 @@ class ContextReport:
     rerank_error: str | None = None
     nothing_fits: bool = False
     board_left_out: int = 0
+    refused_spaces: list[str] = field(default_factory=list)
     moved: Move | None = None
     characters: int = field(init=False)
     tokens: int = field(init=False)
@@ -104,6 +106,7 @@ class ContextReport:
             "sections": [{**vars(each)} for each in self.sections],
             "message_ids": [*self.message_ids],
             "clipped": [*self.clipped],
+            "refused_spaces": [*self.refused_spaces],
             "covered": None if self.covered is None else list(self.covered),
             "omitted": [list(each) for each in self.omitted],
         }
@@ -151,6 +154,7 @@ class ContextReport:
         said = said or ["nothing omitted"]
         if self.board_left_out:
             said.append(f"{self.board_left_out:,} items of the board left out")
+        said += [f"the space {spell_out(each)} may not be read" for each in self.refused_spaces]
         if self.moved is not None:
             said.append(f"the beginning moved: {MOVES[self.moved]}")
         if self.summary_error is not None:

@@ -15,6 +15,7 @@ from langchain_core.messages import HumanMessage
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.manifest import POINTED_AT, is_reference
 from langchain_supabase_memory.context.recall_part import RecallPart
+from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.language.messages import content, fence
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class TurnParts:
     Attributes:
         key: The conversation.
         board: The part of the board.
+        shared: The part of the boards of spaces and other agents.
         recalled: The recalled passages.
         reference: The message with the turn that the user points at; `None` if there is none.
         position: The state of the conversation in which they were chosen.
@@ -65,6 +67,7 @@ class TurnParts:
 
     key: ConversationKey
     board: BoardPart = field(repr=False)
+    shared: SharedPart = field(repr=False)
     recalled: RecallPart = field(repr=False)
     reference: BaseMessage | None = field(repr=False)
     position: Position
@@ -95,7 +98,7 @@ class TurnParts:
         return replace(self, recalled=replace(self.recalled, chunks=kept))
 
     def forms(self, meter: Meter) -> Sizes:
-        """Return the sizes of the board and the passages; the reference counts with the current turn."""
+        """Return the sizes of the board and the passages; the rest is weighed by itself."""
         return self.board.forms(meter) + self.recalled.forms(meter)
 
     def _sequences(self) -> Iterator[int]:

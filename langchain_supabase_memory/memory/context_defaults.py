@@ -11,6 +11,7 @@ from langchain_supabase_memory.context import load
 from langchain_supabase_memory.context.coverage import report_coverage
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.recall_part import RecallRequest
+from langchain_supabase_memory.context.shared_part import NOTHING_SHARED, SharedRequest, shared_request
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.outbox_delivery import pending
@@ -40,6 +41,8 @@ def context(
     retention: Retention | None = None,
     query: str | Sequence[str] | None = None,
     recall: RecallScope | Inherited | None = INHERITED,
+    spaces: Sequence[str] = (),
+    agents: Sequence[str] = (),
     filters: Filters,
 ) -> Flow[ContextPack]:
     """Build the context pack for the next prompt within a budget: a summary, recent messages, recalled passages.
@@ -61,6 +64,9 @@ def context(
             the recent messages, within the budget's share `recalled`.
         recall: The conversations to recall from: this conversation, all with this agent, or all of this user;
             `None`: none. The memory's by default, or this conversation if a query is given.
+        spaces: The ids of at most 10 spaces: the quotes on their boards come in addition, if the user is in them.
+        agents: At most 10 other agents of the user: what the boards of the newest conversations with them hold
+            comes in addition, and recall searches all conversations with them, too.
         filters: The filters of the recall.
 
     Raises:
@@ -79,6 +85,7 @@ def context(
         summarizer=summarizer,
         retention=retention,
         recalling=recall_request(services, turn, query, recall, filters),
+        shared=shared_request(spaces, agents, filters.in_zone(services.config.time_zone).time_zone),
     )
     return (yield from summarizers.asking(made, None if summarizer is services.model else summarizer))
 
@@ -117,6 +124,7 @@ def load_context(
     summarizer: SummaryModel | None,
     retention: Retention | None,
     recalling: RecallRequest | None,
+    shared: SharedRequest = NOTHING_SHARED,
 ) -> Flow[ContextPack]:
     """Load the pack for a turn, with the memory's defaults."""
     check_settings(budget=budget, policy=policy)
@@ -131,6 +139,7 @@ def load_context(
         summarizer=None if summarizer is None else summarizer.name,
         retention=retention or settings.retention,
         recalling=recalling,
+        shared=shared,
     )
     memory.causes.warn_if_unattended(pack, has_summarizer=summarizer is not None and policy.mode == "inline")
     return pack

@@ -495,6 +495,8 @@ class Conversation(ConversationHandle):
         retention: Retention | None = None,
         query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
+        spaces: Sequence[str] = (),
+        agents: Sequence[str] = (),
         limit: int | None = None,
         characters: int | None = None,
         time_range: TimeRange = "all",
@@ -525,6 +527,9 @@ class Conversation(ConversationHandle):
                 the recent messages, within the budget's share `recalled`.
             recall: The conversations to recall from: this conversation, all with this agent, or all of this user;
                 `None`: none. The memory's by default, or this conversation if a query is given.
+            spaces: The ids of at most 10 spaces: the quotes on their boards come in addition, if the user is in them.
+            agents: At most 10 other agents of the user: what the boards of the newest conversations with them hold
+                comes in addition, and recall searches all conversations with them, too.
             limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
                 1,000.
             characters: The maximum number of characters returned.
@@ -556,6 +561,8 @@ class Conversation(ConversationHandle):
                 retention=retention or self._services.settings.retention,
                 query=query,
                 recall=recall,
+                spaces=spaces,
+                agents=agents,
                 filters=Filters(
                     limit=limit,
                     characters=characters,
@@ -583,6 +590,8 @@ class Conversation(ConversationHandle):
         retention: Retention | None = None,
         query: str | Sequence[str] | None = None,
         recall: RecallScope | Inherited | None = INHERITED,
+        spaces: Sequence[str] = (),
+        agents: Sequence[str] = (),
         limit: int | None = None,
         characters: int | None = None,
         time_range: TimeRange = "all",
@@ -608,6 +617,8 @@ class Conversation(ConversationHandle):
                 retention=retention or self._services.settings.retention,
                 query=query,
                 recall=recall,
+                spaces=spaces,
+                agents=agents,
                 filters=Filters(
                     limit=limit,
                     characters=characters,

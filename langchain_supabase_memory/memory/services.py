@@ -28,7 +28,7 @@ from langchain_supabase_memory.operations.branch import StateRecords
 from langchain_supabase_memory.operations.recall.search import RecallCapabilities
 from langchain_supabase_memory.settings import ChunkPolicy, SummaryPolicy, check_settings
 from langchain_supabase_memory.unpicklable import Unpicklable
-from langchain_supabase_memory.values import SPACE, ConversationKey, Health, Scope, as_id
+from langchain_supabase_memory.values import ConversationKey, Health, Scope, as_id, as_space_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,13 +177,9 @@ class Services(Unpicklable):
         Raises:
             InvalidInputError: It is not the id of a space.
         """
-        if not (isinstance(space_id, str) and space_id.startswith(SPACE)):
-            raise InvalidInputError(
-                "That is not the id of a space.", hint="Pass the space_id that memory.spaces.list() returns."
-            )
         twin = copy(self)
         twin.member = self.scope_text()
-        twin.user_id = as_id("space_id", space_id)
+        twin.user_id = as_space_id(space_id)
         return twin
 
     @property

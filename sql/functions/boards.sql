@@ -164,6 +164,19 @@ begin
 end
 $function$;
 
+-- Returns who said an item of a space: who contributed it, or who wrote its first message.
+create or replace function memory_private.item_author_id(p_item memory.conversation_board_items) returns text
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+  return coalesce(p_item.contributed_by, (
+    select m.author_id from memory.conversation_messages m
+    where m.user_id = p_item.user_id and m.conversation_id = p_item.conversation_id
+      and m.sequence = p_item.sequences[1]));
+end
+$function$;
+
 -- Returns the items of a board as readers get them: pinned ones first, then those that were mentioned last.
 create or replace function memory_private.board_items(
   p_user_id text, p_conversation_id uuid, p_history boolean, p_limit integer
@@ -175,7 +188,8 @@ begin
   select coalesce(json_agg(r), '[]')
   from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
                i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.author_kind,
-               i.edited_by, i.editor_kind, i.edited_at, i.contributed_by, i.said_at
+               i.edited_by, i.editor_kind, i.edited_at, i.contributed_by, i.said_at,
+               case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i) end as author_id
         from memory.conversation_board_items i
         where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
           and (p_history or i.superseded_at is null)
@@ -689,6 +703,7 @@ Returns: object or null. Null if there is no such conversation.
 - items[].edited_at: timestamp or null. When that was.
 - items[].contributed_by: text or null. In a space: who quoted it from a private conversation.
 - items[].said_at: timestamp or null. When it was said there.
+- items[].author_id: text or null. In a space: who said it, as far as it comes from messages or was contributed.
 - unlisted: integer. How many items there are beyond p_limit.
 - changes: object[] or null. The newest first; null without p_history.
 - changes[].version: integer. The version that it made.

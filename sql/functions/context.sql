@@ -76,7 +76,8 @@ begin
              cross join lateral (
                select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
                       i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
-                      i.author_kind, i.edited_by, i.editor_kind, i.edited_at
+                      i.author_kind, i.edited_by, i.editor_kind, i.edited_at, i.said_at,
+                      case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i) end as author_id
                from memory.conversation_board_items i
                where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.kind = k
                  and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
@@ -86,6 +87,62 @@ begin
                limit least(p_limit, 200)) r), '[]'))
     from memory.conversation_summary_boards b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
+end
+$function$;
+
+-- Returns what boards beside that of the conversation hold now: of spaces that the user is in, and of the user's newest
+-- conversation with each of other agents.
+create or replace function memory_private.context_shared(
+  p_user_id text, p_conversation_id uuid, p_retention json,
+  p_shared json -- {"spaces": text[], "agents": text[], "items": integer}
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_items  constant integer := greatest(1, least((p_shared ->> 'items')::integer, 200)); -- of each kind
+  v_source record;
+  v_read   boolean;
+  v_c      memory.conversations;
+  v_all    jsonb := '[]';
+begin
+  for v_source in
+    select t.kind, t.id, t.place
+    from (select 'space' as kind, e.id, e.place
+          from json_array_elements_text(p_shared -> 'spaces') with ordinality e (id, place)
+          union all
+          select 'agent', e.id, e.place
+          from json_array_elements_text(p_shared -> 'agents') with ordinality e (id, place)) t
+    where t.place <= 10
+    order by t.kind = 'agent', t.place
+  loop
+    v_c := null;
+    v_read := v_source.kind = 'agent' or (memory_private.has_spaces() and (v_source.id = p_user_id or exists (
+      select from memory.memberships m
+      where m.user_id = p_user_id and m.space_id = v_source.id and m.role >= 1)));
+    if v_source.kind = 'agent' then
+      select c.* into v_c
+        from (select n.* from memory.conversations n
+              where n.user_id = p_user_id and n.agent_id = v_source.id and n.id is distinct from p_conversation_id
+              order by n.updated_hour desc, n.updated_at desc limit 20) c
+       where exists (
+         select from memory.conversation_summary_boards b where b.user_id = c.user_id and b.conversation_id = c.id)
+       order by c.updated_at desc limit 1;
+    elsif v_read then
+      select c.* into v_c from memory.conversations c
+       where c.user_id = v_source.id and c.agent_id = 'default' and c.thread_id = 'board';
+    end if;
+    v_all := v_all || jsonb_build_object(
+      'kind', v_source.kind,
+      'id', v_source.id,
+      'name', case when v_source.kind = 'space' and v_read then (
+        select s.name from memory.spaces s where s.user_id = v_source.id) end,
+      'is_refused', not v_read,
+      'items', case when v_c.id is not null and v_c.opted_out_at is null
+                     and not (memory_private.find_expired(v_c, p_retention)).board
+        then memory_private.context_board(v_c.user_id, v_c.id, v_items, null) -> 'items' end);
+  end loop;
+  return v_all;
 end
 $function$;
 
@@ -143,6 +200,60 @@ begin
 end
 $function$;
 
+-- Returns the newest messages of a conversation that a context has, and the user's newest message if it lies before
+-- them.
+create or replace function memory_private.context_messages(
+  p_conversation memory.conversations, -- as it is without what has expired
+  p_first bigint, -- the first message that is kept
+  p_holes int8multirange,
+  p_after bigint, -- the message after which the context begins
+  p_characters bigint, p_messages integer,
+  out low bigint, -- the first of them
+  out messages json, out asked json
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_user   constant text := p_conversation.user_id;
+  v_id     constant uuid := p_conversation.id;
+  v_bytes  constant bigint := (select l.answer_bytes from memory_private.limits l);
+  v_block  bigint;
+  v_window record;
+begin
+  low := memory_private.tail_start(v_user, v_id, p_after, p_characters, p_messages, v_bytes, p_holes);
+  for v_try in 1..2 loop
+    select json_agg((select x from (select t.sequence, t.payload, t.via, t.unreadable) x) order by t.sequence) as rows,
+           bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked
+      into v_window
+      from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable, m.role
+            from memory.conversation_messages m
+            where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= low
+              and not m.sequence <@ p_holes
+            order by m.sequence) t;
+    exit when v_try = 2 or not coalesce(v_window.tools_only, false);
+    -- Only the maximum bytes of an answer may cut the newest block.
+    select m.sequence into v_block from memory.conversation_messages m
+     where m.user_id = v_user and m.conversation_id = v_id and m.sequence > p_after and m.sequence < low
+       and m.role <> 'tool' and not m.sequence <@ p_holes
+     order by m.sequence desc limit 1;
+    low := greatest(coalesce(v_block, low), memory_private.tail_start(
+      v_user, v_id, p_after, null, 5000, 2 * v_bytes, p_holes));
+  end loop;
+  messages := v_window.rows;
+  -- In a long run of tools the question lies further back. The scan is limited, because there may be no question.
+  if not v_window.asked then
+    select json_build_object('sequence', t.sequence, 'payload', t.payload) into asked
+    from (select m.sequence, m.role, m.payload from memory.conversation_messages m
+          where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= p_first and m.sequence < low
+            and not m.sequence <@ p_holes
+          order by m.sequence desc limit 2000) t
+    where t.role = 'user'
+    order by t.sequence desc limit 1;
+  end if;
+end
+$function$;
+
 create function public.memory_context(
   p_thread_id  text,
   p_user_id    text    default null,
@@ -154,7 +265,8 @@ create function public.memory_context(
   p_recent     bigint  default 0,     -- characters of the newest messages that are shown anyway and said nowhere else
   p_board      integer default 0,     -- up to so many items of each kind that the board has; 0: no board
   p_branch_ids json    default null,  -- the ids of a graph's state whose run names the checkpoint that it goes on from
-  p_due        json    default null   -- when something is to be summarized, and what stays: see memory_private.is_summary_due
+  p_due        json    default null,  -- when something is to be summarized, and what stays: see memory_private.is_summary_due
+  p_shared     json    default null   -- boards beside that of the conversation, see memory_private.context_shared
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -166,31 +278,38 @@ declare
   v_expired  bigint; -- the last message of that, removed or not
   v_after    bigint;
   v_low      bigint;
-  v_block    bigint;
   v_unread   bigint;
-  v_window   record;
+  v_messages json;
   v_segments json;
   v_asked    json;
   v_recent   bigint; -- the first message that is surely shown
+  v_scope    uuid[];
   v_recalled json;
   v_board    json;
+  v_shared   json;
   v_superseded json;
   v_work     text;
   v_unattended boolean;
-  v_bytes    constant bigint := (select l.answer_bytes from memory_private.limits l);
-  v_messages integer := greatest(1, least(p_messages, 1000));
+  v_most     constant integer := greatest(1, least(p_messages, 1000));
 begin
-  if octet_length(p_recall::text) > 16384 or octet_length(p_due::text) > 16384 then -- no limit is lower
-    perform memory_private.check_limits(p_recall), memory_private.check_limits(p_due);
+  if greatest(octet_length(p_recall::text), octet_length(p_due::text), octet_length(p_shared::text)) > 16384 then
+    perform memory_private.check_limits(p_recall), memory_private.check_limits(p_due), -- no limit is lower
+            memory_private.check_limits(p_shared);
   end if;
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
-  if not found then
-    if coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
+  if p_shared is not null then
+    v_shared := memory_private.context_shared(v_user, v_c.id, p_retention, p_shared);
+  end if;
+  v_scope := case when p_recall is not null then memory_private.recall_scope(
+    v_user, p_agent_id, v_c.id, p_recall ->> 'scope', p_shared -> 'agents') end;
+  if v_c.id is null then
+    if v_shared is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
       return null;
     end if;
-    return json_build_object('recalled', memory_private.recall(
-      v_user, memory_private.recall_scope(v_user, p_agent_id, null, p_recall ->> 'scope'), p_recall));
+    return json_build_object(
+      'shared', v_shared,
+      'recalled', case when p_recall is not null then memory_private.recall(v_user, v_scope, p_recall) end);
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
   v_expired := greatest(v_c.expired_through, upper(v_gone.messages) - 1);
@@ -202,37 +321,10 @@ begin
   end if;
   v_after := greatest(v_after, v_gone.first - 1);
 
-  v_low := memory_private.tail_start(v_user, v_c.id, v_after, p_characters, v_messages, v_bytes, v_gone.holes);
-  for v_try in 1..2 loop
-    select json_agg((select x from (select t.sequence, t.payload, t.via, t.unreadable) x) order by t.sequence) as rows,
-           bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked
-      into v_window
-      from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable, m.role
-            from memory.conversation_messages m
-            where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_low
-              and not m.sequence <@ v_gone.holes
-            order by m.sequence) t;
-    exit when v_try = 2 or not coalesce(v_window.tools_only, false);
-    -- Only the maximum bytes of an answer may cut the newest block.
-    select m.sequence into v_block from memory.conversation_messages m
-     where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
-       and m.role <> 'tool' and not m.sequence <@ v_gone.holes
-     order by m.sequence desc limit 1;
-    v_low := greatest(coalesce(v_block, v_low), memory_private.tail_start(
-      v_user, v_c.id, v_after, null, 5000, 2 * v_bytes, v_gone.holes));
-  end loop;
+  select w.low, w.messages, w.asked into v_low, v_messages, v_asked
+    from memory_private.context_messages(v_c, v_gone.first, v_gone.holes, v_after, p_characters, v_most) w;
   if p_branch_ids is not null then
     v_superseded := memory_private.superseded_by_state(v_c, p_branch_ids, v_low);
-  end if;
-  -- In a long run of tools the question lies further back. The scan is limited, because there may be no question.
-  if not v_window.asked then
-    select json_build_object('sequence', t.sequence, 'payload', t.payload) into v_asked
-    from (select m.sequence, m.role, m.payload from memory.conversation_messages m
-          where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_gone.first and m.sequence < v_low
-            and not m.sequence <@ v_gone.holes
-          order by m.sequence desc limit 2000) t
-    where t.role = 'user'
-    order by t.sequence desc limit 1;
   end if;
   select m.sequence into v_unread from memory.conversation_messages m
    where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_after and m.sequence < v_low
@@ -241,14 +333,14 @@ begin
 
   -- Do not recall what is shown anyway. If everything is shown, recall nothing.
   if p_recall is not null and (
-    v_c.total_characters > p_characters / 2 or coalesce(p_recall ->> 'scope', 'conversation') <> 'conversation')
+    v_c.total_characters > p_characters / 2 or v_scope <> array[v_c.id]
+    or coalesce(p_recall ->> 'scope', 'conversation') <> 'conversation')
   then
     -- The message at the boundary may be long and shown only in part.
     v_recent := memory_private.tail_start(
-      v_user, v_c.id, v_gone.first - 1, p_recent, v_messages, null, v_gone.holes) + 1;
+      v_user, v_c.id, v_gone.first - 1, p_recent, v_most, null, v_gone.holes) + 1;
     v_recalled := memory_private.recall(
-      v_user, memory_private.recall_scope(v_user, p_agent_id, v_c.id, p_recall ->> 'scope'),
-      (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
+      v_user, v_scope, (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
         'expired', v_gone.messages::text,
         'sequence', v_recent)))::json);
@@ -282,11 +374,12 @@ begin
     'expired_through', v_expired,
     'summary_error', v_c.summary_error,
     'segments', coalesce(v_segments, '[]'),
-    'messages', coalesce(v_window.rows, '[]'),
+    'messages', coalesce(v_messages, '[]'),
     'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
     'asked', v_asked,
     'recalled', v_recalled,
     'board', v_board,
+    'shared', v_shared,
     'superseded', v_superseded,
     'branch_from', v_c.branch_from,
     'branch_token', v_c.branch_token,
@@ -318,8 +411,13 @@ p_branch_ids: where a run of a graph names the checkpoint that it goes on from, 
   text; null: there is no such run.
 p_due: when a summary is due, as p_due of memory_pending has it (characters, tokens, messages), and what stays as it is
   then, as its arguments have it (keep_characters, keep_messages, min_quality, keep_when_poor); null: none is due.
-Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, an object that has
-  only recalled.
+p_shared: boards beside that of the conversation; null: none. Each key may be absent.
+- spaces: text[]. The ids of at most 10 spaces: the boards of quotes that their members contributed.
+- agents: text[]. At most 10 agents: the boards of the user''s newest conversations with them. What p_recall asks
+  is looked for in all conversations with them, too.
+- items: integer. Up to so many items of each kind, at most 200.
+Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope or a p_shared, an object
+  that has only recalled and shared.
 - conversation_id: uuid. The conversation.
 - next_sequence: integer. The sequence that the next message gets.
 - message_count: integer. How many messages are kept.
@@ -369,6 +467,12 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - board.context_notes: text. What is to be borne in mind.
 - board.through_sequence: integer. The last message that was read into it; -1 if none.
 - board.items: object[] as memory_board.items. What holds now, by kind.
+- shared: object[] or null. What was asked for by p_shared: spaces, then agents; null if nothing was.
+- shared[].kind: text. space or agent.
+- shared[].id: text. The id of the space, or the agent.
+- shared[].name: text or null. What the space is called.
+- shared[].is_refused: boolean. Whether it is a space that the owner of the conversation is not in.
+- shared[].items: object[] as memory_board.items or null. What holds now, by kind; null if there is no such board.
 - superseded: integer[] or null. Those of messages that the run leaves, as the next append of its state will; null without
   p_branch_ids.
 - branch_from: integer or null. The first sequence of what a graph''s state has held.
@@ -416,7 +520,8 @@ begin
       coalesce((p_context ->> 'recent')::bigint, 0),
       coalesce((p_context ->> 'board')::integer, 0),
       case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end,
-      case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end);
+      case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end,
+      case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end
@@ -435,6 +540,7 @@ p_context: what is read, as memory_context takes it.
 - board: integer or null. Its p_board; null: 0.
 - branch_ids: text[] or null. Its p_branch_ids.
 - due: object or null. Its p_due.
+- shared: object or null. Its p_shared.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced, as in memory_append.

@@ -1038,17 +1038,23 @@ $do$;
 
 -- Returns the conversations to search: one, all with one agent, or all of a user.
 create or replace function memory_private.recall_scope(
-  p_user_id text, p_agent_id text, p_conversation_id uuid, p_scope text
+  p_user_id text, p_agent_id text, p_conversation_id uuid, p_scope text,
+  p_agents json -- other agents whose conversations belong to it; null: none
 ) returns uuid[]
 language plpgsql stable security invoker set search_path = ''
 as $function$
+declare
+  v_agents text[];
 begin
-  if coalesce(p_scope, 'conversation') = 'conversation' then
+  if coalesce(p_scope, 'conversation') = 'conversation' and p_agents is null then
     return array_remove(array[p_conversation_id], null);
   end if;
+  v_agents := array(select json_array_elements_text(p_agents));
   return array(
     select c.id from memory.conversations c
-    where c.user_id = p_user_id and c.chunk_count > 0 and (p_scope = 'user' or c.agent_id = p_agent_id));
+    where c.user_id = p_user_id and c.chunk_count > 0
+      and (p_scope = 'user' or c.agent_id = any (v_agents) or (p_scope = 'agent' and c.agent_id = p_agent_id)
+           or c.id = p_conversation_id));
 end
 $function$;
 

@@ -19,7 +19,16 @@ from tests.each_case import each_case
 
 APPEND = {"p_thread_id": "t", "p_user_id": "u", "p_messages": [1], "p_retention": {"turns": 9}}
 READ = {"p_thread_id": "t", "p_user_id": "u", "p_retention": {"turns": 9}}
-ASKED = {"characters": 100, "messages": 7, "recall": None, "recent": 5, "board": 0, "branch_ids": None, "due": None}
+ASKED = {
+    "characters": 100,
+    "messages": 7,
+    "recall": None,
+    "recent": 5,
+    "board": 0,
+    "branch_ids": None,
+    "due": None,
+    "shared": {"agents": ["bookkeeper"], "items": 5},
+}
 
 
 def storing(pages: int = 1) -> Flow[list[Any]]:

@@ -19,6 +19,7 @@ from langchain_supabase_memory.context.load import (
     referenced_turn_message,
 )
 from langchain_supabase_memory.context.manifest import is_reference
+from langchain_supabase_memory.context.shared_part import NOTHING_SHARED, SharedRequest
 from langchain_supabase_memory.memory.context_defaults import recall_options
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
@@ -84,6 +85,7 @@ class Loader:
         recall: Where to recall from what fits the user's message; `None` for nothing.
         retention: What is kept; the memory's by default.
         time_zone: That of the user; by default `time_zone` of the run's context or configuration, else the memory's.
+        shared: Whose boards are shown beside that of the conversation.
         holds_work: Whether what can wait is done after `finish_turn`, so that it moves no prompt of a tool loop; else
             while the model answers.
         held: What is done when the turn ends.
@@ -98,6 +100,7 @@ class Loader:
     recall: RecallScope | None = None
     retention: Retention | None = None
     time_zone: str | tzinfo | None = None
+    shared: SharedRequest = NOTHING_SHARED
     holds_work: bool = False
     held: ExpiringCache[ConversationKey, Callable[[], None]] = field(
         default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False
@@ -214,6 +217,12 @@ class Loader:
         return self.time_zone or of_run("time_zone", *current_run()) or self.guard.memory._services.config.time_zone
 
     @property
+    def _shared(self) -> SharedRequest:
+        """Whose boards are shown, dated for the run."""
+        is_any = self.shared.spaces or self.shared.agents
+        return replace(self.shared, time_zone=zone(self._zone)) if is_any else self.shared
+
+    @property
     def _is_done_here(self) -> bool:
         """Whether a summary that is due is made before the answer."""
         return self.policy.mode == "inline" and self.guard.model is not None
@@ -318,6 +327,7 @@ class Loader:
             recalls=self.recall is not None,
             prepared=False,
             turn=turn,
+            shared=self._shared,
         )
 
     def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:

@@ -56,6 +56,7 @@ class BoardItem:
         editor_kind: The kind of `edited_by`: `person`, `application` or `import`.
         contributed_by: In a space, who quoted it from a private conversation.
         said_at: When it was said there.
+        author_id: In a space, who said it: who contributed it, or wrote its first message.
     """
 
     id: str
@@ -80,6 +81,7 @@ class BoardItem:
     editor_kind: AuthorKind | None = None
     contributed_by: str | None = None
     said_at: datetime | None = None
+    author_id: str | None = None
 
     @property
     def written_by(self) -> str | None:

@@ -10,7 +10,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.documents import dumps
-from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PartName, Reason
+from langchain_supabase_memory.operations.manifests.parts import (
+    PART_REASONS,
+    PROMPT_PARTS,
+    PartName,
+    Reason,
+    SharedKind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +34,7 @@ ENTRY_POINTS: Final[tuple[EntryPoint, ...]] = get_args(EntryPoint)
 UNITS: Final = ("characters", "tokens")
 PARTS: Final[tuple[PartName, ...]] = tuple(each.name for each in PROMPT_PARTS)
 REASONS: Final[tuple[Reason, ...]] = tuple(PART_REASONS)
+SHARED_KINDS: Final[tuple[SharedKind, ...]] = get_args(SharedKind)
 FAILURES: Final[tuple[Failure, ...]] = get_args(Failure)
 SCORES: Final = (
     "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
@@ -43,6 +50,7 @@ PASSAGE: Final = 3
 ELSEWHERE: Final = 4
 OMITTED: Final = 5
 USAGE: Final = 6
+SHARED: Final = 7
 
 OPTED_OUT: Final = 8
 CUT: Final = 16
@@ -78,8 +86,8 @@ def hundredths(score_parts: Mapping[str, float]) -> list[int]:
 def fit_manifest(lists: Sequence[list[int]]) -> Lists:
     """Fit a manifest into its maximum size by dropping the least needed parts, and flag it as cut.
 
-    Parts of scores are dropped first. Then as many omitted ranges, passages and items are kept, in this order, as
-    fit.
+    Parts of scores and shared items are dropped first. Then as many omitted ranges, shared boards, passages and items
+    are kept, in this order, as fit.
     """
     if _bytes(lists) <= LONGEST:
         return [*lists]
@@ -98,8 +106,8 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
 
 
 def _optional_parts(lists: Sequence[list[int]]) -> Iterator[list[int]]:
-    """Yield the optional parts, the most needed first, without parts of scores."""
-    for kind, length in ((OMITTED, None), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None)):
+    """Yield the optional parts, the most needed first, without parts of scores and shared items."""
+    for kind, length in ((OMITTED, None), (SHARED, 5), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None)):
         yield from (each[:length] for each in lists if each[0] == kind)
 
 

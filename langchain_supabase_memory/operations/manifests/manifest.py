@@ -11,7 +11,7 @@ from langchain_supabase_memory import markup
 from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.beginning import Beginning
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff, diff
-from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
+from langchain_supabase_memory.operations.manifests.parts import ManifestBoard, ManifestPart, ManifestPassage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,6 +50,7 @@ class Manifest:
         items: The board items in the prompt, each by the first eight digits of its id.
         items_left_out: How many items were read but did not fit.
         has_more_items: Whether the board had more than were read.
+        shared: The boards of spaces and other agents.
         passages: The recalled passages, the best first.
         omitted: First, last and reason of each range that was neither shown in full nor covered.
         full_messages: How many messages the whole history had.
@@ -79,6 +80,7 @@ class Manifest:
     items: tuple[str, ...] = ()
     items_left_out: int = 0
     has_more_items: bool = False
+    shared: tuple[ManifestBoard, ...] = ()
     passages: tuple[ManifestPassage, ...] = ()
     omitted: tuple[tuple[int, int, str], ...] = ()
     full_messages: int = 0
@@ -227,6 +229,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         items=_items(each for row in lists if row[0] == encoding.ITEMS for each in row[1:]),
         items_left_out=max(head[8], 0),
         has_more_items=bool(flags & encoding.MORE),
+        shared=tuple(map(_shared_board, _rows(lists, encoding.SHARED, 5))),
         passages=tuple(_passages(lists)),
         omitted=tuple(
             (row[1], row[2], encoding.name_of(encoding.REASONS, row[3])) for row in _rows(lists, encoding.OMITTED, 4)
@@ -262,6 +265,11 @@ def _part(row: list[int]) -> ManifestPart:
     return ManifestPart(
         encoding.name_of(encoding.PARTS, row[1]), encoding.name_of(encoding.REASONS, row[2]), *row[3:6], *places
     )
+
+
+def _shared_board(row: list[int]) -> ManifestBoard:
+    kind = encoding.name_of(encoding.SHARED_KINDS, row[1])
+    return ManifestBoard(kind, row[2], row[3] == 1, max(row[4], 0), _items(row[5:]))
 
 
 def _passages(lists: Lists) -> Iterator[ManifestPassage]:

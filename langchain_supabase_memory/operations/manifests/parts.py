@@ -11,23 +11,27 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", "reference", "current"]
-"""A part of a prompt, in the manifest's order."""
+PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", "reference", "current", "shared"]
+"""A part of a prompt, in the order of the codes."""
+
+SharedKind: TypeAlias = Literal["space", "agent"]
+"""Whose board a prompt shows beside its own: a space's, or that of the user's newest conversation with an agent."""
 
 Reason: TypeAlias = Literal[
     "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
     "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
-    "recalled",
+    "recalled", "shared",
 ]  # fmt: skip
 """Why a part is in a prompt, or why messages are not.
 
-A summary covers messages that are `older` than what fits. A note: something is `omitted`, or the assistant spoke first
-(`opening`). Recent messages: `all` that no summary covers, the `newest` that fit the budget, or as many `messages` as
-`max_messages` allows. The board: its items hold (`holds`). Recalled passages: found by `meaning`, by `words` only, or
-as a model `reranked` them. A turn that the user `pointed_at`, and the user's message (`asked`). Left out: beyond the
-`budget` or `max_messages` (`messages`), `cut` to fit, `no_room` for a summary, on another `branch` of the graph,
-`unreadable`, a result without its call (`orphan`), a summary of `quotes` that recall finds instead, more `media` than
-the budget allows, or what is `recalled` for a question about the past takes their room.
+A summary covers messages that are `older` than what fits. A note: something is `omitted`, or the assistant spoke
+first (`opening`). Recent messages: `all` that no summary covers, the `newest` that fit the budget, or as many
+`messages` as `max_messages` allows. The board: its items hold (`holds`); of others, they are `shared` with this
+agent. Recalled passages: found by `meaning`, by `words` only, or as a model `reranked` them. A turn that the user
+`pointed_at`, and the user's message (`asked`). Left out: beyond the `budget` or `max_messages` (`messages`), `cut` to
+fit, `no_room` for a summary, on another `branch` of the graph, `unreadable`, a result without its call (`orphan`), a
+summary of `quotes` that recall finds instead, more `media` than the budget allows, or what is `recalled` for a
+question about the past takes their room.
 """
 
 
@@ -54,6 +58,7 @@ PROMPT_PARTS: Final = (
     PromptPart("recalled", "Recalled", "recalled"),
     PromptPart("reference", "Reference", "recalled"),
     PromptPart("current", "Question", "asked"),
+    PromptPart("shared", "Shared", "board"),
 )
 """All kinds of parts, in the order of their codes."""
 
@@ -81,6 +86,7 @@ PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
         "other": "For another reason.",
         "media": "Only its text is included: its images and files exceed the budget.",
         "recalled": "What is recalled for the question takes their room, in this turn alone.",
+        "shared": "The agent is given the boards of these spaces and agents.",
     }
 )
 """Each reason as a sentence, in the order of the codes."""
@@ -109,6 +115,25 @@ class ManifestPart:
     first: int | None = None
     last: int | None = None
     number: int | None = None
+
+
+@dataclass(frozen=True)
+class ManifestBoard:
+    """What a prompt showed of the board of a space or another agent.
+
+    Attributes:
+        kind: `space` or `agent`.
+        place: Its place among the spaces, or the agents, that the agent was given, from 0.
+        is_refused: Whether it was a space that the user was not in.
+        left_out: How many items were read but did not fit.
+        items: The items, each by the first eight digits of its id; empty if they did not fit into the manifest.
+    """
+
+    kind: str
+    place: int
+    is_refused: bool = False
+    left_out: int = 0
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

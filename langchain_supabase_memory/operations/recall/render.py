@@ -73,6 +73,8 @@ def day(chunk: Chunk, time_zone: tzinfo) -> str:
 def line(chunk: Chunk, conversation: ConversationKey | None = None, time_zone: tzinfo = UTC) -> str:
     """Render a chunk as a line, such as `User (Maya) [12]: I am allergic to nuts`, or `User [12 of "studio"]: …`.
 
+    A chunk of another agent names it: `User [12 of "studio" with bookkeeper]: …`.
+
     What was said several times says so, and what no longer holds says what holds now.
 
     Args:
@@ -85,6 +87,8 @@ def line(chunk: Chunk, conversation: ConversationKey | None = None, time_zone: t
         conversation.agent_id,
     )
     of = f" of {json.dumps(spell_out(chunk.thread_id), ensure_ascii=False)}" if is_elsewhere else ""
+    if conversation is not None and chunk.agent_id != conversation.agent_id:
+        of += f" with {spell_out(chunk.agent_id)}"
     speaker = content.speaker(content.LABELS[chunk.role], chunk.speaker)
     noted = "".join(f" ({note})" for note in notes(chunk, time_zone))
     return f"{speaker} [{chunk.from_sequence}{of}]: {content.indented(chunk.content)}{noted}"
