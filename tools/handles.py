@@ -127,6 +127,7 @@ class Handle:
 
 
 CONVERSATION = ("ConversationHandle", "memory.handle")
+CONVERSATION_PART = ("ConversationPartHandle", "memory.handle")
 MEMORY = ("MemoryHandle", "memory.handle")
 
 HANDLES = (
@@ -196,7 +197,7 @@ items, or restores deleted ones.
             "revise": Verb("operations.boards.revise.revise_board", hidden=("if_due", "max_revisions")),
             "regenerate": Verb("operations.boards.revise.regenerate_board"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "conversation_summaries",
@@ -215,7 +216,7 @@ items, or restores deleted ones.
             "request": Verb("operations.work.request"),
             "index": Verb("operations.recall.summaries.index_summaries"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "conversation_turns",
@@ -229,7 +230,7 @@ items, or restores deleted ones.
             "get": Verb("operations.turns.read_turn"),
             "as_text": Verb("operations.turns.turns_as_text", public=("retention",)),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "conversation_chunks",
@@ -242,7 +243,7 @@ items, or restores deleted ones.
             "list": Verb("operations.recall.indexing.chunks"),
             "reembed": Verb("operations.recall.indexing.reembed"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "superseded_messages",
@@ -255,7 +256,7 @@ items, or restores deleted ones.
             "list": Verb("operations.conversations.read_superseded", public=("retention",)),
             "reinstate": Verb("operations.conversations.reinstate"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "conversation_privacy",
@@ -268,7 +269,7 @@ items, or restores deleted ones.
             "opt_outs": Verb("operations.controls.opt_outs"),
             "changes": Verb("operations.controls.changes"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "conversation_work",
@@ -281,7 +282,7 @@ items, or restores deleted ones.
             "status": Verb("operations.work.status_of"),
             "retry": Verb("operations.work.retry_one"),
         },
-        CONVERSATION,
+        CONVERSATION_PART,
     ),
     Handle(
         "privacy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem, read_board
 from langchain_supabase_memory.operations.boards.editing import add_item, delete_item, edit_item, edit_summary, pin_item
 from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import BoardResult
 
 
-class ConversationBoard(ConversationHandle):
+class ConversationBoard(ConversationPartHandle):
     """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists.
 
     Changes by a person survive every regeneration: no model changes items that a person wrote, supersedes pinned

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.recall.indexing import chunks, reembed
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk
 
 
-class ConversationChunks(ConversationHandle):
+class ConversationChunks(ConversationPartHandle):
     """A conversation's chunks, which recall searches."""
 
     def list(self) -> builtins.list[Chunk]:

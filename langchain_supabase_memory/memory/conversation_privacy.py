@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.controls import ControlChange, OptOut, changes, opt_outs
 from langchain_supabase_memory.values import Scope
 
 
-class ConversationPrivacy(ConversationHandle):
+class ConversationPrivacy(ConversationPartHandle):
     """A person's overrides for one conversation: opt-outs, ratings and edits."""
 
     def opt_outs(self) -> list[OptOut]:

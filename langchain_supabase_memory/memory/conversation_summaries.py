@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.memory.summaries import complete_summary, summarize
 from langchain_supabase_memory.operations.controls import delete_segment, edit_segment, regenerate_summaries
 from langchain_supabase_memory.operations.recall.summaries import index_summaries
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import SummaryPolicy
 
 
-class ConversationSummaries(ConversationHandle):
+class ConversationSummaries(ConversationPartHandle):
     """A conversation's summaries: the segments of the rolling one, and the complete one."""
 
     def make(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.turns import TEMPLATE, list_turns, read_turn, turns_as_text
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import Turn
 
 
-class ConversationTurns(ConversationHandle):
+class ConversationTurns(ConversationPartHandle):
     """A conversation's complete turns: the user's message and the final answer."""
 
     def list(

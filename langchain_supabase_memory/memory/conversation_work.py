@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.work import ConversationStatus, retry_one, status_of
 
 
-class ConversationWork(ConversationHandle):
+class ConversationWork(ConversationPartHandle):
     """Background work on one conversation."""
 
     def status(self) -> ConversationStatus | None:

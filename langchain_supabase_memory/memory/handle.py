@@ -94,16 +94,13 @@ class SpaceHandle(MemoryHandle):
         return f"{type(self).__name__}({self.space_id!r})"
 
 
-class ConversationHandle(Handle):
-    """A handle of one conversation: its ids and the memory's services.
+class ConversationPartHandle(Handle):
+    """A handle of a part of one conversation: its ids and the memory's services.
 
     Args:
         services: The memory's services.
         key: The conversation.
     """
-
-    _parts = ("board", "summaries", "turns", "chunks", "superseded", "privacy", "work")
-    _synonyms: ClassVar[Mapping[str, str]] = CONVERSATION_SYNONYMS
 
     def __init__(self, services: Services, key: ConversationKey) -> None:
         self._services = services
@@ -128,3 +125,10 @@ class ConversationHandle(Handle):
         """Its ids."""
         key = self._key
         return f"{type(self).__name__}({key.thread_id!r}, user_id={key.user_id!r}, agent_id={key.agent_id!r})"
+
+
+class ConversationHandle(ConversationPartHandle):
+    """A handle of one conversation, which suggests its parts' methods, too."""
+
+    _parts = ("board", "summaries", "turns", "chunks", "superseded", "privacy", "work")
+    _synonyms: ClassVar[Mapping[str, str]] = CONVERSATION_SYNONYMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle
 from langchain_supabase_memory.operations.conversations import read_superseded, reinstate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.values import StoredMessage
 
 
-class SupersededMessages(ConversationHandle):
+class SupersededMessages(ConversationPartHandle):
     """The messages that a graph has left, because it was forked or they were removed from its state."""
 
     def list(self, *, retention: Retention | None = None) -> builtins.list[StoredMessage]:

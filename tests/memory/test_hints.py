@@ -58,7 +58,8 @@ def test_a_conversation_says_where_a_verb_is(name: str, use: str) -> None:
 
 @each_case("name", ["nonsense", "_private", "__deepcopy_me__", ""])
 def test_what_is_like_nothing_gets_no_hint(name: str) -> None:
-    for holder in (MEMORY, MEMORY.conversation("t"), MEMORY.work):
+    talk = MEMORY.conversation("t")
+    for holder in (MEMORY, talk, MEMORY.work, talk.board, talk.chunks, talk.work, MEMORY.spaces):
         assert not hasattr(holder, name)
         with pytest.raises(AttributeError) as missing:
             getattr(holder, name)
