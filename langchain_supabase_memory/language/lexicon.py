@@ -6,6 +6,7 @@ none. The tables of a subject are documented where they are read:
 - `references.toml`: references to an earlier turn. See `references/lexicon.py`.
 - `cues.toml`: names, dates, numbers and questions. See `query_hints/lexicon.py`.
 - `phrases.toml`: phrases around facts and tasks. See `extractive/phrases.py`.
+- `affixes.toml`: what inflection adds to a root. See `roots.py`.
 
 A file has a `name`, and tables of lists of lowercase words. To add a language, add its folder.
 """
@@ -33,7 +34,7 @@ Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
 File: TypeAlias = "dict[str, dict[str, list[str]]]"
 """The contents of a file: words by table and key."""
 
-Subject = Literal["references", "cues", "phrases"]
+Subject = Literal["references", "cues", "phrases", "affixes"]
 """The subject of a file."""
 
 COUNTED: Final = re.compile(r"-?[1-9][0-9]{0,5}")

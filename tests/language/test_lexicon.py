@@ -22,12 +22,13 @@ from langchain_supabase_memory.language.lexicon import (
 )
 from langchain_supabase_memory.language.query_hints.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
+from langchain_supabase_memory.language.roots import TABLES as AFFIXES
 from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES}
+TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES, "affixes": AFFIXES}
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FILES = [(subject, language) for subject in SUBJECTS for language in languages(subject)]
 
