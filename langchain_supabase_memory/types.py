@@ -6,6 +6,7 @@ from langchain_supabase_memory.context.report import ContextReport
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.space import Space
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+from langchain_supabase_memory.operations.boards.perspective import Perspective
 from langchain_supabase_memory.operations.contributions import Contribution, SharedData, SharedInSpace
 from langchain_supabase_memory.operations.controls import ControlChange, OptOut
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
@@ -69,6 +70,7 @@ __all__ = [
     "NewerFact",
     "OptOut",
     "Pause",
+    "Perspective",
     "PromptGrowth",
     "Queue",
     "Recall",

@@ -44,7 +44,7 @@ API = {
         "Settings",
         "What a memory is made with: budgets, policies, weights.",
         "ContextBudget SummaryPolicy ChunkPolicy BoardPolicy settings.ManifestPolicy settings.RecallWeights Retention "
-        "settings.RetryPolicy settings.BreakerPolicy",
+        "settings.RetryPolicy settings.BreakerPolicy types.Perspective",
     ),
     "agents": (
         "Agents",

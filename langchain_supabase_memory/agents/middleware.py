@@ -35,6 +35,7 @@ from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining, codec
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
 from langchain_supabase_memory.memory.require_memory import require_memory
+from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, Perspective
 from langchain_supabase_memory.operations.branch import StateRecord
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
@@ -137,6 +138,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             it: storing, reading, computing, indexing. A model that writes a summary there may take the policy's
             `timeout_seconds` beyond that. What is stored afterwards has as long again. Once the seconds are used up the
             turn goes on without memory, for half a minute at least, and what is new waits in the outbox.
+        perspective: What this agent watches: the order of the board's items, see `Perspective`. The usual by default.
 
     Raises:
         ConfigurationError: An argument is none of its choices.
@@ -172,6 +174,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         prompt_cache: bool | None = None,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
+        perspective: Perspective | None = None,
     ) -> None:
         super().__init__()
         self._memory = require_memory(memory)
@@ -182,6 +185,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         if prompt_cache is not None:
             boolean("prompt_cache", prompt_cache)
         known_zone(time_zone)
+        require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._bound = RunIdentity(agent_id, project_id)
         self._guard = FailOpen(memory, summarizer(model, memory._services.model), on_error, deadline_seconds)
@@ -194,6 +198,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             time_zone=time_zone,
             shared=shared_request(spaces, agents),
             holds_work=True,
+            perspective=perspective,
         )
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)
         self._ahead = PackCache()

@@ -38,6 +38,7 @@ from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations import conversations, summaries
+from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, Perspective
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
@@ -85,6 +86,7 @@ class _LoadSettings(_Settings, total=False):
     agents: Sequence[str]
     rollout: Rollout | None
     time_zone: str | tzinfo | None
+    perspective: Perspective | None
 
 
 class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
@@ -196,6 +198,7 @@ class LoadContextNode(_Node):
             the old context is waited for here, up to `deadline_seconds`; the middleware lets it run beside the model.
         time_zone: That of the user, in which days begin and recalled lines are dated; by default `time_zone` of the
             run's context or configuration, else the memory's.
+        perspective: What this agent watches: the order of the board's items, see `Perspective`. The usual by default.
         settings: The arguments that every node has, see `_Node`.
     """
 
@@ -214,6 +217,7 @@ class LoadContextNode(_Node):
         agents: Sequence[str] = (),
         rollout: Rollout | None = None,
         time_zone: str | tzinfo | None = None,
+        perspective: Perspective | None = None,
         **settings: Unpack[_Settings],
     ) -> None:
         refuse_unknown(type(self).__name__, settings, _Settings.__annotations__, ConfigurationError)
@@ -221,6 +225,7 @@ class LoadContextNode(_Node):
         check_settings(budget=budget, policy=policy)
         boolean("references", references)
         known_zone(time_zone)
+        require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
         self._output = output_messages_key
         self._alternates = bool((budget or memory._services.settings.budget).alternate_roles)
@@ -238,6 +243,7 @@ class LoadContextNode(_Node):
             recall_scope(recall, memory),
             time_zone=time_zone,
             shared=shared_request(spaces, agents),
+            perspective=perspective,
         )
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)
 

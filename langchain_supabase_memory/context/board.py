@@ -12,6 +12,7 @@ from langchain_supabase_memory.language.messages.content import indented
 from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, OPEN_FIRST, BoardItemKind
+from langchain_supabase_memory.operations.boards.perspective import is_persons, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
 from langchain_supabase_memory.operations.summaries import shorten
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.recall_part import RecallPart
     from langchain_supabase_memory.context.token_meter import Meter, Sizes
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.settings import ContextBudget
     from langchain_supabase_memory.values import ConversationKey
 
@@ -34,14 +36,19 @@ _CHARACTERS_AN_ITEM: Final = 60
 _MAX_ITEMS: Final = 40
 """The maximum number of items of a kind to read."""
 
+_MAX_ORDERED: Final = 100
+"""The maximum number of items of a kind to read for a perspective, which may show an old item first."""
+
 _LONGEST_NOTES: Final = 500
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
-def max_items_of(budget: ContextBudget, share: float | None) -> int:
+def max_items_of(budget: ContextBudget, share: float | None, perspective: Perspective | None = None) -> int:
     """Return how many items of each kind to read for a share of a budget; 0 if there is no share."""
     if not share:
         return 0
+    if perspective is not None:
+        return _MAX_ORDERED
     return max(1, min(_MAX_ITEMS, int(budget.about_characters * share) // _CHARACTERS_AN_ITEM))
 
 
@@ -51,7 +58,7 @@ class BoardPart:
 
     Attributes:
         items: The most important first: pinned items, open action items, pending questions, facts by importance and
-            recency, entities, topics.
+            recency, entities, topics; or in the order of a perspective.
         edited_summary: A person's summary of the conversation; cut if it is long.
         editor_kind: Who wrote it: `person`, `application` or `import`.
         context_notes: Notes on how to continue; may be empty.
@@ -59,6 +66,7 @@ class BoardPart:
         has_more: Whether the board has more items than were read for this budget.
         whole_summary: The person's summary as it was read.
         rendered: The lines of items that were rendered, by their ids: a room for them is looked for several times.
+        places: The place of each item in a perspective, by its id; `None` without one.
     """
 
     items: list[BoardItem] = field(default_factory=list)
@@ -69,10 +77,15 @@ class BoardPart:
     has_more: bool = False
     whole_summary: str | None = field(default=None, repr=False)
     rendered: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    places: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_document(
-        cls, document: Mapping[str, Any] | None, max_items: int, superseded: Collection[int] = ()
+        cls,
+        document: Mapping[str, Any] | None,
+        max_items: int,
+        superseded: Collection[int] = (),
+        perspective: Perspective | None = None,
     ) -> BoardPart:
         """Create the part from a board's document.
 
@@ -80,6 +93,7 @@ class BoardPart:
             document: The board as `memory_context` returns it; `None` without one.
             max_items: The number of items of a kind that were requested.
             superseded: Messages on another branch of the graph; items based only on them are left out.
+            perspective: The order of the items, and the kinds that are not shown; the usual order without one.
         """
         if document is None:
             return cls()
@@ -89,13 +103,15 @@ class BoardPart:
         here = [each for each in items if is_persons(each) or not each.sequences or not gone.issuperset(each.sequences)]
         notes = " ".join((document["context_notes"] or "").split())
         summary = (document["edited_summary"] or "").strip() or None
+        ordered = sorted(here, key=item_weight) if perspective is None else ranked(here, perspective)
         return cls(
-            items=sorted(here, key=item_weight),
+            items=ordered,
             edited_summary=summary,
             whole_summary=summary,
             editor_kind=document["editor_kind"] or "person",
             context_notes=shorten(notes, _LONGEST_NOTES),
             has_more=any(count >= max_items for count in counts),
+            places=None if perspective is None else {item.id: place for place, item in enumerate(ordered)},
         )
 
     def is_part_of(self, board: BoardPart) -> bool:
@@ -180,11 +196,16 @@ class BoardPart:
         left = self._left_of(room, meter) - sum(map(meter.estimate_line, map(escaped, self._rendered())))
         added = [further[place] for place in self._places_that_fit(further, left, meter)]
         while True:
-            items = sorted([*self.items, *added], key=item_weight)
-            made = replace(self, items=items, left_out=len(read.items) - len(items))
+            items = read._ordered([*self.items, *added])
+            made = replace(self, items=items, left_out=len(read.items) - len(items), places=read.places)
             if not added or made.forms(meter).fits(room):  # it was an estimate
                 return made
             added.pop()
+
+    def _ordered(self, items: Sequence[BoardItem]) -> list[BoardItem]:
+        """Return items of this board in its order."""
+        places = self.places
+        return sorted(items, key=item_weight if places is None else lambda item: places[item.id])
 
     def _left_of(self, room: Sizes, meter: Meter) -> int:
         """Estimate what a room has for lines."""
@@ -206,7 +227,8 @@ class BoardPart:
 
     def _parts(self) -> list[BoardItem | str]:
         """Return everything by importance; the two texts by their names."""
-        urgent = [each for each in self.items if item_weight(each)[0] < _NOTES_AT]
+        before = _NOTES_AT if self.places is None else _NOTES_AT_FIRST
+        urgent = [each for each in self.items if item_weight(each)[0] < before]
         return [
             *(["edited_summary"] if self.edited_summary else []),
             *urgent,
@@ -255,11 +277,6 @@ def item_text(item: BoardItem) -> str:
     return " ".join(f"- {label}: {item.text}".split())
 
 
-def is_persons(item: BoardItem) -> bool:
-    """Return whether a person or the application wrote, changed or pinned it."""
-    return item.pinned or item.edited_at is not None
-
-
 def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mapping[int, str]) -> bool:
     """Return whether it is visible elsewhere: all its messages, and the quote in the first of them."""
     if not item.sequences or not all(number in shown_sequences or number in recalled for number in item.sequences):
@@ -278,6 +295,9 @@ def item_weight(item: BoardItem) -> tuple[int, float, float]:
 
 _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
 """The notes come before items with this place in `item_weight`."""
+
+_NOTES_AT_FIRST: Final = 1
+"""The same in a perspective: right behind what is pinned, for they are for every agent."""
 
 _TRIES: Final = 8
 """How many items are tried after the first that does not fit."""

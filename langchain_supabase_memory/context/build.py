@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from langchain_supabase_memory.context.board import BoardPart, allocate, is_persons, max_items_of
+from langchain_supabase_memory.context.board import BoardPart, allocate, max_items_of
 from langchain_supabase_memory.context.fit import FittedContext, fit
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.reasons import FOR_RECALLED, LEFT_OUT, NO_ROOM
@@ -18,6 +18,7 @@ from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
 from langchain_supabase_memory.context.turn_parts import Position
+from langchain_supabase_memory.operations.boards.perspective import is_persons
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.recall_part import RecallRequest
     from langchain_supabase_memory.context.token_meter import Meter
     from langchain_supabase_memory.context.turn_parts import TurnParts
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.settings import ContextBudget
     from langchain_supabase_memory.values import Chunk, ConversationKey
 
@@ -40,6 +42,7 @@ class PackBuilder:
         request: What is recalled; `None` for nothing.
         turn: The parts that an earlier prompt of the turn showed, which are shown again.
         time_zone: The reader's time zone, for the dates of shared items.
+        perspective: The order of the board's items; the usual one without it.
     """
 
     key: ConversationKey
@@ -47,6 +50,7 @@ class PackBuilder:
     request: RecallRequest | None = None
     turn: TurnParts | None = None
     time_zone: tzinfo = UTC
+    perspective: Perspective | None = None
 
     def build(self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()) -> ContextPack:
         """Return the pack.
@@ -59,8 +63,8 @@ class PackBuilder:
         whole = meter(self.budget)
         limit = whole.limit
         history = replace(history, max_media=self.budget.media)
-        most = max_items_of(self.budget, self.budget.board)
-        read = board = BoardPart.from_document(document.get("board"), most, history.superseded)
+        most = max_items_of(self.budget, self.budget.board, self.perspective)
+        read = board = BoardPart.from_document(document.get("board"), most, history.superseded, self.perspective)
         turn = None if self.turn is None else self.turn.without_lost(chunks)
         shared = SharedPart.from_document(document.get("shared"), self.time_zone)
         is_kept = turn is not None and turn.board.is_part_of(read) and turn.shared.is_part_of(shared)

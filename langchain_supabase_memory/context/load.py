@@ -23,6 +23,7 @@ from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.boards import perspective as perspectives
 from langchain_supabase_memory.operations.branch import ALONE, Lineage
 from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
 from langchain_supabase_memory.operations.recall import search
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.recall_part import RecallRequest
     from langchain_supabase_memory.context.turn_parts import TurnParts
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, SummaryResult, Turn
 
@@ -73,6 +75,7 @@ def load_context(
     prepared: bool = True,
     turn: TurnParts | None = None,
     shared: SharedRequest = NOTHING_SHARED,
+    perspective: Perspective | None = None,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
 
@@ -94,6 +97,7 @@ def load_context(
         turn: The parts that an earlier prompt of this turn showed: they are shown again, unless something was edited or
             forgotten since.
         shared: Whose boards are read beside that of the conversation.
+        perspective: The order of the board's items; the usual one without it.
 
     Returns:
         The pack.
@@ -105,7 +109,7 @@ def load_context(
     recalls = recalling is not None if recalls is None else recalls
     within = policy.for_budget(budget, recalls=recalls)
     ask = ContextRequest(
-        key, budget, within, current, branch, lineage, pending, retention, recalling, recalls, turn, shared
+        key, budget, within, current, branch, lineage, pending, retention, recalling, recalls, turn, shared, perspective
     )
     pack = yield from ask.load()
     if not prepared:
@@ -248,6 +252,7 @@ class ContextRequest:
     recalls: bool = False
     turn: TurnParts | None = None
     shared: SharedRequest = NOTHING_SHARED
+    perspective: Perspective | None = None
 
     def load(self) -> Flow[ContextPack]:
         """The pack as it is now, in one round trip beside the embedding of the question."""
@@ -339,19 +344,20 @@ class ContextRequest:
             "p_characters": characters,
             "p_messages": wanted,
             "p_recent": max(0, recent // 2) + said,
-            "p_board": max_items_of(self.budget, self.budget.board),
+            "p_board": max_items_of(self.budget, self.budget.board, self.perspective),
         }
 
     def build_pack(
         self, document: Mapping[str, Any], history: History, chunks: Sequence[Chunk] = ()
     ) -> Flow[ContextPack]:
         """The pack of what was read."""
-        builder = PackBuilder(self.key, self.budget, self.recalling, self.turn, self.shared.time_zone)
+        builder = PackBuilder(self.key, self.budget, self.recalling, self.turn, self.shared.time_zone, self.perspective)
         fitting = partial(builder.build, document, history, chunks)
         # A counter of the application may read a vocabulary, or ask a server.
         is_ours = self.budget.token_counter in (None, "approximate")
-        kept = () if self.budget.tokens is None else tokens.KEPT
-        return (yield from offload(fitting, 0 if is_ours else INLINE_LIMIT, warm_caches=kept))
+        counting = () if self.budget.tokens is None else tokens.KEPT
+        ordering = () if self.perspective is None else perspectives.KEPT
+        return (yield from offload(fitting, 0 if is_ours else INLINE_LIMIT, warm_caches=(*counting, *ordering)))
 
     def _may_index(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         """Whether this process indexes what the turn recalls from: nothing new is recalled in a tool loop."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory.adapters import summarizer as summarizers
+from langchain_supabase_memory.checks import require_type
 from langchain_supabase_memory.context import load
 from langchain_supabase_memory.context.coverage import report_coverage
 from langchain_supabase_memory.context.pack import ContextPack
@@ -16,6 +17,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.memory.pending_manifests import build_manifest, sampled_manifest
+from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, Perspective
 from langchain_supabase_memory.operations.recall.query import NO_FILTERS, Filters
 from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
 
@@ -43,6 +45,7 @@ def context(
     recall: RecallScope | Inherited | None = INHERITED,
     spaces: Sequence[str] = (),
     agents: Sequence[str] = (),
+    perspective: Perspective | None = None,
     filters: Filters,
 ) -> Flow[ContextPack]:
     """Build the context pack for the next prompt within a budget: a summary, recent messages, recalled passages.
@@ -67,10 +70,12 @@ def context(
         spaces: The ids of at most 10 spaces: the quotes on their boards come in addition, if the user is in them.
         agents: At most 10 other agents of the user: what the boards of the newest conversations with them hold
             comes in addition, and recall searches all conversations with them, too.
+        perspective: What the agent watches: the order of the board's items. The usual order by default.
         filters: The filters of the recall.
 
     Raises:
         InvalidInputError: An argument is not a message, or not one of its choices.
+        ConfigurationError: A setting is of another class than its name says.
         MigrationConflictError: The stored vectors come from another model, and a `query` was given.
         SupabaseMemoryError: The database refused or could not be reached.
     """
@@ -86,6 +91,7 @@ def context(
         retention=retention,
         recalling=recall_request(services, turn, query, recall, filters),
         shared=shared_request(spaces, agents, filters.in_zone(services.config.time_zone).time_zone),
+        perspective=perspective,
     )
     return (yield from summarizers.asking(made, None if summarizer is services.model else summarizer))
 
@@ -125,9 +131,11 @@ def load_context(
     retention: Retention | None,
     recalling: RecallRequest | None,
     shared: SharedRequest = NOTHING_SHARED,
+    perspective: Perspective | None,
 ) -> Flow[ContextPack]:
     """Load the pack for a turn, with the memory's defaults."""
     check_settings(budget=budget, policy=policy)
+    require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
     settings = memory.settings
     policy = policy or memory.config.policy
     pack = yield from load.load_context(
@@ -140,6 +148,7 @@ def load_context(
         retention=retention or settings.retention,
         recalling=recalling,
         shared=shared,
+        perspective=perspective,
     )
     memory.causes.warn_if_unattended(pack, has_summarizer=summarizer is not None and policy.mode == "inline")
     return pack

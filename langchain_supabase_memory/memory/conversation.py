@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.codec import MessagesLike
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -497,6 +498,7 @@ class Conversation(ConversationHandle):
         recall: RecallScope | Inherited | None = INHERITED,
         spaces: Sequence[str] = (),
         agents: Sequence[str] = (),
+        perspective: Perspective | None = None,
         limit: int | None = None,
         characters: int | None = None,
         time_range: TimeRange = "all",
@@ -530,6 +532,7 @@ class Conversation(ConversationHandle):
             spaces: The ids of at most 10 spaces: the quotes on their boards come in addition, if the user is in them.
             agents: At most 10 other agents of the user: what the boards of the newest conversations with them hold
                 comes in addition, and recall searches all conversations with them, too.
+            perspective: What the agent watches: the order of the board's items. The usual order by default.
             limit: The maximum number of chunks; 10 if neither this nor `characters` is given, and never more than
                 1,000.
             characters: The maximum number of characters returned.
@@ -547,6 +550,7 @@ class Conversation(ConversationHandle):
 
         Raises:
             InvalidInputError: An argument is not a message, or not one of its choices.
+            ConfigurationError: A setting is of another class than its name says.
             MigrationConflictError: The stored vectors come from another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
@@ -563,6 +567,7 @@ class Conversation(ConversationHandle):
                 recall=recall,
                 spaces=spaces,
                 agents=agents,
+                perspective=perspective,
                 filters=Filters(
                     limit=limit,
                     characters=characters,
@@ -592,6 +597,7 @@ class Conversation(ConversationHandle):
         recall: RecallScope | Inherited | None = INHERITED,
         spaces: Sequence[str] = (),
         agents: Sequence[str] = (),
+        perspective: Perspective | None = None,
         limit: int | None = None,
         characters: int | None = None,
         time_range: TimeRange = "all",
@@ -619,6 +625,7 @@ class Conversation(ConversationHandle):
                 recall=recall,
                 spaces=spaces,
                 agents=agents,
+                perspective=perspective,
                 filters=Filters(
                     limit=limit,
                     characters=characters,

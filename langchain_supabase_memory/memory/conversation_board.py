@@ -12,6 +12,7 @@ from langchain_supabase_memory.operations.boards.revise import regenerate_board,
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.boards.schema import AuthorKind
     from langchain_supabase_memory.values import BoardResult
 
@@ -23,21 +24,28 @@ class ConversationBoard(ConversationPartHandle):
     items, or restores deleted ones.
     """
 
-    def read(self, *, history: bool = False) -> Board:
+    def read(self, *, history: bool = False, perspective: Perspective | None = None) -> Board:
         """Return the board: its summary and the items of each kind.
 
         Args:
             history: Whether to include the changes that people made.
+            perspective: What an agent watches: its order of the items that hold, without kinds that it is not shown;
+                the others come last.
 
         Returns:
             The board; an empty one if none exists.
-        """
-        return self._services.run(read_board(self._key, history=history, retention=self._services.settings.retention))
 
-    async def aread(self, *, history: bool = False) -> Board:
+        Raises:
+            ConfigurationError: It is no perspective.
+        """
+        return self._services.run(
+            read_board(self._key, history=history, retention=self._services.settings.retention, perspective=perspective)
+        )
+
+    async def aread(self, *, history: bool = False, perspective: Perspective | None = None) -> Board:
         """The async twin of `read`."""
         return await self._services.arun(
-            read_board(self._key, history=history, retention=self._services.settings.retention)
+            read_board(self._key, history=history, retention=self._services.settings.retention, perspective=perspective)
         )
 
     def add(

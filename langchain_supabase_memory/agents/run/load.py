@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Effects, Flow
     from langchain_supabase_memory.language.references import Match
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.manifests.beginning import Beginning
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
@@ -88,6 +89,7 @@ class Loader:
         shared: Whose boards are shown beside that of the conversation.
         holds_work: Whether what can wait is done after `finish_turn`, so that it moves no prompt of a tool loop; else
             while the model answers.
+        perspective: The order of the board's items; the usual one without it.
         held: What is done when the turn ends.
         turns: The parts that turns under way show, by the conversation and the id of the question.
         beginnings: What the last prompt of each conversation began with.
@@ -102,6 +104,7 @@ class Loader:
     time_zone: str | tzinfo | None = None
     shared: SharedRequest = NOTHING_SHARED
     holds_work: bool = False
+    perspective: Perspective | None = None
     held: ExpiringCache[ConversationKey, Callable[[], None]] = field(
         default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False
     )
@@ -328,6 +331,7 @@ class Loader:
             prepared=False,
             turn=turn,
             shared=self._shared,
+            perspective=self.perspective,
         )
 
     def _referenced(self, key: ConversationKey, match: Match) -> Flow[Reference | None]:

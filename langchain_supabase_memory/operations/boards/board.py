@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.effects import Flow, call
+from langchain_supabase_memory.checks import require_type
+from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
+from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
 
 if TYPE_CHECKING:
@@ -127,7 +130,7 @@ class Board(ItemLists):
         summary: The generated summary of the conversation up to `through_sequence`.
         edited_summary: A summary that a person wrote; it comes first, and no model changes it.
         context_notes: Notes on how to continue.
-        items: Its items: pinned ones first, then the most recently mentioned.
+        items: Its items: pinned ones first, then the most recently mentioned; or in the order of a perspective.
         through_sequence: The last message that it covers; -1 if none.
         next_sequence: The number of the next message.
         version: How often the board was changed.
@@ -178,7 +181,12 @@ class Board(ItemLists):
 
 
 def read_board(
-    key: ConversationKey, *, history: bool = False, limit: int = 500, retention: Retention | None = None
+    key: ConversationKey,
+    *,
+    history: bool = False,
+    limit: int = 500,
+    retention: Retention | None = None,
+    perspective: Perspective | None = None,
 ) -> Flow[Board]:
     """Return the board: its summary and the items of each kind.
 
@@ -188,13 +196,34 @@ def read_board(
         limit: The maximum number of items, up to 1,000: pinned ones, then the most recently mentioned; at most 500
             changes, the newest.
         retention: The retention; a board beyond its `max_summary_age` is not returned.
+        perspective: What an agent watches: its order of the items that hold, without kinds that it is not shown;
+            the others come last.
 
     Returns:
         The board; an empty one if none exists.
+
+    Raises:
+        ConfigurationError: It is no perspective.
     """
+    require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
     bounds = {"p_history": history, "p_limit": limit, "p_retention": retention_argument(retention)}
     row = yield from call("memory_board", {**conversation_ids(key), **bounds})
-    return Board(key.thread_id) if row is None else _board(key, row)
+    board = Board(key.thread_id) if row is None else _board(key, row)
+    if perspective is None:
+        return board
+    characters = sum(len(item.text) for item in board.items)
+    return (yield from offload(partial(_seen_by, perspective, board), characters, warm_caches=KEPT))
+
+
+def _seen_by(perspective: Perspective, board: Board) -> Board:
+    """Return a board in the order of a perspective."""
+    seen = ranked([item for item in board.items if item.is_open], perspective)
+    left = sum(item.is_open for item in board.items) - len(seen)
+    return replace(
+        board,
+        items=[*seen, *(item for item in board.items if not item.is_open)],
+        unlisted=board.unlisted + left,
+    )
 
 
 def _board(key: ConversationKey, row: Mapping[str, Any]) -> Board:
