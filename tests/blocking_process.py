@@ -89,7 +89,7 @@ from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.transfer import aexport_conversations, aimport_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
-from langchain_supabase_memory.types import Conversation, Rollout
+from langchain_supabase_memory.types import Conversation, Perspective, Rollout
 from langchain_supabase_memory.worker import cleanup
 from tests.chat_models import ScriptedModel, calls, says
 from tests.embedders import WordEmbedder
@@ -375,6 +375,9 @@ for _name, _about in {
     "turn": lambda prepared: prepared.turns.aget(1),
     "resolve": lambda prepared: prepared.aresolve(POINTING),
     "context": lambda prepared: prepared.acontext(POINTING, query=POINTING),
+    "context_in_a_perspective": lambda prepared: prepared.acontext(
+        POINTING, perspective=Perspective("kilns, mga bayad")
+    ),
     "coverage": lambda prepared: prepared.acoverage(),
     "summarize": lambda prepared: prepared.summaries.amake(),
     "complete_summary": lambda prepared: prepared.summaries.acomplete(),
@@ -382,6 +385,7 @@ for _name, _about in {
     "request_summary": lambda prepared: prepared.summaries.arequest(),
     "regenerate_summaries": lambda prepared: prepared.summaries.aregenerate(actor="ana"),
     "board": lambda prepared: prepared.board.aread(),
+    "board_in_a_perspective": lambda prepared: prepared.board.aread(perspective=Perspective("kilns, mga bayad")),
     "revise_board": lambda prepared: prepared.board.arevise(),
     "edit_board_summary": lambda prepared: prepared.board.aedit_summary("By hand", actor="ana"),
     "regenerate_board": lambda prepared: prepared.board.aregenerate(actor="ana"),

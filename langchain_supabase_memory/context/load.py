@@ -355,9 +355,14 @@ class ContextRequest:
         fitting = partial(builder.build, document, history, chunks)
         # A counter of the application may read a vocabulary, or ask a server.
         is_ours = self.budget.token_counter in (None, "approximate")
+        effort = 0 if is_ours else INLINE_LIMIT
+        if self.perspective is not None:
+            effort += perspectives.ordering_effort(
+                row["text"] for row in (document.get("board") or {}).get("items", ())
+            )
         counting = () if self.budget.tokens is None else tokens.KEPT
         ordering = () if self.perspective is None else perspectives.KEPT
-        return (yield from offload(fitting, 0 if is_ours else INLINE_LIMIT, warm_caches=(*counting, *ordering)))
+        return (yield from offload(fitting, effort, warm_caches=(*counting, *ordering)))
 
     def _may_index(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
         """Whether this process indexes what the turn recalls from: nothing new is recalled in a tool loop."""

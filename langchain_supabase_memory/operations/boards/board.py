@@ -11,7 +11,7 @@ from langchain_supabase_memory.checks import require_type
 from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
-from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ranked
+from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ordering_effort, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ def read_board(
     board = Board(key.thread_id) if row is None else _board(key, row)
     if perspective is None:
         return board
-    characters = sum(len(item.text) for item in board.items)
-    return (yield from offload(partial(_seen_by, perspective, board), characters, warm_caches=KEPT))
+    effort = ordering_effort(item.text for item in board.items)
+    return (yield from offload(partial(_seen_by, perspective, board), effort, warm_caches=KEPT))
 
 
 def _seen_by(perspective: Perspective, board: Board) -> Board:

@@ -13,7 +13,7 @@ from langchain_supabase_memory.language import shared_words
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, BoardItemKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
 LONGEST_BRIEF: Final = 2_000
@@ -117,6 +117,11 @@ class Ranked(Protocol):
 
 
 T = TypeVar("T", bound=Ranked)
+
+
+def ordering_effort(texts: Iterable[str]) -> int:
+    """Return how many characters ordering is worth, as `effects.offload` counts: a twentieth of the items' own."""
+    return sum(map(len, texts)) // 20
 
 
 def is_persons(item: Ranked) -> bool:
