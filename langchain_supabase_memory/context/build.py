@@ -42,7 +42,7 @@ class PackBuilder:
         request: What is recalled; `None` for nothing.
         turn: The parts that an earlier prompt of the turn showed, which are shown again.
         time_zone: The reader's time zone, for the dates of shared items.
-        perspective: The order of the board's items; the usual one without it.
+        perspective: The order of the items of boards; the usual one without it.
     """
 
     key: ConversationKey
@@ -66,7 +66,7 @@ class PackBuilder:
         most = max_items_of(self.budget, self.budget.board, self.perspective)
         read = board = BoardPart.from_document(document.get("board"), most, history.superseded, self.perspective)
         turn = None if self.turn is None else self.turn.without_lost(chunks)
-        shared = SharedPart.from_document(document.get("shared"), self.time_zone)
+        shared = SharedPart.from_document(document.get("shared"), self.time_zone, self.perspective)
         is_kept = turn is not None and turn.board.is_part_of(read) and turn.shared.is_part_of(shared)
         shared = turn.shared if turn is not None and is_kept else self._fit_shared(shared, whole)
         whole.limit -= shared.forms(whole).heavier

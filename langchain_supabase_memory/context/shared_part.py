@@ -13,6 +13,7 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.boards.board import BoardItem, board_item
+from langchain_supabase_memory.operations.boards.perspective import ranked
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.values import as_id, as_space_id
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.token_meter import Meter, Sizes
+    from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.manifests.parts import SharedKind
     from langchain_supabase_memory.settings import ContextBudget
 
@@ -127,14 +129,20 @@ class SharedPart:
     time_zone: tzinfo = field(default=UTC, repr=False)
 
     @classmethod
-    def from_document(cls, document: Sequence[Mapping[str, Any]] | None, time_zone: tzinfo = UTC) -> SharedPart:
+    def from_document(
+        cls,
+        document: Sequence[Mapping[str, Any]] | None,
+        time_zone: tzinfo = UTC,
+        perspective: Perspective | None = None,
+    ) -> SharedPart:
         """Create the part from what `memory_context` returns.
 
         Args:
             document: The boards; `None` if none was asked for.
             time_zone: The reader's time zone, for dates.
+            perspective: The order of each board's items; the usual one without it.
         """
-        return cls(tuple(map(_shared_board, document or ())), time_zone)
+        return cls(tuple(_shared_board(row, perspective) for row in document or ()), time_zone)
 
     def __bool__(self) -> bool:
         """Return whether the part is not empty."""
@@ -225,8 +233,9 @@ class SharedPart:
         return f"{item_text(item)} [{', '.join([*who, date])}]"
 
 
-def _shared_board(row: Mapping[str, Any]) -> SharedBoard:
-    items = sorted(map(board_item, row["items"] or ()), key=item_weight)
+def _shared_board(row: Mapping[str, Any], perspective: Perspective | None) -> SharedBoard:
+    items = [board_item(each) for each in row["items"] or ()]
+    items = sorted(items, key=item_weight) if perspective is None else ranked(items, perspective)
     return SharedBoard(row["kind"], row["id"], row["name"], row["is_refused"], tuple(items))
 
 

@@ -19,6 +19,7 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.types import Perspective
 from tests.chat_models import calls, says
 from tests.memory.test_spaces import Door, door, people, shared, shared_api
 
@@ -106,6 +107,16 @@ def test_it_takes_its_share_and_counts_what_has_no_room(door: Door, people: tupl
     assert none.report().refused_spaces == []
     long = own.context("Which shelf? " * 1_000, spaces=[space.space_id], budget=ContextBudget(characters=8_000))
     assert not long.shared, "the user's message takes the room"
+
+
+def test_a_perspective_orders_them_too(door: Door, people: tuple[str, str, str]) -> None:
+    space = studio(door, people[0])
+    contribute(door.of(people[0]), space, "The invoice of Rosario is open.")
+    contribute(door.of(people[0]), space, "The kiln fires on Friday.", "Blue is the new glaze.", kind="topic")
+    own = door.of(people[0]).conversation("own")
+    bookkeeper = Perspective("invoices, payments", kinds={"topic": 0})
+    shown = own.context("Hello", spaces=[space.space_id], perspective=bookkeeper).shared.boards[0].items
+    assert [each.text for each in shown] == ["The invoice of Rosario is open."]
 
 
 def test_what_is_contributed_cannot_leave_its_fence(door: Door, people: tuple[str, str, str]) -> None:
