@@ -114,9 +114,9 @@ def test_a_perspective_orders_them_too(door: Door, people: tuple[str, str, str])
     contribute(door.of(people[0]), space, "The invoice of Rosario is open.")
     contribute(door.of(people[0]), space, "Blue is the new glaze.", kind="topic")
     own = door.of(people[0]).conversation("own")
-    bookkeeper = Perspective("invoices, payments", kinds={"topic": 0})
+    bookkeeper = Perspective("invoices, payments", kinds={"topic": 0.1})
     shown = own.context("Hello", spaces=[space.space_id], perspective=bookkeeper).shared.boards[0].items
-    assert [each.text for each in shown] == ["The invoice of Rosario is open."]
+    assert [each.text for each in shown] == ["The invoice of Rosario is open.", "Blue is the new glaze."]
 
 
 def test_what_is_contributed_cannot_leave_its_fence(door: Door, people: tuple[str, str, str]) -> None:
