@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.inspector import edit_routes, error_pages, live_updates, static_files
+from langchain_supabase_memory.inspector import edit_routes, error_pages, live_updates, space_routes, static_files
 from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
-from langchain_supabase_memory.inspector.request_context import InspectorState
+from langchain_supabase_memory.inspector.request_context import InspectorState, admitted
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.operations.arguments import check_actor
@@ -67,9 +67,10 @@ def application(
 
     app = Starlette(
         routes=[
-            *(Route(screen.path, screen.respond) for screen in SCREENS),
+            *(Route(screen.path, admitted(screen.respond)) for screen in SCREENS),
             Route("/events", live_updates.events),
             *edit_routes.ROUTES,
+            *space_routes.ROUTES,
             Route("/static/{name}", static_files.static_file),
         ],
         middleware=[Middleware(AuthMiddleware, sessions=sessions, hosts=hosts)],

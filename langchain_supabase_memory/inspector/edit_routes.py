@@ -24,22 +24,36 @@ MAX_FORM_BYTES: Final = 200_000
 """The maximum size of a form: a summary has up to 10,000 characters."""
 
 READ_ONLY: Final = "This inspector is read-only.\nStart it with --write, or write=True."
+OF_SERVER: Final = "In a space only its managers change this, over a server's connection.\nAsk a manager of the space."
 FOREIGN_FORM: Final = "This form does not belong to your session.\nReload the page and try again."
 
 
-def _route(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitable[str]]) -> Route:
-    """Return the route of a change, behind its checks; it redirects to the page that shows the change."""
+def change(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitable[str | Response]]) -> Route:
+    """Return the route of a change, behind its checks; it redirects to the page that shows the change, or shows it."""
 
     async def respond(request: Request) -> Response:
         context = RequestContext(request)
-        if not context.write:
+        if not context.state.write:
             raise HTTPException(403, READ_ONLY)
         form = await _form(request)
         if not context.state.sessions.is_valid_form(request.scope["state"]["session"], form.get("csrf_token", "")):
             raise HTTPException(403, FOREIGN_FORM)
-        return RedirectResponse(await do(context, form), 303)
+        done = await do(context, form)
+        return RedirectResponse(done, 303) if isinstance(done, str) else done
 
     return Route(path, respond, methods=["POST"])
+
+
+def _route(path: str, do: Callable[[RequestContext, Mapping[str, str]], Awaitable[str]]) -> Route:
+    """Return the route of a change to what is derived or kept: in a space that is up to its managers, by a server."""
+
+    async def checked(context: RequestContext, form: Mapping[str, str]) -> str:
+        await context.admit()
+        if not context.write:
+            raise HTTPException(403, OF_SERVER)
+        return await do(context, form)
+
+    return change(path, checked)
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -151,8 +165,8 @@ async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
         await context.listed_conversation()
         await context.conversation(reading=False).work.aretry()
     else:
-        await context.memory._for(context.user_id).work.aretry()
-    return context.link("/queue", user=context.user_id if context.sees_all_users else None)
+        await context.owned(context.memory).work.aretry()
+    return context.link("/queue", **context.owner_query)
 
 
 def _item_id(form: Mapping[str, str], name: str) -> str:

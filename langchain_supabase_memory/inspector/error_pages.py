@@ -9,8 +9,10 @@ from langchain_supabase_memory.adapters.telemetry.logs import error_fields
 from langchain_supabase_memory.errors import (
     AccessError,
     InvalidInputError,
+    MigrationConflictError,
     NotFoundError,
     SupabaseMemoryError,
+    TooLargeError,
     UnavailableError,
 )
 from langchain_supabase_memory.inspector.rendering import render_error
@@ -21,7 +23,13 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_STATUS: Final = ((NotFoundError, 404), (InvalidInputError, 400), (AccessError, 403))
+_STATUS: Final = (
+    (NotFoundError, 404),
+    (InvalidInputError, 400),
+    (AccessError, 403),
+    (TooLargeError, 413),
+    (MigrationConflictError, 409),
+)
 
 
 def on_memory_error(request: Request, error: Exception) -> Response:

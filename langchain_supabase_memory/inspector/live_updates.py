@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from langchain_supabase_memory.adapters.telemetry.logs import error_fields
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.inspector.request_context import RequestContext
-from langchain_supabase_memory.inspector.screens import conversation_header, conversations, queue
+from langchain_supabase_memory.inspector.screens import conversation_header, conversations, queue, space
 from langchain_supabase_memory.worker.wake import Wake
 
 if TYPE_CHECKING:
@@ -127,8 +127,12 @@ async def _queue_version(context: RequestContext) -> str:
     return (await queue.load_queue(context)).etag
 
 
+async def _space_version(context: RequestContext) -> str:
+    return (await space.load_space(context)).etag
+
+
 async def _database_version(context: RequestContext) -> str:
-    await context.reader._for(context.user_id).work.astatus(limit=1)
+    await context.owned(context.reader).work.astatus(limit=1)
     return "there"
 
 
@@ -136,6 +140,7 @@ _VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
     "conversation": _conversation_version,
     "list": _list_version,
     "queue": _queue_version,
+    "space": _space_version,
     "database": _database_version,
 }
 
@@ -161,6 +166,7 @@ async def _event_stream(
             try:
                 # A disconnecting client cancels repeatedly, and the driver could not end its query.
                 with CancelScope(shield=True):
+                    await context.admit()
                     now = await load_version(context)
             except SupabaseMemoryError as error:
                 # A deleted conversation is a change as well; the page shows the error.

@@ -41,7 +41,9 @@ def render_page(
         about: The part of the memory whose changes the page receives; by default none.
         values: The template's other values.
     """
-    filters = {name: value for name, value in context.query.items() if name in ("user", "agent", "thread", "state")}
+    filters = {
+        name: value for name, value in context.query.items() if name in ("user", "space", "agent", "thread", "state")
+    }
     events = context.link("/events", about=about, seen=etag, **filters) if about else ""
     text = _PAGES.get_template(template).render(
         context=context, link=context.link, root=context.root, tab=tab, events=events, **values

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
 
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
 from langchain_supabase_memory.memory.memory import SupabaseMemory
-from langchain_supabase_memory.values import is_id
+from langchain_supabase_memory.values import SPACE, is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from langchain_supabase_memory.inspector.auth import SessionStore
     from langchain_supabase_memory.inspector.live_updates import ChangeNotifier
     from langchain_supabase_memory.inspector.screen_list import Screen
     from langchain_supabase_memory.memory.conversation import Conversation
-    from langchain_supabase_memory.values import ConversationInfo
+    from langchain_supabase_memory.memory.space import Space
+    from langchain_supabase_memory.operations.spaces import SpaceInfo
+    from langchain_supabase_memory.values import ConversationInfo, ConversationKey
+
+
+ONLY_MANAGERS: Final = "Only a manager of the space may do this.\nA manager of the space can change your role."
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,8 @@ class RequestContext:
 
     @property
     def write(self) -> bool:
-        """Whether people may change something."""
-        return self.state.write
+        """Whether people may change something; in a space only its managers, over a server's connection."""
+        return self.state.write and (self.space is None or (not self.acts_as_user and self.is_manager))
 
     @property
     def screens(self) -> Sequence[Screen]:
@@ -89,8 +97,68 @@ class RequestContext:
 
     @property
     def user_id(self) -> str | None:
-        """The owner of the conversations; `None` for every user's, or for the signed-in user's."""
-        return (self.query.get("user") or None) if self.sees_all_users else self.memory.user_id
+        """The owner of the conversations, or the member in a space; `None` for all users, or the signed-in user."""
+        if not self.sees_all_users:
+            return self.memory.user_id
+        user = self.query.get("user") or None
+        return None if user is not None and user.startswith(SPACE) else user
+
+    @property
+    def space_id(self) -> str | None:
+        """The space that the address names; it owns the conversations then. Its id may also stand for a user."""
+        user = self.query.get("user", "")
+        return self.query.get("space") or (user if self.sees_all_users and user.startswith(SPACE) else None)
+
+    @property
+    def space(self) -> SpaceInfo | None:
+        """The space that the address names, once `admit` has asked whether it may be seen."""
+        return getattr(self.request.state, "space", None)
+
+    @property
+    def is_manager(self) -> bool:
+        """Whether a manager of the space asks, or a server by itself."""
+        return self.space is not None and self.space.role in ("manager", None)
+
+    @property
+    def has_one_owner(self) -> bool:
+        """Whether the pages are about one user or one space, and not about all."""
+        return not self.sees_all_users or self.user_id is not None or self.space_id is not None
+
+    def require_manager(self) -> None:
+        """Refuse who does not manage the space, in words that the database's refusal does not have.
+
+        Raises:
+            HTTPException: They do not.
+        """
+        if not self.is_manager:
+            raise HTTPException(403, ONLY_MANAGERS)
+
+    async def admit(self) -> None:
+        """Ask who is in the space that the address names: a server would read whatever it names.
+
+        Raises:
+            NotFoundError: There is no such space, or who asks is not in it.
+        """
+        if self.space_id is not None:
+            self.request.state.space = await self.named_space(reading=True).ainfo()
+
+    def named_space(self, *, reading: bool = False) -> Space:
+        """Return the space that the address names, in which the user acts; without one, a server by itself.
+
+        Raises:
+            NotFoundError: The address does not name a valid space.
+        """
+        if self.space_id is None or not is_id(self.space_id):
+            raise no_space()
+        try:
+            return (self.reader if reading else self.memory)._for(self.user_id).space(self.space_id)
+        except InvalidInputError:
+            raise no_space() from None
+
+    def owned(self, memory: SupabaseMemory) -> SupabaseMemory:
+        """Return a memory for the owner that the address names: a user, or a space."""
+        mine = memory._for(self.user_id)
+        return mine if self.space_id is None else mine.space(self.space_id).memory
 
     @property
     def form_token(self) -> str:
@@ -104,6 +172,7 @@ class RequestContext:
             NotFoundError: The address does not name a valid conversation.
         """
         thread, agent, user = self.query.get("thread"), self.query.get("agent") or None, self.user_id
+        memory = self.reader if reading else self.memory
         if (
             thread is None
             or not is_id(thread)
@@ -112,7 +181,7 @@ class RequestContext:
         ):
             raise not_found()
         try:
-            return (self.reader if reading else self.memory)._for(user).conversation(thread, agent_id=agent)
+            return self.owned(memory).conversation(thread, agent_id=agent)
         except InvalidInputError:  # the owner is unknown
             raise not_found() from None
 
@@ -136,9 +205,28 @@ class RequestContext:
         """Return an address below a conversation."""
         return self._path_below(self._conversation_query(user_id, agent_id, thread_id), path, query)
 
+    def retry_link(self, key: ConversationKey) -> str:
+        """Return the address that retries the work of one conversation."""
+        return f"{self.root}/queue/retry?{self._conversation_query(key.user_id, key.agent_id, key.thread_id)}"
+
     def page_link(self, path: str, **query: Any) -> str:
         """Return an address below the current conversation."""
         return self._path_below(self._conversation_segments, path, query)
+
+    @property
+    def owner_query(self) -> dict[str, str]:
+        """The arguments of an address that name whose data its page shows, for the pages that it links to."""
+        named = {"user": self.user_id if self.sees_all_users else None, "space": self.space_id}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def member_query(self) -> dict[str, str]:
+        """Those that name the user alone, for the pages about all spaces of a user."""
+        return {name: value for name, value in self.owner_query.items() if name == "user"}
+
+    def space_link(self, path: str, space_id: str, **query: Any) -> str:
+        """Return an address of a page of one space, for the same user."""
+        return self.link(path, **self.member_query, space=space_id, **query)
 
     @cached_property
     def root(self) -> str:
@@ -152,8 +240,10 @@ class RequestContext:
         return self._conversation_query(key.user_id, key.agent_id, key.thread_id)
 
     def _conversation_query(self, user_id: str | None, agent_id: str, thread_id: str) -> str:
-        user = user_id if self.sees_all_users else None
-        return _query({"user": user, "agent": agent_id, "thread": thread_id})
+        owner: dict[str, Any] = {"user": user_id if self.sees_all_users else None}
+        if self.space_id is not None or (user_id is not None and user_id.startswith(SPACE)):
+            owner = {**self.owner_query, "space": self.space_id or user_id}
+        return _query({**owner, "agent": agent_id, "thread": thread_id})
 
     def _path_below(self, segment: str, path: str, arguments: Mapping[str, Any]) -> str:
         query = _query(arguments)
@@ -165,6 +255,16 @@ class RequestContext:
         if not (text.isascii() and text.isdigit() and len(text) < 12):
             return None
         return max(minimum, min(maximum, int(text)))
+
+
+def admitted(respond: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Return a page that asks first whether the space that its address names may be seen."""
+
+    async def checked(request: Request) -> Response:
+        await RequestContext(request).admit()
+        return await respond(request)
+
+    return checked
 
 
 def _query(query: Mapping[str, Any]) -> str:
@@ -182,6 +282,11 @@ def not_found() -> NotFoundError:
     return NotFoundError(
         "There is no such conversation here.", hint="Start at the list of conversations: it may have been deleted."
     )
+
+
+def no_space() -> NotFoundError:
+    """Return the error for a space that does not exist, and for one that the user is not in."""
+    return NotFoundError("There is no such space, or you are not in it.", hint="Start at the list of spaces.")
 
 
 def read_only_copy(memory: SupabaseMemory, *, keywords_only: bool = False) -> SupabaseMemory:

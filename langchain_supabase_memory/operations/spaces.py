@@ -10,12 +10,11 @@ from langchain_supabase_memory.checks import choice, positive_duration
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import retention_argument
+from langchain_supabase_memory.settings import Retention
 from langchain_supabase_memory.values import SPACE_ROLES, Receipt, SpaceRole, as_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from langchain_supabase_memory.settings import Retention
 
 INVITATION_EXPIRY: Final = timedelta(days=7)
 """How long an invitation can be used by default."""
@@ -70,6 +69,8 @@ class SpaceInfo:
         created_at: When; `None` in a list.
         members: Who is in it, managers first; empty in a list.
         invitations: The open invitations; empty in a list, and for who is no manager.
+        since: Since when the member who asks has that role; only in a list.
+        keep: What is kept of its messages; `None` in a list, and where everything is kept.
     """
 
     space_id: str
@@ -80,6 +81,8 @@ class SpaceInfo:
     created_at: datetime | None = None
     members: tuple[Member, ...] = ()
     invitations: tuple[Invitation, ...] = ()
+    since: datetime | None = None
+    keep: Retention | None = None
 
 
 def create(owner: str | None, name: str, *, about: str = "", keep: Retention | None = None) -> Flow[SpaceInfo]:
@@ -141,7 +144,10 @@ def spaces(owner: str | None) -> Flow[list[SpaceInfo]]:
         owner: The user; `None` means the access token's subject.
     """
     rows = yield from call("memory_spaces", {"p_user_id": owner})
-    return [SpaceInfo(row["space_id"], row["name"], row["about"], row["role"]) for row in rows]
+    return [
+        SpaceInfo(row["space_id"], row["name"], row["about"], row["role"], since=datetime.fromisoformat(row["since"]))
+        for row in rows
+    ]
 
 
 def join(owner: str | None, token: str) -> Flow[SpaceInfo]:
@@ -183,6 +189,7 @@ def info(space: str, member: str | None) -> Flow[SpaceInfo]:
         datetime.fromisoformat(row["created_at"]),
         tuple(_member(each) for each in row["members"]),
         tuple(_invitation(each) for each in row["invitations"] or ()),
+        keep=_keep(row["retention"]),
     )
 
 
@@ -286,6 +293,14 @@ def _member(row: Mapping[str, Any]) -> Member:
 
 def _invitation(row: Mapping[str, Any]) -> Invitation:
     return Invitation(row["role"], datetime.fromisoformat(row["expires_at"]), row["uses"], row["created_by"])
+
+
+def _keep(retention: Mapping[str, Any] | None) -> Retention | None:
+    if retention is None:
+        return None
+    ages = {name: retention.get(name) for name in ("age", "summary_age")}
+    age, summary_age = (None if each is None else timedelta(seconds=each) for each in ages.values())
+    return Retention(retention.get("turns"), age, retention.get("messages"), summary_age)
 
 
 def _check_text(name: str, text: object, *, optional: bool = False) -> None:

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.inspector import application, screen_list
 from tests.counting import CountingTransport
 from tests.inspector.visiting import ADDRESS, asked_of
@@ -15,6 +16,7 @@ from tests.services.postgres import Cluster
 
 SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
 SCREENS["recall"][1]["thread"] = "long"
+SCREENS["spaces"][1]["user"] = "u"
 FEW, MANY = 100, 5_000
 
 # Conversations of others, each with messages that are due. A user's own list reads that user's conversations: an index
@@ -33,7 +35,9 @@ select user_id, id, n, 'm' || n, 'user', '', 0, 0, '{"type": "human", "data": {}
 @pytest.fixture(scope="module")
 def conn_string(cluster: Cluster) -> str:
     address = cluster.conn_string(cluster.migrated_database())
+    migrate(address, spaces=True, partitions=cluster.default_partitions)
     with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
+        memory.spaces.create("Studio")
         long = memory.conversation("long")
         for turn in range(60):
             asked = HumanMessage(f"Which kiln is number {turn}?", id=f"q{turn}")

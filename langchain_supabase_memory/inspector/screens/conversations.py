@@ -81,7 +81,7 @@ async def list_conversations(context: RequestContext) -> ConversationList:
         raise InvalidInputError("There is no such state.", hint=f"States are {', '.join(STATES)}.")
     if not all(value is None or is_id(value) for value in (user, agent)):
         raise InvalidInputError("This is not a valid id.", hint="An id has 1 to 512 bytes and no control characters.")
-    is_one_user = not context.sees_all_users or user is not None
+    is_one_user = context.has_one_owner
     if not is_one_user and state not in (None, *WORK_STATES):
         raise InvalidInputError("Across all users, the list has work states only.", hint="Filter by user as well.")
     if state == OPTED_OUT and is_one_user:
@@ -98,11 +98,11 @@ async def _one_user(
 ) -> ConversationList:
     """Load a user's conversations, the most recently changed first, with their work status."""
     before, after = context.query.get("before") or None, context.query.get("after") or None
-    page = await context.reader._for(user).aconversations(
+    page = await context.owned(context.reader).aconversations(
         agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
     )
     ids = [info.id for info in page]
-    found = await context.reader._for(user).work.astatus(ids=ids, limit=PAGE) if ids else []
+    found = await context.owned(context.reader).work.astatus(ids=ids, limit=PAGE) if ids else []
     statuses = {each.id: each for each in found}
     # A conversation that was forgotten between the two reads is only in the first.
     rows = [_row(statuses[info.id], info) for info in page if info.id in statuses]
@@ -115,7 +115,7 @@ async def _by_work(
     """Load the conversations in a work state, or every user's, ordered by owner and id."""
     place = context.query.get("after", "").rpartition(" ")
     after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
-    found = await context.reader._for(user).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
+    found = await context.owned(context.reader).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
     page = found[:PAGE]
     if is_one_user:
         rows = list(map(_row, page, await _infos(context, page)))
@@ -131,10 +131,10 @@ async def _by_work(
 
 async def _opted_out(context: RequestContext, user: str | None, agent: str | None) -> ConversationList:
     """Load a user's opted-out conversations, ordered by when they were opted out."""
-    outs = await context.reader._for(user).privacy.aopt_outs(agent_id=agent)
+    outs = await context.owned(context.reader).privacy.aopt_outs(agent_id=agent)
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
     begin = context.number("after") or 0
-    wanted = [context.reader._for(user).conversation(str(out.thread_id), agent_id=out.agent_id) for out in named]
+    wanted = [context.owned(context.reader).conversation(str(out.thread_id), agent_id=out.agent_id) for out in named]
     statuses = await asyncio.gather(*(each.work.astatus() for each in wanted[begin : begin + PAGE]))
     there = [status for status in statuses if status is not None]
     infos = await _infos(context, there)
@@ -162,7 +162,8 @@ async def _opt_outs(
 
 async def _infos(context: RequestContext, statuses: list[ConversationStatus]) -> list[ConversationInfo | None]:
     keys = [status.key for status in statuses]
-    handles = [context.reader._for(k.user_id).conversation(k.thread_id, agent_id=k.agent_id) for k in keys]
+    memory = context.owned(context.reader)
+    handles = [memory._for(k.user_id).conversation(k.thread_id, agent_id=k.agent_id) for k in keys]
     return list(await asyncio.gather(*(each.ainfo() for each in handles)))
 
 
@@ -171,7 +172,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     page = await list_conversations(context)
     state = context.query.get("state", "")
-    paged = state not in WORK_STATES and (context.user_id is not None or not context.sees_all_users)
+    paged = state not in WORK_STATES and context.has_one_owner
     # New conversations only appear on the first page.
     is_first = not (context.query.get("after") or context.query.get("before"))
     return render_page(
@@ -182,6 +183,6 @@ async def screen(request: Request) -> Response:
         about="list" if is_first else "",
         page=page,
         state=state,
-        states=STATES if context.user_id is not None or not context.sees_all_users else WORK_STATES,
+        states=STATES if context.has_one_owner else WORK_STATES,
         has_order=paged,
     )

@@ -64,12 +64,11 @@ class QueueState:
 
 async def load_queue(context: RequestContext) -> QueueState:
     """Load the queue of every user, of the memory's user, or of the signed-in user."""
-    memory, user = context.reader, context.user_id
-    sees_queue = context.sees_all_users and user is None
+    memory = context.owned(context.reader)
     limits = {state: MAX_RUNNING if state == "running" else MAX_PER_STATE + 1 for state in _STATES}
-    reads = [memory._for(user).work.astatus(state=state, limit=limit) for state, limit in limits.items()]
+    reads = [memory.work.astatus(state=state, limit=limit) for state, limit in limits.items()]
     found = dict(zip(_STATES, await asyncio.gather(*reads), strict=True))
-    queue = await memory.work.aqueue() if sees_queue else None
+    queue = None if context.has_one_owner else await memory.work.aqueue()
     rows = {state: each[:MAX_PER_STATE] for state, each in found.items()}
     more = frozenset(state for state, each in found.items() if len(each) > MAX_PER_STATE)
     workers = Counter(status.worker for status in found["running"] if status.worker is not None)

@@ -74,7 +74,7 @@ async def screen(request: Request) -> Response:
     when = when if when in PERIODS else "all"
     has_vectors = context.memory._services.embeddings is not None
     by_meaning = has_vectors and context.query.get("meaning", "on") == "on" and context.query.get("words") != "on"
-    needs_user = context.sees_all_users and context.user_id is None
+    needs_user = not context.has_one_owner
     answer = await _run_recall(context, query, scope, when, by_meaning) if query and not needs_user else None
     return render_page(
         context,
@@ -110,10 +110,10 @@ async def _run_recall(context: RequestContext, query: str, scope: str, when: str
 
 
 async def _recall(context: RequestContext, memory: SupabaseMemory, query: str, scope: str, when: str) -> Recall:
-    user, agent = context.user_id, context.query.get("agent") or None
+    memory, agent = context.owned(memory), context.query.get("agent") or None
     period = next(each for each in PERIODS if each == when)
     if scope == "conversation" and context.query.get("thread"):
-        here = memory._for(user).conversation(context.query["thread"], agent_id=agent)
+        here = memory.conversation(context.query["thread"], agent_id=agent)
         return await here.arecall(query, limit=LIMIT, time_range=period)
     wanted = agent if scope == "agent" else None
-    return await memory._for(user).arecall(query, agent_id=wanted, limit=LIMIT, time_range=period)
+    return await memory.arecall(query, agent_id=wanted, limit=LIMIT, time_range=period)

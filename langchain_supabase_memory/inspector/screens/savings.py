@@ -52,7 +52,7 @@ async def screen(request: Request) -> Response:
         conversation_header.load_header(context),
         conversation.acontext(model=None),
         conversation.aread(last=_NEWEST, columns=["tokens"]),
-        context.memory._for(key.user_id).rollout.acomparisons(key.thread_id, agent_id=key.agent_id, last=_POINTS),
+        context.owned(context.memory).rollout.acomparisons(key.thread_id, agent_id=key.agent_id, last=_POINTS),
         conversation.amanifests(limit=_POINTS),
     )
     report = pack.report()
