@@ -7,7 +7,7 @@ from itertools import count
 
 from langchain_core.messages import HumanMessage
 
-from langchain_supabase_memory import SupabaseMemory
+from tests.inspector.visiting import memory_of
 
 _numbers = count()
 
@@ -33,18 +33,18 @@ class Studio:
     item: str
 
 
-async def studio(server: SupabaseMemory, name: str = "Studio") -> Studio:
+def studio(conn_string: str, name: str = "Studio") -> Studio:
     """Create a space with a conversation and an item on its board."""
     number = next(_numbers)
     maya, ben, eve, stranger = (f"{each}-{number}" for each in ("maya", "ben", "eve", "stranger"))
-    made = await server.for_user(maya).spaces.acreate(name, about="Who fires the kiln.")
-    space = server.for_user(maya).space(made.space_id)
-    for user, role in ((ben, "contributor"), (eve, "reader")):
-        invitation = await space.ainvite(role)  # type: ignore[arg-type]
-        await server.for_user(user).spaces.ajoin(str(invitation.token))
-    await space.memory.conversation("plan").aappend([HumanMessage("The kiln is at cone six.", id="plan")])
-    diary = server.for_user(ben).conversation("diary")
-    await diary.aappend([HumanMessage(f"Day {day} was long.", id=f"d{day}") for day in range(3)])
-    await diary.aappend([HumanMessage("I am tired. We fire the kiln on Friday.", id="m1")])
-    item = await diary.acontribute("m1", quote="We fire the kiln on Friday.", kind="action", to=made.space_id)
+    with memory_of(conn_string) as server:
+        made = server.for_user(maya).spaces.create(name, about="Who fires the kiln.")
+        space = server.for_user(maya).space(made.space_id)
+        server.for_user(ben).spaces.join(str(space.invite("contributor").token))
+        server.for_user(eve).spaces.join(str(space.invite("reader").token))
+        space.memory.conversation("plan").append([HumanMessage("The kiln is at cone six.", id="plan")])
+        diary = server.for_user(ben).conversation("diary")
+        diary.append([HumanMessage(f"Day {day} was long.", id=f"d{day}") for day in range(3)])
+        diary.append([HumanMessage("I am tired. We fire the kiln on Friday.", id="m1")])
+        item = diary.contribute("m1", quote="We fire the kiln on Friday.", kind="action", to=made.space_id)
     return Studio(made.space_id, maya, ben, eve, stranger, item.item_id)

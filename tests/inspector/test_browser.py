@@ -14,7 +14,7 @@ from langchain_supabase_memory.inspector import live_updates
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from tests.embedders import WordEmbedder
 from tests.inspector.browsing import Served, faint, served
-from tests.inspector.test_screens import talk
+from tests.inspector.test_screens import OF_A_SPACE, talk
 from tests.inspector.test_security import HOSTILE
 from tests.inspector.visiting import address_of, memory_of
 from tests.services.postgres import Cluster
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
 PAGES = {
-    **{screen.name: address_of(screen, "studio") for screen in SCREENS},
+    **{screen.name: address_of(screen, "studio") for screen in SCREENS if screen.name not in OF_A_SPACE},
     "prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
     "turn": "/conversation/prompts/turn?thread=studio&answer=84",
     "recall of one": "/recall?thread=studio&q=kiln",

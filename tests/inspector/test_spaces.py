@@ -41,8 +41,8 @@ async def server(address: str) -> AsyncIterator[SupabaseMemory]:
 
 
 @pytest.fixture
-async def space(server: SupabaseMemory) -> Studio:
-    return await studio(server)
+def space(address: str) -> Studio:
+    return studio(address)
 
 
 @pytest.fixture(params=["server", "token"])
