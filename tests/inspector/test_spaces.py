@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import psycopg
@@ -20,6 +20,7 @@ from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_screens import LIGHT
 from tests.inspector.test_security import HOSTILE, OF_SPACES, TAGS
 from tests.inspector.visiting import Person, Reader, asked_of, memory_of
+from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
 SPACE = "/spaces/space"
@@ -27,11 +28,22 @@ FIELDS = re.compile(r'value="[^"]*"|<textarea[^>]*>[^<]*')
 
 
 @pytest.fixture(scope="module")
-def address(cluster: Cluster) -> str:
+def shared(cluster: Cluster) -> str:
     """A database in which spaces are switched on."""
-    conn_string = cluster.conn_string(cluster.migrated_database())
-    migrate(conn_string, spaces=True, partitions=cluster.default_partitions)
-    return conn_string
+    database = cluster.migrated_database()
+    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
+    return database
+
+
+@pytest.fixture(scope="module")
+def address(cluster: Cluster, shared: str) -> str:
+    return cluster.conn_string(shared)
+
+
+@pytest.fixture(scope="module")
+def shared_api(cluster: Cluster, shared: str) -> Iterator[DataApi]:
+    with DataApi(cluster, shared) as api:
+        yield api
 
 
 @pytest.fixture
@@ -45,12 +57,17 @@ def space(address: str) -> Studio:
     return studio(address)
 
 
-@pytest.fixture(params=["server", "token"])
-def of(request: pytest.FixtureRequest, server: SupabaseMemory) -> Any:
-    """A user's memory: a server that names its user, and a signed-in user."""
+@pytest.fixture(params=["server", "claims", "token"])
+async def of(request: pytest.FixtureRequest, server: SupabaseMemory) -> AsyncIterator[Any]:
+    """A user's memory: a server that names its user, and a signed-in user by both doors."""
     if request.param == "server":
-        return server.for_user
-    return lambda user: server.for_token({"sub": user, "role": "authenticated"})
+        yield server.for_user
+    elif request.param == "claims":
+        yield lambda user: server.for_token({"sub": user, "role": "authenticated"})
+    else:
+        api: DataApi = request.getfixturevalue("shared_api")
+        async with SupabaseMemory.from_url(api.url, token("anon"), rest_path="") as anonymous:
+            yield lambda user: anonymous.for_token(token("authenticated", user))
 
 
 def buttons(page: Reader) -> set[str]:
@@ -198,10 +215,10 @@ async def test_an_invitation_is_shown_once_and_lets_somebody_in(of: Any, server:
         made = await person.post("/spaces/invite", given, space=space.space_id)
         assert made.status_code == 200
         assert made.headers["cache-control"] == "no-store"
-        token = re.search(r'<pre id="token"[^>]*>([^<]+)</pre>', made.text)
-        assert token is not None
+        printed = re.search(r'<pre id="token"[^>]*>([^<]+)</pre>', made.text)
+        assert printed is not None
         page = await person.page(SPACE, space=space.space_id)
-        assert token[1] not in page.text
+        assert printed[1] not in page.text
         assert "contributor2" in page.text
         for wrong in (
             {"role": "manager"},
@@ -216,7 +233,7 @@ async def test_an_invitation_is_shown_once_and_lets_somebody_in(of: Any, server:
     async with Person(of(space.stranger), write=True) as person:
         for text, status in (("", 400), ("nonsense", 404), ("a.b", 404), ("x" * 10_000, 404)):
             assert (await person.post("/spaces/join", {"token": text})).status_code == status, text
-        joined = await person.post("/spaces/join", {"token": f" {token[1]}\n"})
+        joined = await person.post("/spaces/join", {"token": f" {printed[1]}\n"})
         assert space.space_id.partition(":")[2] in joined.headers["location"]
         assert "you are a contributor" in (await person.page(SPACE, space=space.space_id)).text
     async with Person(of(space.maya), write=True) as person:
@@ -286,12 +303,12 @@ async def test_what_is_derived_in_a_space_is_changed_by_its_managers_over_a_serv
     server: SupabaseMemory, space: Studio
 ) -> None:
     asked: dict[str, Any] = {"space": space.space_id, "thread": "plan"}
-    token = {"sub": space.maya, "role": "authenticated"}
+    claims = {"sub": space.maya, "role": "authenticated"}
     people = {
         "manager": (server.for_user(space.maya), True),
         "contributor": (server.for_user(space.ben), False),
         "reader": (server.for_user(space.eve), False),
-        "token": (server.for_token(token), False),
+        "token": (server.for_token(claims), False),
     }
     for who, (memory, may) in people.items():
         async with Person(memory, write=True, actor="ana") as person:
@@ -343,7 +360,9 @@ async def test_a_server_opens_a_space_by_its_id_and_for_a_user(server: SupabaseM
         assert (refused.status_code, "Enter a user" in Reader(refused.text).text) == (400, True)
         listed = await person.page("/", user=space.space_id)
         assert "of the space Studio" in listed.text
-        everybody = (await person.answer("/", agent="default")).text
+        by_another = server.space(space.space_id).memory.conversation("plan", agent_id=space.maya)
+        await by_another.aappend([HumanMessage("By another agent.")])
+        everybody = (await person.answer("/", agent=space.maya)).text
         assert "space=space%3A" in everybody
         await person.page("/queue", space=space.space_id)
 

@@ -93,7 +93,9 @@ async def load_space(context: RequestContext) -> SpaceState:
 async def screen(request: Request) -> Response:
     """Render the space."""
     context = RequestContext(request)
-    (now, contributions) = await asyncio.gather(load_space(context), _contributions(context))
+    if context.space is None:
+        raise no_space()
+    now, contributions = await asyncio.gather(load_space(context), _contributions(context))
     info = now.info
     items = [each for each in now.board.items if each.contributed_by is not None]
     return render_page(
