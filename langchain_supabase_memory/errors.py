@@ -332,6 +332,7 @@ _CODES: Final[dict[str, _Meaning]] = {
     "PGRST302": _Meaning(AuthenticationError),  # no anonymous access
     "PGRST303": _Meaning(AuthenticationError),  # claims not valid
     "PT400": _Meaning(InvalidInputError),  # raised by our own functions
+    "PT403": _Meaning(PermissionDeniedError),
     "PT404": _Meaning(NotFoundError),
     "PT409": _Meaning(MigrationConflictError),
     "PT413": _Meaning(TooLargeError),

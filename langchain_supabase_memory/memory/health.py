@@ -41,6 +41,9 @@ _DATABASE_ERRORS: Final = (AccessError, ConfigurationError, DatabaseError, Schem
 _ERRORS_OF_ONE_CALL: Final = (MigrationConflictError, TokenExpiredError)
 """Errors that concern a call or a user, not the state of the database."""
 
+_REFUSED_BY_ROLE: Final = "PT403"
+"""The code with which a function refuses what a member's role in a space does not allow."""
+
 _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
     "database": (*_DATABASE_ERRORS, OutboxError),
     "embedder": (EmbeddingError,),
@@ -190,6 +193,8 @@ class HealthTracker:
 
     def _is_of_the_database(self, error: BaseException) -> bool:
         if isinstance(error, _ERRORS_OF_ONE_CALL) or (self._of_a_user and isinstance(error, AccessError)):
+            return False
+        if isinstance(error, AccessError) and error.code == _REFUSED_BY_ROLE:
             return False
         return isinstance(error, _PARTS["database"])
 

@@ -557,5 +557,5 @@ Errors:
 - PT409: the chunks that are searched have vectors of another model, or of another width. Nothing is stored.
 - PT413: an argument is too large, as in memory_append. Nothing is stored.
 - 23514: a message cannot be right, as in memory_append. Nothing is stored.
-- 42501: in a space, as in memory_append. Nothing is stored.
+- PT403: in a space, as in memory_append. Nothing is stored.
 - 40001: the conversation was forgotten at the same time. Call again.';

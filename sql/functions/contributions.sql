@@ -240,7 +240,7 @@ Errors:
 - PT409: spaces are not switched on in this database.
 - PT413: the board holds as many items as it may (board_items, see memory_limits).
 - 23514: a kind is refused; the name of the constraint says which.
-- 42501: the user is a reader of the space, or p_user_id is somebody else and the caller is no server.';
+- PT403: the user is a reader of the space, or p_user_id is somebody else and the caller is no server.';
 
 create function public.memory_withdraw(p_space text, p_item_id uuid, p_user_id text default null) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
@@ -264,7 +264,7 @@ begin
   end if;
   if v_role < 3 and v_by <> p_user_id then
     raise exception 'only who contributed an item, or a manager of the space, withdraws it'
-      using errcode = '42501', hint = 'ask a manager of the space';
+      using errcode = 'PT403', hint = 'ask a manager of the space';
   end if;
   delete from memory.contributions b where b.space_id = p_space and b.item_id = p_item_id;
   perform memory_private.delete_contributed_item(p_space, p_item_id, v_by);
@@ -284,7 +284,7 @@ Returns: object.
 Errors:
 - PT404: there is no such space or item, or who asks is not in it.
 - PT409: spaces are not switched on in this database.
-- 42501: somebody else contributed it, or p_user_id is somebody else and the caller is no server.';
+- PT403: somebody else contributed it, or p_user_id is somebody else and the caller is no server.';
 
 -- Erases what a user who is deleted shared: what they wrote in spaces, what they contributed, and their being in spaces.
 -- Where they were the last manager, the oldest contributor manages; without one the space goes.
@@ -426,4 +426,4 @@ Returns: object.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT409: spaces are not switched on in this database.
-- 42501: p_user_id is somebody else, and the caller is no server.';
+- PT403: p_user_id is somebody else, and the caller is no server.';

@@ -96,7 +96,7 @@ begin
       and s.author_id is distinct from p_author)
   then
     raise exception 'this call would replace what somebody else wrote'
-      using errcode = '42501', hint = 'give the messages ids of their own';
+      using errcode = 'PT403', hint = 'give the messages ids of their own';
   end if;
   delete from memory.superseded_messages s
    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.message_id = any (p_ids);
@@ -175,7 +175,7 @@ begin
     continue when not p_replace or v_row.id = any (repeated);
     if p_author is not null and v_stored.author_id is distinct from p_author then
       raise exception 'message % of this call would replace what somebody else wrote', cardinality(sequences)
-        using errcode = '42501', hint = 'give it an id of its own, or pass p_replace => false';
+        using errcode = 'PT403', hint = 'give it an id of its own, or pass p_replace => false';
     end if;
     v_range := int8multirange(int8range(v_stored.sequence, v_stored.sequence, '[]'));
     perform memory_private.update_block_counts(p_user_id, p_conversation_id, v_range, -1, p_first);
@@ -506,7 +506,7 @@ Errors:
   message_bytes (see memory_limits).
 - 23514: the id, payload, metadata or images of a message cannot be read, or its characters or tokens cannot be
   right; the name of the constraint says which.
-- 42501: the caller may not write there, or would replace what another member wrote.
+- PT403: the caller may not write there, or would replace what another member wrote.
 - 40001: the conversation was forgotten at the same time. Call again.';
 
 create function public.memory_read(
@@ -763,7 +763,7 @@ Errors:
   names nobody.
 - PT404: there is no such space, or the caller is not in it.
 - PT409: p_user_id names a space, and spaces are not switched on in this database.
-- 42501: in a space, the caller does not manage it.';
+- PT403: in a space, the caller does not manage it.';
 
 create function public.memory_forget_message(
   p_thread_id  text,
@@ -914,7 +914,7 @@ Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT404: there is no such space, or the caller is not in it.
 - PT409: p_user_id names a space, and spaces are not switched on in this database.
-- 42501: in a space, the caller neither wrote the message nor manages the space.';
+- PT403: in a space, the caller neither wrote the message nor manages the space.';
 
 create function public.memory_set_aside(
   p_thread_id text,

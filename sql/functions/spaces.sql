@@ -9,7 +9,7 @@ as $function$
 begin
   if p_space is null then
     raise exception 'the subject of the token is named like a space'
-      using errcode = '42501', hint = 'sign in as a user; a space is named by user_id';
+      using errcode = 'PT403', hint = 'sign in as a user; a space is named by user_id';
   end if;
   if not memory_private.has_spaces() then
     raise exception 'spaces are not switched on in this database'
@@ -21,7 +21,7 @@ begin
   end if;
   if p_writes and not memory_private.is_server() then
     raise exception 'in a space only a server does this'
-      using errcode = '42501', hint = 'members append and forget messages; call the rest with a server''s key';
+      using errcode = 'PT403', hint = 'members append and forget messages; call the rest with a server''s key';
   end if;
 end
 $function$;
@@ -101,7 +101,7 @@ begin
   end if;
   if v_role < p_least then
     raise exception 'only a % of the space may do this', ('{reader,contributor,manager}'::text[])[p_least]
-      using errcode = '42501', hint = 'a manager of the space can change your role';
+      using errcode = 'PT403', hint = 'a manager of the space can change your role';
   end if;
   return v_role;
 end
@@ -124,7 +124,7 @@ begin
     or v_member <> v_a ->> 'author_id'
   then
     raise exception 'only a server acts for another user'
-      using errcode = '42501', hint = 'leave the user out: it is the subject of your token';
+      using errcode = 'PT403', hint = 'leave the user out: it is the subject of your token';
   end if;
   if coalesce(v_member, '') = '' then
     raise exception 'no user id' using errcode = 'PT400', hint = 'call with a user''s access token';
@@ -136,7 +136,7 @@ begin
   when 'memory_append' then
     if v_a -> 'branch' <> 'null' then
       raise exception 'in a space only a server passes what a graph''s state holds'
-        using errcode = '42501', hint = 'leave p_branch out: it would set aside what others wrote';
+        using errcode = 'PT403', hint = 'leave p_branch out: it would set aside what others wrote';
     end if;
     perform memory_private.check_role(p_user_id, v_member, 2);
     return public.memory_append(
@@ -153,7 +153,7 @@ begin
       p_user_id, v_a ->> 'agent_id', v_a ->> 'thread_id', v_a ->> 'message_id', v_member)
     then
       raise exception 'only who wrote a message, or a manager of the space, forgets it'
-        using errcode = '42501', hint = 'ask a manager of the space';
+        using errcode = 'PT403', hint = 'ask a manager of the space';
     end if;
     return public.memory_forget_message(
       v_a ->> 'thread_id', v_a ->> 'message_id', p_user_id, v_a ->> 'agent_id', (v_a ->> 'dry_run')::boolean);
@@ -280,7 +280,7 @@ Errors:
 - PT400: the name, p_about or p_retention cannot be right; or no p_user_id is given, and the caller''s token names nobody.
 - PT409: spaces are not switched on in this database.
 - PT413: the user has created, or is in, as many spaces as memory_limits allows.
-- 42501: p_user_id is somebody else, and the caller is no server.';
+- PT403: p_user_id is somebody else, and the caller is no server.';
 
 create function public.memory_update_space(
   p_space     text,
@@ -332,7 +332,7 @@ Errors:
 - PT400: the name, p_about or p_retention cannot be right; or the caller''s token names nobody.
 - PT404: there is no such space, or the manager is not in it.
 - PT409: spaces are not switched on in this database.
-- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+- PT403: p_user_id is no manager, or is somebody else and the caller is no server.';
 
 create function public.memory_spaces(p_user_id text default null) returns jsonb
 language plpgsql stable security invoker set search_path = ''
@@ -418,7 +418,7 @@ Returns: object.
 Errors:
 - PT404: there is no such space, or the member who asks is not in it.
 - PT409: spaces are not switched on in this database.
-- 42501: p_user_id is somebody else, and the caller is no server.';
+- PT403: p_user_id is somebody else, and the caller is no server.';
 
 create function public.memory_invite(
   p_space           text,
@@ -481,7 +481,7 @@ Errors:
 - PT404: there is no such space, or the manager is not in it.
 - PT409: spaces are not switched on in this database.
 - PT413: there are as many open invitations as memory_limits allows.
-- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+- PT403: p_user_id is no manager, or is somebody else and the caller is no server.';
 
 create function public.memory_join(p_token text, p_user_id text default null) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
@@ -549,7 +549,7 @@ Errors:
 - PT404: there is no such invitation, or it has expired or is used up.
 - PT409: spaces are not switched on in this database.
 - PT413: the space has as many members, or the user is in as many spaces, as memory_limits allows.
-- 42501: p_user_id is somebody else, and the caller is no server.';
+- PT403: p_user_id is somebody else, and the caller is no server.';
 
 create function public.memory_set_member(
   p_space   text,
@@ -618,7 +618,7 @@ Errors:
 - PT404: there is no such space or member, or the manager is not in it.
 - PT409: spaces are not switched on in this database.
 - PT413: the space has as many members, or the user is in as many spaces, as memory_limits allows.
-- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+- PT403: p_user_id is no manager, or is somebody else and the caller is no server.';
 
 create function public.memory_forget_space(p_space text, p_dry_run boolean default false, p_user_id text default null)
 returns jsonb
@@ -670,4 +670,4 @@ Errors:
 - PT400: the caller''s token names nobody.
 - PT404: there is no such space, or the manager is not in it.
 - PT409: spaces are not switched on in this database.
-- 42501: p_user_id is no manager, or is somebody else and the caller is no server.';
+- PT403: p_user_id is no manager, or is somebody else and the caller is no server.';

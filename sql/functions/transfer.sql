@@ -700,5 +700,5 @@ Errors:
 - PT400: p_conversations is no list; or no p_user_id is given, and the caller''s token names nobody.
 - PT413: p_conversations is more than one call may bring.
 - 23514: only as failed: a check refuses something of the conversation.
-- 42501: in a space, who calls is no server.
+- PT403: in a space, who calls is no server.
 - 40001: a conversation was forgotten at the same time. Call again.';

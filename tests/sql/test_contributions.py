@@ -121,10 +121,10 @@ def test_the_pointer_back_is_its_owners_alone(team: Team) -> None:
 @each_case(
     "refused",
     [
-        ("fay", {}, "42501"),
+        ("fay", {}, "PT403"),
         ("eve", {}, "PT404"),
         (None, {}, "PT400"),
-        ("bo", {"user_id": "ana"}, "42501"),
+        ("bo", {"user_id": "ana"}, "PT403"),
         ("bo", {"message_id": "n"}, "PT404"),
         ("bo", {"thread_id": "other"}, "PT404"),
         ("bo", {"quote": "The word is canaryanazqana here."}, "PT400"),
@@ -172,7 +172,7 @@ def test_who_may_withdraw(team: Team) -> None:
         each["contributed_by"]: each["id"]
         for each in call(team.server, "board", thread_id="board", user_id=team.space)["items"]
     }
-    for name, code in (("cy", "42501"), ("fay", "42501"), ("eve", "PT404")):
+    for name, code in (("cy", "PT403"), ("fay", "PT403"), ("eve", "PT404")):
         assert team.as_(name).outcome("withdraw", space=team.space, item_id=items["bo"]) == code
     team.as_("bo")("set_member", space=team.space, member="bo")
     assert len(team.board()) == 3, "what who has left contributed stays"

@@ -29,7 +29,8 @@ from tests.spaces import Person, call, message
 from tests.sql.test_partitions import owners_tables, rows
 
 GONE = "PT404"
-FORBIDDEN = "42501"
+FORBIDDEN = "PT403"
+DENIED = "42501"
 
 
 @dataclass
@@ -339,9 +340,9 @@ def test_nobody_makes_themself_a_manager(studio: Studio) -> None:
             "update memory.memberships set role = 3 where user_id = %s and space_id = %s",
             "delete from memory.memberships where user_id <> %s and space_id = %s",
         ):
-            assert person.sql(statement, name, studio.space) == FORBIDDEN
-        assert person.sql("update memory.spaces set retention = '{\"turns\": 1}', created_by = 'me'") == FORBIDDEN
-        assert person.sql("select * from memory.invitations") == FORBIDDEN
+            assert person.sql(statement, name, studio.space) == DENIED
+        assert person.sql("update memory.spaces set retention = '{\"turns\": 1}', created_by = 'me'") == DENIED
+        assert person.sql("select * from memory.invitations") == DENIED
     assert studio.roles() == {"ana": "manager", "bo": "contributor", "cy": "reader"}
 
 
@@ -358,7 +359,7 @@ def test_a_writer_deletes_and_changes_and_takes_nothing_by_sql(studio: Studio) -
             assert person.sql(f"update memory.{table} set user_id = %s where user_id = %s", name, studio.space) == 0
             assert person.sql(f"select * from memory.{table} where user_id = %s for update", studio.space) == []
         begin = "insert into memory.conversations (user_id, thread_id) values (%s, 'planted')"
-        assert person.sql(begin, studio.space) == FORBIDDEN
+        assert person.sql(begin, studio.space) == DENIED
     assert studio.read() == before
 
 
@@ -647,7 +648,7 @@ def test_spaces_work_in_partitions(cluster: Cluster) -> None:
             if short in ("spaces", "memberships", "conversation_messages"):
                 assert rows(server, table) > 0
                 for number in range(3):
-                    assert studio.as_("ana").sql(f"select * from memory_private.{short}_{number}") == FORBIDDEN
+                    assert studio.as_("ana").sql(f"select * from memory_private.{short}_{number}") == DENIED
 
 
 def test_spaces_work_where_the_migrating_role_obeys_row_level_security(cluster: Cluster) -> None:
