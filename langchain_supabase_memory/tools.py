@@ -1,4 +1,4 @@
-"""The individual tools of an agent; `SupabaseMemoryToolkit` has all of them."""
+"""The individual tools of an agent; `SupabaseMemoryToolkit` has all of those that read."""
 
 from langchain_supabase_memory.agents.tools import (
     get_conversation_summary_tool,
@@ -6,6 +6,7 @@ from langchain_supabase_memory.agents.tools import (
     read_messages_tool,
     recall_context_tool,
     search_conversation_history_tool,
+    share_with_team_tool,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "read_messages_tool",
     "recall_context_tool",
     "search_conversation_history_tool",
+    "share_with_team_tool",
 ]

@@ -52,7 +52,8 @@ API = {
         "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode models.SupabaseSummarizer "
         "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit tools.get_conversation_summary_tool "
         "tools.get_turn_tool tools.read_messages_tool tools.recall_context_tool "
-        "tools.search_conversation_history_tool record_stream arecord_stream testing.OfflineQuotingModel",
+        "tools.search_conversation_history_tool tools.share_with_team_tool record_stream arecord_stream "
+        "testing.OfflineQuotingModel",
     ),
     "recall": (
         "Summaries and recall",

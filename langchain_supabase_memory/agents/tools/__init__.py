@@ -1,4 +1,4 @@
-"""Tools for agents that read the conversations of the current user only.
+"""Tools for agents that read the conversations of the current user only, and one that shares a quote of them.
 
 - `binding`: the conversation's owner, how a call runs, and how it fails.
 - `output_limit`: results within a number of characters, dated and fenced as data.
@@ -7,7 +7,8 @@
 - `board_recall`: recall by kind, from the board and by rules over chunks.
 - `turns`: one turn by its number.
 - `messages`: the original messages of a range.
-- `toolkit`: all of the tools.
+- `share`: a quote of the conversation for a space, after asking the person.
+- `toolkit`: all of the tools that read.
 """
 
 from langchain_supabase_memory.agents.tools.history import (
@@ -16,6 +17,7 @@ from langchain_supabase_memory.agents.tools.history import (
     search_conversation_history_tool,
 )
 from langchain_supabase_memory.agents.tools.messages import read_messages_tool
+from langchain_supabase_memory.agents.tools.share import share_with_team_tool
 from langchain_supabase_memory.agents.tools.toolkit import SupabaseMemoryToolkit
 from langchain_supabase_memory.agents.tools.turns import get_turn_tool
 
@@ -26,4 +28,5 @@ __all__ = [
     "read_messages_tool",
     "recall_context_tool",
     "search_conversation_history_tool",
+    "share_with_team_tool",
 ]

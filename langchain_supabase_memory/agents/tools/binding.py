@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, TypeVar
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 
 from langchain_supabase_memory import effects
@@ -117,6 +118,7 @@ class ToolCall:
         runtime: The run's `Runtime`.
         present: The ids of the messages of the current turn, which the model already sees.
         names: Whether an answer names its conversation, because no graph run implies it.
+        is_first: Whether the model's message has no earlier call of the same tool.
     """
 
     binding: Binding
@@ -124,6 +126,7 @@ class ToolCall:
     runtime: object
     present: frozenset[str] = field(default_factory=frozenset)
     names: bool = False
+    is_first: bool = True
 
     def conversation_attributes(self, key: ConversationKey) -> dict[str, str | int]:
         """Return the attributes that name a passage's conversation, if the answer must name it."""
@@ -207,7 +210,9 @@ def tool(
         with _run_reporting(name, binding):
             if names:  # a plain string is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
-            flow = answer(ToolCall(binding, *current_run(), _current_config(runtime)), **arguments)
+            is_first = _is_first(name, runtime)
+            request = ToolCall(binding, *current_run(), _current_config(runtime), is_first=is_first)
+            flow = answer(request, **arguments)
             return (yield from effects.in_one_step(flow, binding.memory._services))
 
     # The default makes `runtime` optional for direct calls; the annotation hides it from the model.
@@ -234,6 +239,8 @@ def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
     """Report a failure to the model, without content, unless `on_error` raises it."""
     try:
         yield
+    except GraphBubbleUp:  # the graph waits for a person
+        raise
     except InvalidInputError as error:
         raise ToolException(str(error)) from None
     except SupabaseMemoryError as error:
@@ -267,6 +274,17 @@ def _current_config(runtime: object) -> frozenset[str]:
         if isinstance(message, HumanMessage) and is_conversation(message):
             return frozenset(ids)
     return frozenset()
+
+
+def _is_first(name: str, runtime: object) -> bool:
+    """Return whether no other call of the tool precedes this one in the model's newest message."""
+    if not isinstance(runtime, ToolRuntime):
+        return True
+    state = runtime.state
+    listed = state if isinstance(state, list) else _messages(state)
+    newest = next((each for each in reversed(listed) if isinstance(each, AIMessage)), None)
+    ids = [] if newest is None else [each["id"] for each in newest.tool_calls if each["name"] == name]
+    return runtime.tool_call_id not in ids[1:]
 
 
 def _messages(state: object) -> list[Any]:

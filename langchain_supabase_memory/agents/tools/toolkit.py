@@ -1,4 +1,4 @@
-"""A toolkit with all tools, bound to the same owner."""
+"""A toolkit with all tools that read, bound to the same owner."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SupabaseMemoryToolkit(BaseToolkit):
         super().__init__(**fields)
 
     def get_tools(self) -> list[BaseTool]:
-        """Return all tools.
+        """Return all tools that read.
 
         These are `search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn` and
         `read_messages`.
