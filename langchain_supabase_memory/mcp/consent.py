@@ -1,4 +1,4 @@
-"""The question to a person before something is forgotten: which conversation or message it is, in their own words.
+"""The question to a person before something is forgotten or shared, in their own words.
 
 The client shows it to the person, who owns the content; no log contains any of it.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import date_of
+from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from mcp.server.mcpserver import Context
 
     from langchain_supabase_memory.memory.conversation import Conversation
 
@@ -22,6 +25,22 @@ _WORDS: Final = 100
 
 _LOOKED_AT: Final = 2_000
 """The number of newest messages that are searched for the message to forget, to show how it begins."""
+
+
+def require_dialog(context: Context[object, object], outcome: str, hint: str) -> None:
+    """Check that the client can ask the person.
+
+    Args:
+        context: The request.
+        outcome: What does not happen if it cannot.
+        hint: What the person can do instead.
+
+    Raises:
+        ConfigurationError: The client cannot ask.
+    """
+    capabilities = context.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
+        raise ConfigurationError(f"This client cannot ask the person, so {outcome}.", hint=hint)
 
 
 async def consent_question(conversation: Conversation, message_id: str | None, counts: str) -> str:

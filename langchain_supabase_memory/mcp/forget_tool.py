@@ -10,9 +10,9 @@ from mcp.server.mcpserver.resolve import Resolve
 from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools.output_limit import note
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
-from langchain_supabase_memory.mcp.consent import consent_question
+from langchain_supabase_memory.mcp.consent import consent_question, require_dialog
 from langchain_supabase_memory.mcp.run_tools import conversation
 from langchain_supabase_memory.values import Receipt  # noqa: TC001  # the SDK reads it
 
@@ -45,12 +45,8 @@ async def ask(
         raise InvalidInputError("Nothing is named.", hint="Pass conversation_id, message_id, or both.")
     if dry_run:
         return _NOT_ASKED
-    capabilities = ctx.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
-        raise ConfigurationError(
-            "This client cannot ask the person, so nothing is forgotten.",
-            hint="Tell the person to run `supabase-memory forget`, or to use a client with elicitation.",
-        )
+    elsewhere = "Tell the person to run `supabase-memory forget`, or to use a client with elicitation."
+    require_dialog(ctx, "nothing is forgotten", elsewhere)
     receipt = await _forget(conversation_id, message_id, dry_run=True)
     if _is_empty(receipt):
         return _NOT_ASKED

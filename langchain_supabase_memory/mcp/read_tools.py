@@ -14,6 +14,7 @@ from langchain_supabase_memory.mcp import conversations
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import conversation, run, run_for_conversation
+from langchain_supabase_memory.mcp.spaces import within_space
 from langchain_supabase_memory.operations.boards.kinds import ContextType  # noqa: TC001  # the SDK reads it
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.settings import ContextBudget
@@ -28,6 +29,10 @@ MAX_TOKENS: Final = 20_000
 ConversationId = Annotated[
     str | None,
     Field(min_length=1, max_length=512, description="Its id, from a list or a search; by default the newest."),
+]
+Space = Annotated[
+    str | None,
+    Field(max_length=512, description="A space, from list_spaces; by default the person's own conversations."),
 ]
 Limit = Annotated[int, Field(ge=1, le=20, description="Maximum number of results.")]
 
@@ -47,6 +52,7 @@ async def search_conversation_history(
     ] = None,
     limit: Limit = 5,
     conversation_id: ConversationId = None,
+    space_id: Space = None,
 ) -> ToolReply:
     """Search what the person and the assistant said before, by meaning and by words.
 
@@ -56,23 +62,27 @@ async def search_conversation_history(
     reach: RecallScope = scope or ("user" if conversation_id is None else "conversation")
     filters = Filters(limit=limit, time_range=time_range, types=types or None)
     found = partial(history.search_history, reach=reach, queries=[query], filters=filters)
-    return await (run_for_conversation(conversation_id, found) if reach == "conversation" else run(found))
+    async with within_space(space_id):
+        return await (run_for_conversation(conversation_id, found) if reach == "conversation" else run(found))
 
 
-async def get_conversation_summary(conversation_id: ConversationId = None) -> ToolReply:
+async def get_conversation_summary(conversation_id: ConversationId = None, space_id: Space = None) -> ToolReply:
     """Read the summary of a conversation. Use it to learn what a conversation was about before you read it."""
-    return await run_for_conversation(conversation_id, history.get_summary)
+    async with within_space(space_id):
+        return await run_for_conversation(conversation_id, history.get_summary)
 
 
 async def recall_context(
     context_type: Annotated[ContextType, Field(description="Action items, questions, facts, or entities.")],
     conversation_id: ConversationId = None,
+    space_id: Space = None,
 ) -> ToolReply:
     """Recall the important points of a conversation by kind, open ones first.
 
     Use it for "what is left to do", "what was decided", "who was that".
     """
-    return await run_for_conversation(conversation_id, partial(history.recall_context, context_type=context_type))
+    async with within_space(space_id):
+        return await run_for_conversation(conversation_id, partial(history.recall_context, context_type=context_type))
 
 
 async def read_messages(
@@ -80,22 +90,26 @@ async def read_messages(
     last: Annotated[int, Field(ge=0, le=LARGEST, description="The number of the last message.")],
     conversation_id: ConversationId = None,
     skip: Annotated[int, Field(ge=0, le=LARGEST, description="Characters of the first message to skip.")] = 0,
+    space_id: Space = None,
 ) -> ToolReply:
     """Read original messages by number, such as those behind a passage or a summary (messages="4-9").
 
     Use it for exact words. A long range comes in pages, and each page says how to continue.
     """
-    return await run_for_conversation(
-        conversation_id, partial(messages.read_originals, first=first, last=last, skip=skip)
-    )
+    async with within_space(space_id):
+        return await run_for_conversation(
+            conversation_id, partial(messages.read_originals, first=first, last=last, skip=skip)
+        )
 
 
 async def get_turn(
     n: Annotated[int, Field(ge=-LARGEST, le=LARGEST, description="1 for the first turn, -1 for the newest.")],
     conversation_id: ConversationId = None,
+    space_id: Space = None,
 ) -> ToolReply:
     """Read one turn, a question with its answer. Use it for "the first thing I asked", "your last answer"."""
-    return await run_for_conversation(conversation_id, partial(turns.read_turn, n=n))
+    async with within_space(space_id):
+        return await run_for_conversation(conversation_id, partial(turns.read_turn, n=n))
 
 
 async def list_conversations(
@@ -104,26 +118,30 @@ async def list_conversations(
     after: Annotated[
         str | None, Field(max_length=2_000, description="Continue after a page, with the value it returned.")
     ] = None,
+    space_id: Space = None,
 ) -> ToolReply:
     """List the person's conversations, newest first: id, title, last message.
 
     Use it to find the conversation_id that other tools take.
     """
-    if query is not None:
-        return await run(partial(conversations.find_fitting, query=query, limit=limit, after=after))
-    return await run(partial(conversations.list_page, limit=limit, after=after))
+    async with within_space(space_id):
+        if query is not None:
+            return await run(partial(conversations.find_fitting, query=query, limit=limit, after=after))
+        return await run(partial(conversations.list_page, limit=limit, after=after))
 
 
 async def get_context(
     question: Annotated[str, Field(max_length=10_000, description="The question to answer.")],
     conversation_id: ConversationId = None,
     tokens: Annotated[int, Field(ge=200, le=MAX_TOKENS, description="Maximum number of tokens.")] = TOKENS,
+    space_id: Space = None,
 ) -> ToolReply:
     """Get the context for an answer in one call: summary, open points, passages about the question, newest messages.
 
     Use it first when the person continues an earlier conversation. For a single detail, search instead.
     """
-    return reply(*await context(question, conversation_id, tokens))
+    async with within_space(space_id):
+        return reply(*await context(question, conversation_id, tokens))
 
 
 async def context(question: str, conversation_id: str | None, tokens: int) -> tuple[str, list[dict[str, object]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -10,6 +11,7 @@ from langchain_supabase_memory.agents.tools.output_limit import CHARACTERS
 from langchain_supabase_memory.errors import AuthenticationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import tzinfo
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -28,6 +30,7 @@ class ServerOptions:
         time_zone: The time zone of displayed times and of "today"; UTC by default.
         write: Whether turns and notes can be stored.
         destructive: Whether something can be forgotten.
+        spaces: Whether the person's spaces are served, too.
     """
 
     conversation_id: str | None = None
@@ -35,6 +38,7 @@ class ServerOptions:
     time_zone: str | tzinfo | None = None
     write: bool = False
     destructive: bool = False
+    spaces: bool = False
 
 
 class MemoryOwner(Protocol):
@@ -109,6 +113,20 @@ def current_request() -> RequestMemory:
     return served
 
 
+@contextmanager
+def as_request(served: RequestMemory | None) -> Iterator[None]:
+    """Make this memory the one of the current request within the block.
+
+    Args:
+        served: The memory and its options; `None` if the request has no user.
+    """
+    token = _present.set(served)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
 @dataclass(frozen=True)
 class IdentityMiddleware:
     """Runs before every handler and determines whose memory the request is about.
@@ -124,8 +142,5 @@ class IdentityMiddleware:
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Handle one request as its user."""
         memory = self.owner.memory(ctx)
-        token = _present.set(None if memory is None else RequestMemory(memory, self.options))
-        try:
+        with as_request(None if memory is None else RequestMemory(memory, self.options)):
             return await call_next(ctx)
-        finally:
-            _present.reset(token)

@@ -68,8 +68,9 @@ class MemoryServer(MCPServer[Any]):
             token_verifier=token_verifier,
             middleware=[IdentityMiddleware(owner, options)],
         )
-        allowed = {"read": True, "write": options.write, "forget": options.destructive}
-        self._add([tool for tool in TOOLS if allowed[tool.access]], by_meaning=owner.has_embeddings)
+        allowed = {"read": True, "write": options.write, "forget": options.destructive, "withdraw": options.write}
+        tools = [tool for tool in TOOLS if allowed[tool.access] and (options.spaces or not tool.of_spaces)]
+        self._add(tools, by_meaning=owner.has_embeddings, spaces=options.spaces)
         resources.add_to(self)
         prompts.add_to(self)
 
@@ -81,7 +82,7 @@ class MemoryServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if error.__cause__ is None:
-                hint = "List the tools. A server stores or forgets only if started with --write or --destructive."
+                hint = "List the tools. Options add more when a server is started: --write, --destructive, --spaces."
                 return answers.failure("A tool", InvalidInputError("There is no such tool.", hint=hint), self._causes)
             return answers.failure(f"The tool {name}", error.__cause__, self._causes)
 
@@ -123,13 +124,15 @@ class MemoryServer(MCPServer[Any]):
             words = answers.error_text("A prompt", cause, self._causes)
             raise MCPError(INVALID_PARAMS if is_callers else INTERNAL_ERROR, words) from None
 
-    def _add(self, tools: Iterable[MemoryTool], *, by_meaning: bool) -> None:
+    def _add(self, tools: Iterable[MemoryTool], *, by_meaning: bool, spaces: bool) -> None:
         for each in tools:
             words = " ".join((each.function.__doc__ or "").split())
             words = words if by_meaning else words.replace("by meaning and by words", "by words")
             self.add_tool(each.function, description=words, annotations=ANNOTATIONS[each.access])
         for tool in self._tool_manager.list_tools():
             tool.parameters = compact_schema(tool.parameters)
+            if not spaces:
+                tool.parameters["properties"].pop("space_id", None)
             tool.fn_metadata.output_schema = compact_schema(tool.fn_metadata.output_schema)
 
 

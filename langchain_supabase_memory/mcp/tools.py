@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mcp.types import ToolAnnotations
 
-from langchain_supabase_memory.mcp import forget_tool, read_tools, write_tools
+from langchain_supabase_memory.mcp import forget_tool, read_tools, share_tools, write_tools
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from langchain_supabase_memory.mcp.answers import ToolReply
 
-Access: TypeAlias = Literal["read", "write", "forget"]
+Access: TypeAlias = Literal["read", "write", "forget", "withdraw"]
 """How a tool accesses a memory."""
 
 
@@ -24,12 +24,14 @@ class MemoryTool:
 
     Attributes:
         function: Answers a call. A model sees its name, its arguments and its docstring.
-        access: How it accesses the memory: a tool that reads is always offered, one that writes with `--write`, and one
-            that forgets with `--destructive`.
+        access: How it accesses the memory: a tool that reads is always offered, one that writes or withdraws with
+            `--write`, and one that forgets with `--destructive`.
+        of_spaces: Whether it is about spaces, and so only offered with `--spaces`.
     """
 
     function: Callable[..., Awaitable[ToolReply]]
     access: Access = "read"
+    of_spaces: bool = False
 
     @property
     def name(self) -> str:
@@ -48,6 +50,10 @@ TOOLS: Final = (
     MemoryTool(write_tools.save_turn, "write"),
     MemoryTool(write_tools.note, "write"),
     MemoryTool(forget_tool.forget, "forget"),
+    MemoryTool(share_tools.list_spaces, of_spaces=True),
+    MemoryTool(share_tools.read_space_board, of_spaces=True),
+    MemoryTool(share_tools.share_with_space, "write", of_spaces=True),
+    MemoryTool(share_tools.withdraw_from_space, "withdraw", of_spaces=True),
 )
 """All tools, in the order in which a server lists them. `docs/mcp.md` has a row for each."""
 
@@ -55,5 +61,8 @@ ANNOTATIONS: Final[dict[Access, ToolAnnotations]] = {
     "read": ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     "write": ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False),
     "forget": ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
+    "withdraw": ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
 }
 """The annotations that a client receives."""

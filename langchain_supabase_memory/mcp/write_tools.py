@@ -10,6 +10,7 @@ from langchain_supabase_memory.agents.tools import output_limit
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
+from langchain_supabase_memory.mcp.spaces import within_space
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind  # noqa: TC001  # the SDK reads it
 
 LONGEST: Final = 1_000_000
@@ -26,16 +27,20 @@ async def save_turn(
     idempotency_key: Annotated[
         str, Field(min_length=1, max_length=512, description="A key for this turn: repeated calls store it once.")
     ],
+    space_id: Annotated[
+        str | None, Field(max_length=512, description="A space whose members read it; by default the person's own.")
+    ] = None,
 ) -> ToolReply:
     """Store a turn: the person's message and the answer. Use it after an answer that is worth remembering.
 
     If you don't know whether a call succeeded, repeat it with the same key.
     """
-    memory = current_request().memory
-    handle = memory.conversation(conversation_id)
-    stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
-    # Index now, so that the turn is found even without a worker; a failure is made up for later.
-    await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
+    async with within_space(space_id, role="contributor"):
+        memory = current_request().memory
+        handle = memory.conversation(conversation_id)
+        stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
+        # Index now, so that the turn is found even without a worker; a failure is made up for later.
+        await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
     if not places:
         return reply(output_limit.note("It was not stored: it has expired or was forgotten."))

@@ -35,6 +35,14 @@ WRITING: dict[str, dict[str, Any]] = {
 }
 FORGETTING: dict[str, dict[str, Any]] = {"forget": {"conversation_id": "studio"}}
 EVERY = {**READING, **WRITING, **FORGETTING}
+SPACE_ID = "space:00000000-0000-4000-8000-000000000000"
+IN_SPACES: dict[str, dict[str, Any]] = {
+    "list_spaces": {},
+    "read_space_board": {"space_id": SPACE_ID},
+    "share_with_space": {"space_id": SPACE_ID, "quote": "My kiln shows E-47"},
+    "withdraw_from_space": {"space_id": SPACE_ID, "item_id": "00000000-0000-4000-8000-000000000000"},
+}
+"""The tools of spaces, with a space that nobody is in; `test_spaces.py` has others."""
 
 FOUND = {
     "search_conversation_history": "My kiln shows E-47",

@@ -178,8 +178,10 @@ class ToolCall:
         Returns:
             Whether all messages are searchable now. A failure to index does not fail the search.
         """
-        chunking = self.binding.memory._services.config.chunking
-        if chunking.mode != "inline":
+        services = self.binding.memory._services
+        chunking = services.config.chunking
+        is_servers = key.is_in_space and services.transport.acts_as_user  # what is derived there, a server writes
+        if chunking.mode != "inline" or is_servers:
             return True
         try:
             done = yield from _with_deadline(indexing.index_messages(key, chunking, embedder=self.embedder), PATIENCE)

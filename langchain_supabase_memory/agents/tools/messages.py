@@ -12,6 +12,7 @@ from langchain_supabase_memory.agents.tools.output_limit import (
     Passage,
     date_of,
     fit_passages,
+    name,
     note,
     sequence_range,
     wrap,
@@ -101,7 +102,8 @@ def read_originals(
 def _page(request: ToolCall, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
     """Return messages, and whether the database has more in the range."""
     retention = retention_argument(request.binding.memory._services.settings.retention)
-    arguments = {**conversation_ids(key), "p_columns": ["role", "created_at", "payload"], "p_retention": retention}
+    columns = ["role", "created_at", "payload", *(["author_id"] if key.is_in_space else [])]
+    arguments = {**conversation_ids(key), "p_columns": columns, "p_retention": retention}
     answer = yield from call("memory_read", {**arguments, **bounds})
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]
 
@@ -119,6 +121,8 @@ def _passage(
         "number": stored.sequence,
         "by": content.speaker(stored.role or "user", message.name),
     }
+    if stored.author_id is not None:
+        attributes["author"] = name(stored.author_id)
     if stored.created_at is not None:
         attributes["at"] = date_of(stored.created_at, zone)
     attributes |= extra

@@ -53,8 +53,8 @@ _NAME: Final = 100
 
 _COLUMNS: Final[Sequence[Column]] = ("message_id", "role", "text", "created_at")
 _DESCRIPTION: Final = (
-    "Share something that was said in this conversation with the user's team: a quote, word for word, which everybody "
-    "in the team can read from then on. Use it when the user asks for it. {asked}"
+    "Share something that was said in this conversation with the user's team: a quote, word for word, which all "
+    "members of the team can read from then on. Use it when the user asks for it. {asked}"
 )
 _ASKED: Final = "The user is asked before anything is shared. Share one quote at a time."
 
@@ -201,35 +201,35 @@ def find_quote(key: ConversationKey, space_id: str, quote: str, message: int | s
     )
 
 
-def share_quote(found: QuoteToShare, kind: BoardItemKind) -> Flow[Answer]:
+def share_quote(shareable: QuoteToShare, kind: BoardItemKind) -> Flow[Answer]:
     """Share it.
 
     Args:
-        found: What is shared.
+        shareable: What is shared.
         kind: The kind of item.
 
     Raises:
         InvalidInputError: It cannot be shared; the text tells a model what to do next.
     """
-    message_id = str(found.message.message_id)
+    message_id = str(shareable.message.message_id)
     try:
         made = yield from contributions.contribute(
-            found.key, message_id, quote=found.words, kind=kind, to=found.space.space_id
+            shareable.key, message_id, quote=shareable.words, kind=kind, to=shareable.space.space_id
         )
     except (InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError, MigrationConflictError) as error:
         raise _refusal(error) from None
     words = "Shared with the team" if made.is_new else "The team has it already"
-    source = {"thread_id": found.key.thread_id, "message_ids": [message_id], "item_id": made.item_id}
-    place = found.message.sequence
+    source = {"thread_id": shareable.key.thread_id, "message_ids": [message_id], "item_id": made.item_id}
+    place = shareable.message.sequence
     return note(f"{words}, as item {made.item_id} of its board."), [
         {**source, "from_sequence": place, "to_sequence": place}
     ]
 
 
-def _has_agreed(found: QuoteToShare, kind: BoardItemKind, zone: tzinfo) -> bool:
+def _has_agreed(shareable: QuoteToShare, kind: BoardItemKind, zone: tzinfo) -> bool:
     """Stop the run until the person has answered, and return whether they agree."""
-    arguments = {"quote": found.words, "kind": kind, "message": found.message.sequence}
-    request = {"name": NAME, "args": arguments, "description": found.question(zone)}
+    arguments = {"quote": shareable.words, "kind": kind, "message": shareable.message.sequence}
+    request = {"name": NAME, "args": arguments, "description": shareable.question(zone)}
     review = {"action_name": NAME, "allowed_decisions": ["approve", "reject"]}
     try:
         answer: Any = interrupt({"action_requests": [request], "review_configs": [review]})

@@ -45,6 +45,7 @@ _HTTP_OPTIONS: Final = ("host", "port", "public_url", "issuer")
 @click.option("--thread", "thread_id", help="Conversation of calls without a conversation_id; by default the newest.")
 @click.option("--write", is_flag=True, help="Add tools that store turns and notes.")
 @click.option("--destructive", is_flag=True, help="Add a tool that deletes, after asking the user.")
+@click.option("--spaces", is_flag=True, help="Add tools for the spaces that the user shares with others.")
 @embeddings_option
 @click.option("--time-zone", help="Time zone of the answers, such as Asia/Manila; by default UTC.")
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of stdio, to users who sign in with Supabase Auth.")
@@ -60,6 +61,7 @@ def mcp(
     thread_id: str | None,
     write: bool,
     destructive: bool,
+    spaces: bool,
     embeddings: str | None,
     time_zone: str | None,
     http: bool,
@@ -83,7 +85,9 @@ def mcp(
     from langchain_supabase_memory.operations.recall.ranges import zone
 
     zone(time_zone)  # rejects an unknown time zone before anything is opened
-    options = ServerOptions(conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive)
+    options = ServerOptions(
+        conversation_id=thread_id, time_zone=time_zone, write=write, destructive=destructive, spaces=spaces
+    )
     settings = _settings(agent_id, embeddings, write=write)
     if http:
         reject_options(_STDIO_OPTIONS, "Over HTTP each request belongs to its signed-in user.")
