@@ -26,6 +26,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner
+from langchain_core.messages import HumanMessage
 
 import langchain_supabase_memory
 from langchain_supabase_memory import SupabaseMemory, errors
@@ -87,6 +88,8 @@ def _page(path: Path) -> Page:
 AT_THE_ROOT = [README, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]
 PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *sorted(DOCS.rglob("*.md"))])}
 RUN = [page for page in PAGES.values() if page.python]
+SPACES = "docs/spaces.md"
+"""The page that needs spaces to be switched on first, as it says."""
 
 
 def _name(page: Page) -> str:
@@ -170,10 +173,18 @@ def _runs(page: Page) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "blocks",
-    [pytest.param(blocks, id=f"{page.name}-{place}") for page in RUN for place, blocks in enumerate(_runs(page), 1)],
+    ("page", "blocks"),
+    [
+        pytest.param(page, blocks, id=f"{page.name}-{place}")
+        for page in RUN
+        for place, blocks in enumerate(_runs(page), 1)
+    ],
 )
-def test_a_block_needs_no_other_than_the_first_of_its_page(reader: Reader, blocks: list[str]) -> None:
+def test_a_block_needs_no_other_than_the_first_of_its_page(
+    reader: Reader, fresh: str, page: Page, blocks: list[str]
+) -> None:
+    if page.name == SPACES:
+        migrate(fresh, spaces=True)
     for block in blocks:
         reader.run(block)
 
@@ -185,6 +196,9 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for page in RUN:
+        if page.name == SPACES:
+            switched = CliRunner().invoke(commands, ["migrate", "--embedded", "memory", "--spaces"])
+            assert switched.exit_code == 0, switched.output
         with closing(Reader(capsys)) as reader:
             for block in page.python:
                 reader.run(block)
@@ -541,6 +555,35 @@ def test_an_operator_changes_the_limits(cluster: Cluster, fresh: str) -> None:
         (limits,) = connection.execute("select public.memory_limits()").fetchone() or ()
     for name, value in re.findall(r"(\w+) = (\d+)", text):
         assert limits[name] == int(value)
+
+
+def test_an_operator_sees_who_is_in_a_space_and_what_they_shared(fresh: str) -> None:
+    page = PAGES["docs/spaces-operators.md"]
+    # Line breaks aside, the policies are those of the schema.
+    shipped = " ".join((ROOT / "sql" / "access.sql").read_text().split())
+    reads, restricts = (" ".join(text.split()) for text in page.fenced("text"))
+    assert (
+        f"v_reads constant text := case when not memory_private.has_spaces() then v_is_own else $${reads}$$" in shipped
+    )
+    assert f"v_no_space constant text := $${restricts}$$" in shipped
+    migrate(fresh, spaces=True)
+    with SupabaseMemory.from_conn_string(fresh) as server:
+        space_id = server.for_user("maya").spaces.create("Studio").space_id
+        space = server.for_user("maya").space(space_id)
+        server.for_user("ben").spaces.join(str(space.invite("contributor", uses=2).token))
+        server.for_user("ben").space(space_id).memory.conversation("plan").add_turn("We fire on Friday.", "Noted.")
+        diary = server.for_user("ben").conversation("diary")
+        diary.append([HumanMessage("I am tired. Glaze 12 runs.", id="m1")])
+        diary.contribute("m1", quote="Glaze 12 runs.", to=space_id)
+    (text,) = page.fenced("sql")
+    audits = [audit.encode() for audit in re.sub(r"space:[0-9a-f-]{36}", space_id, text).split(";") if audit.strip()]
+    with psycopg.connect(fresh) as connection:
+        members, spaces, quotes, written, invitations = (connection.execute(audit).fetchall() for audit in audits)
+    assert [row[:3] for row in members] == [("maya", "manager", "maya"), ("ben", "contributor", "maya")]
+    assert spaces == [(space_id, "Studio", "contributor")]
+    assert [(row[0], *row[2:5]) for row in quotes] == [(space_id, "Glaze 12 runs.", "diary", "m1")]
+    assert [row[:2] for row in written] == [(space_id, 2)]
+    assert [(row[0], row[2], row[3]) for row in invitations] == [(space_id, 1, "maya")]
 
 
 def _made(page: Page) -> list[str]:
