@@ -168,7 +168,9 @@ async def withdraw_from_space(
 
 async def _find(space_id: str, quote: str, message: int | str | None, conversation_id: str | None) -> QuoteToShare:
     handle = await conversation(conversation_id)
-    return await current_request().memory._services.arun(find_quote(handle._key, space_id, quote, message))
+    services = current_request().memory._services
+    retention = services.settings.retention
+    return await services.arun(find_quote(handle._key, space_id, quote, message, retention=retention))
 
 
 async def _own_item(space_id: str, item_id: str) -> Contribution:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.invisible import is_invisible
@@ -163,6 +163,30 @@ async def test_nothing_leaves_unless_the_person_agrees(team: Team, color: str) -
 
 
 @COLORS
+async def test_what_has_changed_while_the_person_was_asked_counts(team: Team, color: str, user_id: str) -> None:
+    ben = f"{user_id}-ben"
+
+    async def told_after(change: Callable[[], object], thread: str) -> str:
+        team.ben.conversation(thread).append([HumanMessage(SAID, id="m0")])
+        graph = agent(team, calls("share_with_team", quote=QUOTE, message="m0"))
+        await run(color, graph, {"messages": [HumanMessage("Tell them.")]}, thread)
+        change()
+        (told,) = results(await run(color, graph, Command(resume=APPROVED), thread))
+        return told
+
+    edited = HumanMessage("I am tired.", id="m0")
+    assert "does not say that" in await told_after(lambda: team.ben.conversation("edited").append([edited]), "edited")
+    forgotten = await told_after(lambda: team.ben.conversation("forgotten").forget_message("m0"), "forgotten")
+    assert "There is no such message." in forgotten
+    space = team.server.space(team.space_id)
+    assert "may only read" in await told_after(lambda: space.set_member(ben, "reader"), "reader")
+    space.set_member(ben, "contributor")
+    assert "not in this team" in await told_after(lambda: space.set_member(ben, None), "removed")
+    assert team.board() == []
+    await team.ben.aclose()
+
+
+@COLORS
 async def test_of_several_calls_at_once_one_is_asked_about(team: Team, color: str) -> None:
     both = AIMessage(
         "",
@@ -284,3 +308,18 @@ async def test_where_spaces_are_off_it_says_so(memory: SupabaseMemory, color: st
     tool = share_with_team_tool(memory, space_id=space_id, ask=False, thread_id="t")
     assert "not switched on here, so nothing was shared. Go on without sharing." in await ask(color, tool, quote=QUOTE)
     await memory.aclose()
+
+
+async def test_what_has_expired_is_not_shared(cluster: Cluster, shared: str, user_id: str) -> None:
+    conn_string = cluster.conn_string(shared)
+    with (
+        SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as everything,
+        SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retention=Retention(max_messages=1)) as newest,
+    ):
+        space_id = everything.spaces.create("Studio").space_id
+        everything.conversation("t").append([HumanMessage(SAID), HumanMessage("Hello")])
+        for message, words in ((None, "No new message of the user says that"), (0, "There is no such message.")):
+            tool = share_with_team_tool(newest, space_id=space_id, ask=False, thread_id="t")
+            assert words in await ask("sync", tool, quote=QUOTE, message=message)
+        tool = share_with_team_tool(everything, space_id=space_id, ask=False, thread_id="t")
+        assert "Shared with the team" in await ask("sync", tool, quote=QUOTE)

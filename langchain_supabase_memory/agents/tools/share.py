@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.operations.spaces import SpaceInfo
+    from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey, StoredMessage
 
 NAME: Final = "share_with_team"
@@ -149,13 +150,16 @@ def _share(
 ) -> Flow[Answer]:
     if ask and not call.is_first:  # of questions asked at once, one's answer might be taken for another's
         return note("Nothing was shared: share one quote at a time. Call this again after the other call."), []
-    found = yield from find_quote(call.key(), space_id, quote, message)
+    retention = call.binding.memory._services.settings.retention
+    found = yield from find_quote(call.key(), space_id, quote, message, retention=retention)
     if ask and not _has_agreed(found, kind, call.zone):
         return note("The user did not agree. Nothing was shared; do not ask again."), []
     return (yield from share_quote(found, kind))
 
 
-def find_quote(key: ConversationKey, space_id: str, quote: str, message: int | str | None) -> Flow[QuoteToShare]:
+def find_quote(
+    key: ConversationKey, space_id: str, quote: str, message: int | str | None, *, retention: Retention | None
+) -> Flow[QuoteToShare]:
     """Find what is to be shared, before anybody is asked.
 
     Args:
@@ -163,6 +167,7 @@ def find_quote(key: ConversationKey, space_id: str, quote: str, message: int | s
         space_id: The space.
         quote: What the message says.
         message: The message's number or id; `None` means the newest of the user's that says it.
+        retention: Messages beyond this retention are not shared.
 
     Raises:
         InvalidInputError: It cannot be shared; the text tells a model what to do next.
@@ -181,9 +186,9 @@ def find_quote(key: ConversationKey, space_id: str, quote: str, message: int | s
     if isinstance(number, int):
         if not 0 <= number <= _LARGEST:
             raise InvalidInputError("There is no such message.", hint="Pass the number that a result of a tool shows.")
-        rows = yield from read(key, from_sequence=number, to_sequence=number, columns=_COLUMNS)
+        rows = yield from read(key, from_sequence=number, to_sequence=number, columns=_COLUMNS, retention=retention)
     else:
-        rows = yield from read(key, last=_LOOKED_AT, columns=_COLUMNS)
+        rows = yield from read(key, last=_LOOKED_AT, columns=_COLUMNS, retention=retention)
         rows = [each for each in rows if (each.role == "user" if number is None else each.message_id == number)]
     wanted = TextMatcher(quote.strip())
     for each in reversed(rows):
