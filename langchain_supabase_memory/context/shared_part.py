@@ -157,7 +157,8 @@ class SharedPart:
     def has_content(self) -> str:
         """What it holds, in words."""
         shown = [board for board in self.boards if board.items]
-        counted = f"{sum(len(board.items) for board in shown)} items of {len(shown)} boards"
+        items, boards = sum(len(board.items) for board in shown), len(shown)
+        counted = f"{items} item{'s' * (items != 1)} of {boards} board{'s' * (boards != 1)}"
         left = sum(board.left_out for board in self.boards)
         return f"{counted}, {left} left out" if left else counted
 

@@ -282,7 +282,10 @@ def test_no_verb_lets_out_what_is_not_theirs(
             )
         else:
             assert not is_leak(answer, place), (verb, answer)
-            assert verb in ("rollout", "spaces", "held") or answer in ("42501", "PT400", "PT403", "PT404"), (verb, answer)
+            assert verb in ("rollout", "spaces", "held") or answer in ("42501", "PT400", "PT403", "PT404"), (
+                verb,
+                answer,
+            )
     if door == "Data API" and not own:  # what they created of their own
         with psycopg.connect(place.migrator) as connection:
             connection.execute("delete from memory.spaces where name = 'Mine'")

@@ -434,8 +434,7 @@ def test_no_owner_is_named_like_a_space_and_is_none(studio: Studio, verb: str) -
     assert refused.value.sqlstate in (GONE, "PT400")
     assert studio.as_(named).outcome(verb, **given) in (FORBIDDEN, "PT400")
     assert (
-        studio.as_(named).sql("insert into memory.conversations (user_id, thread_id) values (%s, 't')", named)
-        == FORBIDDEN
+        studio.as_(named).sql("insert into memory.conversations (user_id, thread_id) values (%s, 't')", named) == DENIED
     )
 
 
