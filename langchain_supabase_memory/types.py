@@ -11,6 +11,7 @@ from langchain_supabase_memory.operations.contributions import Contribution, Sha
 from langchain_supabase_memory.operations.controls import ControlChange, OptOut
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
+from langchain_supabase_memory.operations.profile import Consent, ProfileEvidence, ProfileItem
 from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
@@ -48,6 +49,7 @@ __all__ = [
     "Chunk",
     "Comparison",
     "CompleteSummary",
+    "Consent",
     "ContextPack",
     "ContextReport",
     "Contribution",
@@ -71,6 +73,8 @@ __all__ = [
     "OptOut",
     "Pause",
     "Perspective",
+    "ProfileEvidence",
+    "ProfileItem",
     "PromptGrowth",
     "Queue",
     "Recall",

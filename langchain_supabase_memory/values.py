@@ -800,6 +800,7 @@ class Receipt:
         authored: How many messages a deleted user wrote in spaces.
         memberships: In how many spaces a deleted user was.
         spaces: How many spaces went with a deleted user, because nobody was left to manage them.
+        profile: How many items of the user's profile went, because nothing else says so.
     """
 
     conversations: int = 0
@@ -813,15 +814,16 @@ class Receipt:
     authored: int = 0
     memberships: int = 0
     spaces: int = 0
+    profile: int = 0
 
     def __repr__(self) -> str:
-        """The counts; of those about spaces, which most databases have none of, the ones that count something."""
+        """The counts; of those about spaces and profiles, which most users do not have, those above zero."""
         counts = {each.name: getattr(self, each.name) for each in fields(self)}
-        shown = (f"{name}={count}" for name, count in counts.items() if count or name not in _ABOUT_SPACES)
+        shown = (f"{name}={count}" for name, count in counts.items() if count or name not in _OFTEN_NONE)
         return f"Receipt({', '.join(shown)})"
 
 
-_ABOUT_SPACES: Final = frozenset({"members", "contributions", "authored", "memberships", "spaces"})
+_OFTEN_NONE: Final = frozenset({"members", "contributions", "authored", "memberships", "spaces", "profile"})
 
 Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]
 """The parts of a memory, each of which may fail independently."""

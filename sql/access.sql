@@ -9,9 +9,10 @@ declare
     'working_memory_chunks', 'chunk_postings', 'chunk_embeddings', 'chunk_ratings',
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
-    'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions'];
+    'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions',
+    'profile_items', 'profile_evidence', 'consents'];
   -- Those of a user alone, of which no member of a space reads anything.
-  v_private constant text[] := '{promotions,contributions}';
+  v_private constant text[] := '{promotions,contributions,profile_items,profile_evidence,consents}';
   -- Tables about spaces. Users read their own memberships, and the spaces that they are in; definers write.
   v_spaces constant text[] := array['spaces', 'memberships', 'invitations'];
   -- Tables of the migrations, only for the role that migrates.
@@ -50,6 +51,8 @@ declare
     -- Spaces: create, list and erase them; see and set who is in them.
     'memory_create_space', 'memory_update_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join',
     'memory_set_member', 'memory_forget_space', 'memory_contribute', 'memory_withdraw', 'memory_held',
+    -- The profile of a person, and what they allow.
+    'memory_profile', 'memory_edit_profile', 'memory_consent', 'memory_consents',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -206,6 +209,19 @@ begin
     memory_private.expire_manifests(text, uuid, integer), memory_private.delete_turn_manifests(text, uuid, bigint),
     memory_private.manifest_sequences(json), memory_private.manifest_items(json),
     memory_private.item_edit_times(text, uuid, bigint[]),
+    memory_private.lock_profile(text), memory_private.resolve_profile_owner(text), memory_private.fold_profile_text(text),
+    memory_private.profile_chain(text, text, text, text), memory_private.profile_digest(text, text, text, integer),
+    memory_private.profile_bases(), memory_private.takes_over(integer, integer),
+    memory_private.profile_events(text, text), memory_private.profile_spans(text, text),
+    memory_private.settle_profile(text, text), memory_private.refuses(text, text),
+    memory_private.profile_row(text, jsonb, text, text, text, text, timestamptz),
+    memory_private.add_profile_evidence(text, text, text, uuid, memory.profile_evidence),
+    memory_private.checked_profile_item(json), memory_private.is_own_message(memory.conversation_messages),
+    memory_private.add_profile_items(memory.conversations, json, text),
+    memory_private.delete_profile_evidence(text, uuid, text[], text, boolean),
+    memory_private.forget_profile(text, text, text, boolean), memory_private.delete_profile_mentions(text, uuid, text),
+    memory_private.profile_json(memory.profile_items, timestamptz),
+    memory_private.assert_profile_item(text, jsonb, text, text), memory_private.delete_profile_item(memory.profile_items),
     -- Citus: granted
     -- Citus: end
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),

@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _share, _forget,
+        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _know, _share, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -476,6 +476,32 @@ def _share(call: Caller) -> None:
     call("set_member", space=space, member="bo", role=None)
     call("forget_space", space=space, dry_run=True)
     assert call("forget_space", space=space)["messages"] == 1
+
+
+def _know(call: Caller) -> None:
+    """What the user says of themself is read with the board, and seen, changed and refused by them."""
+    said = [HumanMessage("From now on call me Maya.", id="p0"), HumanMessage("No, call me May.", id="p1")]
+    call("append", thread_id="me", messages=rows(said))
+    name = {"kind": "instruction", "subject": "name", "durable": True}
+    found = [
+        {**name, "value": "Maya", "sequence": 0, "quote": "call me Maya"},
+        {**name, "value": "May", "corrects": True, "polarity": 1, "sequence": 1, "quote": "call me May"},
+        {**name, "value": "Ben", "sequence": 1, "quote": "call me Ben"},
+    ]
+    beside = {"summary": "", "context_notes": "", "tokens": 0, "quality": None, "profile": found}
+    call("commit_board", thread_id="me", **_read(call("pending_board", thread_id="me")), **beside)
+    (held,) = call("profile")["items"]
+    assert held["value"] == "May"
+    assert call("profile", limit=1, states=["held", "superseded"])["after"]
+    assert call("profile", item_id=held["id"])["items"]
+    made = call(
+        "edit_profile", action="remember", item={"kind": "fact", "value": "Has a kiln.", "condition": "at home"}
+    )
+    made = call("edit_profile", action="correct", id=made["item_id"], item={"value": "Has two kilns."}, by="maya")
+    for action in ("pin", "confirm", "delete"):
+        call("edit_profile", action=action, id=made["item_id"])
+    call("consent", purpose="tone", allowed=False, by="maya")
+    assert call("consents")
 
 
 def _forget(call: Caller) -> None:

@@ -137,6 +137,11 @@ PAGES = {
         "Quote a private conversation on the board of a space, take that back, and see what spaces hold of you.",
         "contribute withdraw held",
     ),
+    "profile": (
+        "The profile",
+        "What is known of a user, what they do with it, and what they allow to be derived.",
+        "profile edit_profile consent consents",
+    ),
     "members": (
         "Members of spaces",
         "Invite people into a space, join one, and say who may read and write there.",

@@ -297,6 +297,28 @@ items, or restores deleted ones.
             "opt_outs": Verb("operations.controls.opt_outs"),
             "changes": Verb("operations.controls.changes"),
             "rate": Verb("operations.controls.rate"),
+            "consent": Verb("operations.profile.consent"),
+            "consents": Verb("operations.profile.consents"),
+        },
+        MEMORY,
+    ),
+    Handle(
+        "profile",
+        "Profile",
+        "memory",
+        "What is known of a user.",
+        """What is known of a user, from all of their conversations and from themself: `memory.profile`.
+
+`actor` is the name of the person who makes a change, the user by default; it is recorded with the change.
+""",
+        {
+            "read": Verb("operations.profile.read"),
+            "history": Verb("operations.profile.history"),
+            "remember": Verb("operations.profile.remember"),
+            "confirm": Verb("operations.profile.confirm"),
+            "correct": Verb("operations.profile.correct"),
+            "delete": Verb("operations.profile.delete"),
+            "pin": Verb("operations.profile.pin"),
         },
         MEMORY,
     ),
@@ -397,7 +419,13 @@ all of a user's conversations are here. Each method has an async twin with LangC
             "doctor": Verb("memory.doctor.checks.doctor"),
         },
         ("Constructors", "memory.constructors"),
-        {"privacy": "Privacy", "work": "Work", "rollout": "Rollouts", "spaces": "Spaces"},
+        {
+            "privacy": "Privacy",
+            "work": "Work",
+            "rollout": "Rollouts",
+            "spaces": "Spaces",
+            "profile": "Profile",
+        },
     ),
 )
 

@@ -86,6 +86,7 @@ def receipt_text(receipt: Receipt, *, with_conversations: bool) -> str:
         pluralize(receipt.authored, "message in spaces", "messages in spaces"): receipt.authored,
         pluralize(receipt.contributions, "quote in spaces", "quotes in spaces"): receipt.contributions,
         pluralize(receipt.spaces, "space"): receipt.spaces,
+        pluralize(receipt.profile, "item of the profile", "items of the profile"): receipt.profile,
     }
     texts = [text for text, count in counts.items() if count]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))

@@ -11,6 +11,7 @@ from langchain_supabase_memory.memory.doctor.checks import doctor
 from langchain_supabase_memory.memory.messages import forget_expired, forget_user
 from langchain_supabase_memory.memory.outbox_delivery import flush
 from langchain_supabase_memory.memory.privacy import Privacy
+from langchain_supabase_memory.memory.profile import Profile
 from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
 from langchain_supabase_memory.memory.spaces import Spaces
@@ -806,3 +807,8 @@ class SupabaseMemory(Constructors):
     def spaces(self) -> Spaces:
         """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
         return Spaces(self._services)
+
+    @property
+    def profile(self) -> Profile:
+        """What is known of a user, from all of their conversations and from themself: `memory.profile`."""
+        return Profile(self._services)

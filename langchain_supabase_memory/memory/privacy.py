@@ -15,6 +15,7 @@ from langchain_supabase_memory.operations.controls import (
     opt_outs,
     rate,
 )
+from langchain_supabase_memory.operations.profile import Consent, Purpose, consent, consents
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.values import Chunk
@@ -133,3 +134,34 @@ class Privacy(MemoryHandle):
         return await self._services.arun(
             rate(self._services.owner(), chunk, actor=actor, useful=useful, importance=importance)
         )
+
+    def consent(self, purpose: Purpose, allowed: bool, *, actor: str) -> bool:
+        """Set what the user allows to be derived. What they refuse is derived no more, and what there is goes.
+
+        So far the profile is derived; what is said of the other purposes is recorded for when they are.
+
+        Args:
+            purpose: The purpose.
+            allowed: Whether they allow it.
+            actor: Who says so; recorded with the time.
+
+        Returns:
+            Whether that is new.
+
+        Raises:
+            ConfigurationError: There is no such purpose.
+            InvalidInputError: `allowed` is not a boolean, or the actor is empty.
+        """
+        return self._services.run(consent(self._services.owner(), purpose, allowed, actor=actor))
+
+    async def aconsent(self, purpose: Purpose, allowed: bool, *, actor: str) -> bool:
+        """The async twin of `consent`."""
+        return await self._services.arun(consent(self._services.owner(), purpose, allowed, actor=actor))
+
+    def consents(self) -> list[Consent]:
+        """List what the user allows or refuses to have derived, with who said so and when."""
+        return self._services.run(consents(self._services.owner()))
+
+    async def aconsents(self) -> list[Consent]:
+        """The async twin of `consents`."""
+        return await self._services.arun(consents(self._services.owner()))

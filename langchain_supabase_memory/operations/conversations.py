@@ -526,6 +526,7 @@ def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
         "authored",
         "memberships",
         "spaces",
+        "profile",
     )
     return Receipt(**{name: answer.get(name, 0) for name in kinds}, dry_run=dry_run)
 

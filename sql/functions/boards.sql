@@ -482,7 +482,8 @@ create function public.memory_commit_board(
   p_quality         float8  default null,
   p_user_id         text    default null,
   p_agent_id        text    default 'default',
-  p_title           text    default null -- of the conversation; one that it has stays
+  p_title           text    default null, -- of the conversation; one that it has stays
+  p_profile         json    default null  -- what the messages say of the user
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -500,7 +501,7 @@ declare
   v_now     timestamptz;
 begin
   perform memory_private.check_limits(p_items), memory_private.check_limits(p_closed),
-          memory_private.check_limits(p_message_ids),
+          memory_private.check_limits(p_message_ids), memory_private.check_limits(p_profile),
           memory_private.lock_opt_outs(v_user);
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id and c.id = p_conversation_id
@@ -540,6 +541,9 @@ begin
   v_new := memory_private.add_board_items(v_c, v_b.version + 1, p_through, p_to, p_items, v_topics, p_author);
   v_changed := v_new.changed + memory_private.close_board_items(
     v_c, v_b.version + 1, p_through, p_to, p_closed, p_author, v_new.stands, v_new.place);
+  if p_profile is not null then
+    perform memory_private.add_profile_items(v_c, p_profile, p_author);
+  end if;
   v_now := clock_timestamp();
   update memory.conversation_summary_boards b
      set summary = p_summary, context_notes = p_context_notes, title = coalesce(b.title, nullif(p_title, '')),
@@ -585,6 +589,17 @@ p_quality: how much of its source it holds, 0 to 1; null: unknown.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_title: what to call the conversation, at most 80 characters; null: nothing. One that the board has stays.
+p_profile: what the user said of themself, a list of objects; null: nothing. One whose quote does not stand in a message
+  of the user''s own, that is of no kind or too long, or that is not to be remembered, is left out by itself.
+- kind: text. fact, preference, instruction, trait or constraint.
+- subject: text or null. What it is about; another value of the same takes over; null: what it says.
+- value: text. What it says.
+- polarity: integer or null. 1: they want or like it; -1: they do not; 0 or null: neither.
+- condition: text or null. When it holds; null: always.
+- durable: boolean or null. Whether they say that it lasts.
+- corrects: boolean or null. Whether they correct what was thought before.
+- sequence: integer. The message that says so.
+- quote: text. The words, at most 500 characters.
 Returns: object.
 - committed: boolean. Whether it was stored. If not, read again.
 - through_sequence: integer. The last message that is read into the board now; -1 if there is no such conversation.

@@ -79,6 +79,8 @@ begin
   loop
     perform memory_private.delete_board_evidence(p_user_id, p_conversation_id, v_sequence, null);
   end loop;
+  delete from memory.profile_evidence e
+   where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.sequence = any (p_sequences);
   perform memory_private.invalidate_summaries(p_user_id, p_conversation_id, v_first);
   if p_is_back then
     perform memory_private.reindex_from(p_user_id, p_conversation_id, v_first);

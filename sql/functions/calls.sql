@@ -121,4 +121,5 @@ Returns: object.
 - spaces: integer. The most spaces that one user creates, and the most that one user is in.
 - space_members: integer. The most members of one space.
 - invitations: integer. The most open invitations of one space.
+- profile_items: integer. The most items of one user''s profile, those that were superseded or deleted included.
 Errors: none.';

@@ -553,6 +553,7 @@ begin
     v_before := memory_private.snapshot_derived(v_user, v_id);
     perform memory_private.delete_derived(v_user, v_id);
     delete from memory.contributions b where b.user_id = v_user and b.conversation_id = v_id;
+    perform memory_private.delete_profile_evidence(v_user, v_id);
     v_now := clock_timestamp();
     update memory.conversations c set opted_out_at = v_now where c.user_id = v_user and c.id = v_id;
     perform memory_private.save_undo(v_user, v_opt_out, v_id, v_before);
@@ -569,6 +570,7 @@ begin
       perform memory_private.save_undo(v_user, v_opt_out, v_found, v_before);
       v_number := v_number + 1;
     end loop;
+    perform memory_private.delete_profile_mentions(v_user, v_id, v_topic);
   end if;
   insert into memory.control_changes (user_id, conversation_id, action, subject, changed_by)
   values (v_user, v_id, 'opt_out', p_topic, p_by);

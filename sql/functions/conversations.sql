@@ -184,6 +184,8 @@ begin
        where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = v_row.id
          and strpos(memory_private.plain_letters(v_row.text), memory_private.plain_letters(b.quote)) = 0;
     end if;
+    perform memory_private.delete_profile_evidence(
+      p_user_id, p_conversation_id, array[v_row.id], case when v_row.role = 'user' then v_row.text end);
     update memory.conversation_messages m
        set role = v_row.role, text = v_row.text, characters = v_row.characters, tokens = v_row.tokens,
            metadata = coalesce(v_row.metadata, m.metadata), images = v_row.images,
@@ -667,6 +669,7 @@ declare
   v_receipt jsonb;
   v_shared  jsonb := '{"authored": 0, "memberships": 0, "spaces": 0}';
   v_given   bigint; -- contributions
+  v_profile bigint; -- items that nothing else says
 begin
   if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
     return memory_private.act_as_member('memory_forget', p_user_id, jsonb_build_object(
@@ -719,7 +722,8 @@ begin
       delete from memory.contributions b where b.space_id = v_user;
     end if;
   end if;
-  v_receipt := v_receipt || jsonb_build_object('contributions', v_given) || v_shared;
+  v_profile := memory_private.forget_profile(v_user, v_agent, p_thread_id, p_dry_run);
+  v_receipt := v_receipt || jsonb_build_object('contributions', v_given, 'profile', v_profile) || v_shared;
   if not p_dry_run then
     delete from memory.contributions b
      using memory.conversations c
@@ -755,6 +759,7 @@ Returns: object.
 - chunks: integer. How many chunks.
 - items: integer. How many items of the store.
 - contributions: integer. How many quotes went from the boards of spaces with what they quote.
+- profile: integer. How many items of the user''s profile went, as nothing else says so; with p_everything all of them.
 - authored: integer. How many messages the user wrote in spaces, with p_everything; with each goes what was made from it.
 - memberships: integer. In how many spaces the user was.
 - spaces: integer. How many spaces went that nobody is left to manage. Elsewhere a contributor manages on.
@@ -788,6 +793,7 @@ declare
   v_chunks   bigint;
   v_aside    boolean; -- whether it is on no branch now
   v_given    bigint;
+  v_profile  bigint; -- items that nothing else says
 begin
   if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
     return memory_private.act_as_member('memory_forget_message', p_user_id, jsonb_build_object(
@@ -808,6 +814,7 @@ begin
     delete from memory.contributions b
      where b.user_id = v_user and b.conversation_id = v_id and b.message_id = p_message_id;
   end if;
+  v_profile := memory_private.delete_profile_evidence(v_user, v_id, array[p_message_id], null, p_dry_run);
   select t.sequence, t.characters, t.tokens into v_row
     from (select m.message_id, m.sequence, m.characters, m.tokens from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_id and m.message_id >= p_message_id
@@ -841,7 +848,7 @@ begin
     end if;
   end if;
   if coalesce(v_row.sequence, v_from) is null then
-    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0, 'contributions', v_given);
+    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0, 'contributions', v_given, 'profile', v_profile);
   end if;
   select coalesce(max(t.number), 0) into v_segments
     from (select s.number from memory.conversation_summaries s
@@ -891,7 +898,7 @@ begin
   end if;
   return jsonb_build_object(
     'conversations', 0, 'messages', (v_row.sequence is not null)::integer, 'segments', v_segments, 'chunks', v_chunks,
-    'contributions', v_given);
+    'contributions', v_given, 'profile', v_profile);
 end
 $function$;
 comment on function public.memory_forget_message is
@@ -910,6 +917,7 @@ Returns: object. All are 0 if there is no such message.
 - segments: integer. How many summaries were made from it, or built on one that was.
 - chunks: integer. How many chunks had words of it.
 - contributions: integer. How many quotes of it went from the boards of spaces.
+- profile: integer. How many items of the user''s profile went, as no other message says so.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
 - PT404: there is no such space, or the caller is not in it.

@@ -228,6 +228,7 @@ begin
   on conflict do nothing;
   delete from memory.contributions b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id and b.message_id = any (p_message_ids);
+  perform memory_private.delete_profile_evidence(p_user_id, p_conversation_id, p_message_ids);
 end
 $function$;
 

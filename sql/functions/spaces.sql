@@ -632,7 +632,7 @@ begin
       'space', p_space, 'dry_run', p_dry_run));
   end if;
   perform memory_private.check_role(p_space, p_user_id, 3, not p_dry_run);
-  v_receipt := public.memory_forget(p_user_id => p_space, p_everything => true, p_dry_run => p_dry_run)
+  v_receipt := public.memory_forget(p_user_id => p_space, p_everything => true, p_dry_run => p_dry_run) - 'profile'
     || jsonb_build_object(
       'members', (select count(*) from memory.memberships m where m.space_id = p_space and m.role > 0),
       'invitations', (select count(*) from memory.invitations i where i.user_id = p_space),

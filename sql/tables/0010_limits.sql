@@ -15,7 +15,8 @@ create table memory_private.limits (
   board_items    integer not null default 5000     check (board_items between 1 and 50000),
   spaces         integer not null default 100      check (spaces between 1 and 10000),
   space_members  integer not null default 1000     check (space_members between 1 and 100000),
-  invitations    integer not null default 100      check (invitations between 1 and 10000)
+  invitations    integer not null default 100      check (invitations between 1 and 10000),
+  profile_items  integer not null default 10000    check (profile_items between 1 and 100000)
 );
 insert into memory_private.limits default values;
 
@@ -35,3 +36,4 @@ comment on column memory_private.limits.board_items is 'How many items one board
 comment on column memory_private.limits.spaces is 'How many spaces one user creates, and how many one user is in.';
 comment on column memory_private.limits.space_members is 'How many members one space has.';
 comment on column memory_private.limits.invitations is 'How many open invitations one space has.';
+comment on column memory_private.limits.profile_items is 'How many items the profile of one user holds, what was superseded or deleted among them.';

@@ -102,4 +102,5 @@ def _sum(first: Receipt, second: Receipt) -> Receipt:
         first.segments + second.segments,
         chunks=first.chunks + second.chunks,
         contributions=first.contributions + second.contributions,
+        profile=first.profile + second.profile,
     )
