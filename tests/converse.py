@@ -480,10 +480,13 @@ def _share(call: Caller) -> None:
 
 def _know(call: Caller) -> None:
     """What the user says of themself is read with the board, and seen, changed and refused by them."""
-    said = [HumanMessage("From now on call me Maya.", id="p0"), HumanMessage("No, call me May.", id="p1")]
+    said: list[BaseMessage] = [
+        HumanMessage("From now on call me Maya.", id="p0"),
+        HumanMessage("No, call me May.", id="p1"),
+    ]
     call("append", thread_id="me", messages=rows(said))
     name = {"kind": "instruction", "subject": "name", "durable": True}
-    found = [
+    found: list[dict[str, Any]] = [
         {**name, "value": "Maya", "sequence": 0, "quote": "call me Maya"},
         {**name, "value": "May", "corrects": True, "polarity": 1, "sequence": 1, "quote": "call me May"},
         {**name, "value": "Ben", "sequence": 1, "quote": "call me Ben"},
@@ -502,6 +505,8 @@ def _know(call: Caller) -> None:
         call("edit_profile", action=action, id=made["item_id"])
     call("consent", purpose="tone", allowed=False, by="maya")
     assert call("consents")
+    (gone,) = call("profile", states=["deleted"])["items"]
+    assert call("restore", edits={"profile": [gone], "consents": call("consents")}) == {"restored": 0, "refused": 0}
 
 
 def _forget(call: Caller) -> None:

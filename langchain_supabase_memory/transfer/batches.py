@@ -18,6 +18,7 @@ from langchain_supabase_memory.transfer.values import (
     ThreadEdits,
     ThreadOptOuts,
     ThreadStart,
+    UserProfile,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Batch:
     places: dict[str, str] = field(default_factory=dict)
     size: int = 0
     lost: dict[str, LossCount] = field(default_factory=dict)
-    other: ThreadEdits | ThreadOptOuts | SourceProblem | None = None
+    other: ThreadEdits | ThreadOptOuts | UserProfile | SourceProblem | None = None
     is_first: bool = False
     error: Exception | None = None
 
@@ -143,12 +144,12 @@ class Batches:
                 yield batch
                 batch = Batch(batch.thread)
 
-    def _take(self, event: Event, batch: Batch) -> ThreadEdits | ThreadOptOuts | SourceProblem | None:
+    def _take(self, event: Event, batch: Batch) -> ThreadEdits | ThreadOptOuts | UserProfile | SourceProblem | None:
         """Add an event to a batch, or return it if it is processed separately."""
         if isinstance(event, LossCount):
             batch.record_loss(event.kind, event.place, event.count)
         elif not isinstance(event, SourceMessage | ThreadEdits):
-            return event if isinstance(event, ThreadOptOuts | SourceProblem) else None
+            return event if isinstance(event, ThreadOptOuts | UserProfile | SourceProblem) else None
         elif self._is_broken:
             batch.record_loss(ORPHANED, event.place)
         elif batch.thread is None:

@@ -31,6 +31,12 @@ _CONVERSATIONS: Final = 100
 _AT_ONCE: Final = 50
 """The number of short conversations read at once."""
 
+_ITEMS: Final = 200
+"""The number of items of a profile read at once."""
+
+_STATES: Final = ["held", "proposed", "superseded", "deleted"]
+"""The states of items that are exported."""
+
 _SHORT: Final = 100
 """The maximum number of messages in a short conversation."""
 
@@ -50,7 +56,8 @@ def export_conversations(
     """Write a user's conversations to a file as they are read, with constant memory use.
 
     The JSON Lines format is lossless: messages with their metadata and times, titles, opt-outs, and what people wrote,
-    pinned, rated or deleted. Derived data is created again at import. A file appears under its name only when it is
+    pinned, rated or deleted; without `agent_id` and `thread_id` also the user's profile. Derived data is created again
+    at import. A file appears under its name only when it is
     complete. In the Markdown format each conversation is a file in a folder, for people and for git.
 
     With a user's own token row level security limits the export to that user's rows. Messages past retention are left
@@ -127,6 +134,23 @@ class _Exporter:
         since = yield from self._pages(filters, None, recent)
         if since is not None:
             yield from self._pages({**filters, "p_since": since}, recent, recent)
+        is_all = filters["p_agent_id"] is None and filters["p_thread_id"] is None
+        if is_all and not str(filters["p_user_id"]).startswith("space:"):  # a space has no profile
+            yield from self._profile(filters["p_user_id"])
+
+    def _profile(self, user_id: str) -> Flow[None]:
+        """Write the user's profile, by pages, and what they allow to be derived."""
+        consents = yield from call("memory_consents", {"p_user_id": user_id})
+        after: Any = None
+        while True:
+            asked = {"p_user_id": user_id, "p_states": _STATES, "p_limit": _ITEMS, "p_after": after}
+            page = yield from call("memory_profile", asked)
+            items, after = page["items"], page["after"]
+            if items or consents:
+                yield from offload(lambda i=items, c=consents: self._sink.profile(i, c), INLINE_LIMIT)  # type: ignore[misc]
+            if after is None:
+                return
+            consents = []
 
     def _pages(
         self, filters: Mapping[str, Any], previous: Mapping[str, str] | None, recent: dict[str, str]

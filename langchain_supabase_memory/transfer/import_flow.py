@@ -21,6 +21,7 @@ from langchain_supabase_memory.transfer.values import (
     ThreadEdits,
     ThreadOptOuts,
     ThreadStart,
+    UserProfile,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +179,10 @@ class Importer:
         if isinstance(other, ThreadOptOuts):
             user_id = self._memory.owner()
             yield from self._restore({"opt_outs": other.opt_outs}, other.place, {"p_user_id": user_id})
+        elif isinstance(other, UserProfile):
+            yield from self._end()
+            yield from self._settle()
+            yield from self._restore(other.document, other.place, {"p_user_id": self._memory.owner()})
         elif isinstance(other, ThreadEdits):
             if self._open is None:
                 self._receipt.record_loss(ORPHANED, other.place)

@@ -58,6 +58,9 @@ class Markdown:
     def begin(self, topics: Sequence[Mapping[str, Any]]) -> None:
         """Do nothing: Markdown starts with the first conversation, and opt-out topics are not part of it."""
 
+    def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing: the profile is no part of a conversation."""
+
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
         """Start a conversation: write its title and its ids."""
         if self._folder is not None:

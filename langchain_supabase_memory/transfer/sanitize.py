@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
-_WORDS: Final = {"summary": ("text",), "items": ("text", "quote"), "summaries": ("content",)}
+_WORDS: Final = {
+    "summary": ("text",),
+    "items": ("text", "quote"),
+    "summaries": ("content",),
+    "profile": ("subject", "value", "condition"),
+}
 """The text fields of `memory_restore`, besides the title and the metadata; the rest are ids and names."""
 
 

@@ -40,6 +40,9 @@ class Sink(Protocol):
     def edits(self, edits: Mapping[str, Any]) -> None:
         """Write what people set on the conversation, and end it."""
 
+    def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
+        """Write items of the user's profile, and what they allow to be derived."""
+
     def finish(self) -> None:
         """Finish: make the complete output available under its name."""
 
@@ -156,6 +159,10 @@ class JsonLines:
         found = {name: edits[name] for name in _EDITS if edits[name]}
         if found:
             self._line({"kind": "edits", "edits": found})
+
+    def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
+        """Write items of the user's profile, and what they allow to be derived."""
+        self._line({"kind": "profile", "profile": items, "consents": consents})
 
     def finish(self) -> None:
         """Write the counts as the last line, so that a truncated file is detected."""

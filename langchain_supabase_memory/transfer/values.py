@@ -87,6 +87,19 @@ class ThreadOptOuts:
 
 
 @dataclass(frozen=True)
+class UserProfile:
+    """Items of the user's profile, and what they allow to be derived. Their messages come before.
+
+    Attributes:
+        document: The document, as `memory_restore` accepts it.
+        place: Its location in the source.
+    """
+
+    document: Mapping[str, Any] = field(repr=False)
+    place: str
+
+
+@dataclass(frozen=True)
 class LossCount:
     """Something valid that cannot be stored.
 
@@ -119,7 +132,7 @@ class SourceProblem:
     breaks: bool = False
 
 
-Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | LossCount | SourceProblem
+Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | UserProfile | LossCount | SourceProblem
 """What a source yields, in order."""
 
 Source = Iterable[Event]

@@ -209,10 +209,12 @@ begin
     where o.user_id = p_user_id and o.chain = p_chain and o.digest = v_s.digests[m.place] and o.state <> 'deleted'
     order by o.id limit 1) i;
   update memory.profile_evidence e
-     set item_id = v_ids[u.place]
-    from unnest(v_s.items, v_s.conversations, v_s.messages, v_s.places) as u (item_id, conversation_id, message_id, place)
+     set item_id = u.to_id
+    from (select t.item_id, t.conversation_id, t.message_id, v_ids[t.place] as to_id
+          from unnest(v_s.items, v_s.conversations, v_s.messages, v_s.places)
+               as t (item_id, conversation_id, message_id, place)) u
    where e.user_id = p_user_id and e.item_id = u.item_id and e.conversation_id = u.conversation_id
-     and e.message_id = u.message_id and e.item_id <> v_ids[u.place];
+     and e.message_id = u.message_id and e.item_id <> u.to_id;
   delete from memory.profile_items i
    where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted' and i.id <> all (v_ids);
   -- Those that ended come first, so that a value is never open twice.
@@ -234,10 +236,10 @@ begin
          is distinct from (t.basis, t.state, t.first, t.last, t.held, t.ended, t.next, t.confirmed, t.count);
   end loop;
   update memory.profile_items i
-     set ended_at = v_s.endeds[s.place], superseded_by = v_ids[v_s.nexts[s.place]]
-    from unnest(v_ids) with ordinality as s (id, place)
-   where i.user_id = p_user_id and i.chain = p_chain and i.id = s.id and i.state = 'deleted'
-     and (i.ended_at, i.superseded_by) is distinct from (v_s.endeds[s.place], v_ids[v_s.nexts[s.place]]);
+     set ended_at = t.ended, superseded_by = t.next
+    from (select s.id, s.ended, v_ids[s.next] as next from unnest(v_ids, v_s.endeds, v_s.nexts) as s (id, ended, next)) t
+   where i.user_id = p_user_id and i.chain = p_chain and i.id = t.id and i.state = 'deleted'
+     and (i.ended_at, i.superseded_by) is distinct from (t.ended, t.next);
   -- Of what does not hold the newest are kept, so that somebody who says the opposite every day fills no profile.
   delete from memory.profile_items i
    where i.user_id = p_user_id and i.id in (
@@ -594,10 +596,12 @@ begin
     'pinned', p_item.pinned, 'author', p_item.author, 'author_kind', p_item.author_kind,
     'first_seen_at', p_item.first_seen_at, 'last_seen_at', p_item.last_seen_at, 'held_at', p_item.held_at,
     'ended_at', p_item.ended_at, 'superseded_by', p_item.superseded_by, 'confirmed_at', p_item.confirmed_at,
-    'confirmed_by', p_item.confirmed_by, 'evidence', coalesce((
+    'confirmed_by', p_item.confirmed_by, 'deleted_at', p_item.deleted_at,
+    'chain', case when p_item.state = 'deleted' then p_item.chain end,
+    'digest', case when p_item.state = 'deleted' then p_item.digest end, 'evidence', coalesce((
       select json_agg(json_build_object(
                'thread_id', c.thread_id, 'agent_id', c.agent_id, 'message_id', e.message_id, 'sequence', e.sequence,
-               'quote', e.quote, 'at', e.said_at)
+               'quote', e.quote, 'durable', e.durable, 'corrects', e.corrects, 'at', e.said_at)
              order by e.said_at, e.conversation_id, e.sequence)
       from memory.profile_evidence e
       join memory.conversations c on c.user_id = p_item.user_id and c.id = e.conversation_id
@@ -638,9 +642,9 @@ begin
     select i.* from memory.profile_items i
     cross join lateral (
       select not i.pinned as unpinned, array_position(v_kinds, i.kind) as place offset 0) k
-    where i.user_id = v_user and i.state <> 'deleted' and (p_item_id is null or i.chain = v_chain)
+    where i.user_id = v_user and (p_item_id is null or i.chain = v_chain)
       and (p_agent_id is null or i.agent_id is null or i.agent_id = p_agent_id)
-      and (p_at is null and i.state = any (v_states) or i.held_at <= p_at and (i.ended_at is null or i.ended_at > p_at))
+      and (p_at is null and i.state = any (v_states) or i.state <> 'deleted' and i.held_at <= p_at and (i.ended_at is null or i.ended_at > p_at))
       and (v_after.id is null or (k.unpinned, k.place) > (v_after.unpinned, v_after.place)
            or (k.unpinned, k.place) = (v_after.unpinned, v_after.place)
               and (i.last_seen_at < v_after.last_seen_at or i.last_seen_at = v_after.last_seen_at and i.id > v_after.id))
@@ -665,7 +669,8 @@ comment on function public.memory_profile is
 p_user_id: the user; null: the subject of the caller''s token.
 p_at: what held at this time, by when things were said; null: now.
 p_agent_id: what holds with this agent, and with all; null: with any.
-p_states: which states, a list of text: held, proposed, superseded; null: held and proposed. With p_at it counts for nothing.
+p_states: which states, a list of text: held, proposed, superseded, deleted; null: held and proposed. With p_at it counts
+  for nothing.
 p_limit: the most items of one answer, at most 500.
 p_after: after of the last page; null: from the beginning.
 - pinned: boolean. As it was answered.
@@ -678,12 +683,12 @@ Returns: object.
 - items[].id: uuid. The item.
 - items[].agent_id: text or null. The agent with which it holds; null: with all.
 - items[].kind: text. fact, preference, instruction, trait or constraint.
-- items[].subject: text. What it is about.
-- items[].value: text. What it says of that.
+- items[].subject: text. What it is about; empty if it was deleted.
+- items[].value: text. What it says of that; empty if it was deleted.
 - items[].polarity: integer. 1: they want or like it; -1: they do not; 0: neither.
 - items[].condition: text or null. When it holds; null: always.
 - items[].basis: text. Why it holds: person, corrected, stated, repeated; inferred, if it does not.
-- items[].state: text. proposed, held or superseded.
+- items[].state: text. proposed, held, superseded or deleted.
 - items[].pinned: boolean. Whether a person pinned it.
 - items[].author: text. Who wrote it first.
 - items[].author_kind: text. What that is: person, application, model, rule or import.
@@ -694,12 +699,17 @@ Returns: object.
 - items[].superseded_by: uuid or null. What holds in its place.
 - items[].confirmed_at: timestamp or null. When a person wrote or confirmed it.
 - items[].confirmed_by: text or null. Who.
+- items[].deleted_at: timestamp or null. When a person deleted it.
+- items[].chain: text or null. Of a deleted item: a digest of what it was about.
+- items[].digest: text or null. Of a deleted item: what keeps it from coming back; empty if it was remembered again.
 - items[].evidence: object[]. The messages that say so, at most 20, in the order in which they were said.
 - items[].evidence[].thread_id: text. The thread of the conversation.
 - items[].evidence[].agent_id: text. Its agent.
 - items[].evidence[].message_id: text. The id of the message.
 - items[].evidence[].sequence: integer. Its number.
 - items[].evidence[].quote: text. The words, as they stand in it.
+- items[].evidence[].durable: boolean. Whether they say that it lasts.
+- items[].evidence[].corrects: boolean. Whether they correct what was thought before.
 - items[].evidence[].at: timestamp. When it was said.
 - after: object or null. Where the next page goes on; null: there is none.
 - after.pinned: boolean. Pass it on in p_after.
@@ -870,6 +880,159 @@ Errors:
   nobody.
 - PT404: there is no such item.
 - PT413: the profile holds as many items as it may (profile_items, see memory_limits), or p_item is larger than call_bytes.';
+
+-- Restores one item of a profile, as memory_profile gave it. Evidence counts if the same message says so here, too. Returns
+-- whether something was put back; null where it is refused. The caller holds the profile's lock, and settles the chain.
+create or replace function memory_private.restore_profile_item(
+  p_user_id text, p_item json, p_topics text[], out chain text, out restored boolean
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_given  constant jsonb := p_item;
+  v_item   constant jsonb := memory_private.checked_profile_item(p_item);
+  v_author constant text := coalesce(nullif(left(v_given ->> 'author', 200), ''), 'import');
+  v_kind   constant text := memory_private.author_kind(v_given ->> 'author_kind');
+  v_first  constant timestamptz := memory_private.parse_past_time(v_given ->> 'first_seen_at');
+  v_at     timestamptz := memory_private.parse_past_time(v_given ->> 'confirmed_at');
+  v_digest text;
+  v_row    memory.profile_items;
+  v_e      memory.profile_evidence;
+  v_m      memory.conversation_messages;
+  v_each   record;
+  v_id     uuid;
+begin
+  restored := null;
+  if v_item is null
+    or memory_private.mentions(concat_ws(' ', v_item ->> 'subject', v_item ->> 'value', v_item ->> 'condition'), p_topics)
+  then
+    return;
+  end if;
+  chain := memory_private.profile_chain(
+    v_item ->> 'agent_id', v_item ->> 'kind', v_item ->> 'subject', v_item ->> 'condition');
+  v_digest := memory_private.profile_digest(
+    v_item ->> 'subject', v_item ->> 'condition', v_item ->> 'value', (v_item ->> 'polarity')::integer);
+  if exists (select from memory.profile_items i where i.user_id = p_user_id and i.digest = v_digest and i.state = 'deleted') then
+    return; -- a person deleted it here
+  end if;
+  restored := not exists (
+    select from memory.profile_items i
+    where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest);
+  v_id := memory_private.profile_row(p_user_id, v_item, chain, v_digest, v_author, v_kind, v_first);
+  if v_id is null then
+    raise exception 'the profile is full' using errcode = 'PT413', hint = 'raise profile_items in memory_private.limits';
+  end if;
+  if v_given ->> 'confirmed_at' is not null and not exists (
+    select from memory.profile_items i
+    where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest and i.confirmed_at = v_at)
+  then
+    select i.* into v_row from memory.profile_items i where i.user_id = p_user_id and i.id = v_id;
+    if v_row.confirmed_at is not null then -- it was said again later: another stretch of time
+      v_row.id := gen_random_uuid();
+      v_row.state := 'superseded';
+      v_row.pinned := false;
+      v_row.evidence := 0;
+      insert into memory.profile_items select v_row.*;
+    end if;
+    update memory.profile_items i
+       set confirmed_at = v_at, confirmed_by = coalesce(nullif(left(v_given ->> 'confirmed_by', 200), ''), 'import')
+     where i.user_id = p_user_id and i.id = v_row.id;
+    restored := true;
+  end if;
+  update memory.profile_items i set pinned = true
+   where i.user_id = p_user_id and i.id = v_id and v_given -> 'pinned' = 'true' and v_given ->> 'state' <> 'superseded';
+  for v_each in
+    select * from json_to_recordset(p_item -> 'evidence') as e (
+      thread_id text, agent_id text, message_id text, quote text, durable boolean, corrects boolean)
+  loop
+    select c.id into v_e.conversation_id from memory.conversations c
+     where c.user_id = p_user_id and c.agent_id = v_each.agent_id and c.thread_id = v_each.thread_id and c.opted_out_at is null;
+    continue when not found;
+    select m.* into v_m from memory.conversation_messages m
+     where m.user_id = p_user_id and m.conversation_id = v_e.conversation_id and m.message_id = v_each.message_id;
+    continue when not found or not memory_private.is_own_message(v_m);
+    v_e.quote := memory_private.locate_quote(v_m.text, btrim(v_each.quote, E' \n\t\r'));
+    continue when v_e.quote is null or length(v_e.quote) > 500 or memory_private.mentions(v_e.quote, p_topics);
+    v_e.message_id := v_m.message_id;
+    v_e.sequence := v_m.sequence;
+    v_e.place := strpos(v_m.text, v_e.quote);
+    v_e.durable := coalesce(v_each.durable, false);
+    v_e.corrects := coalesce(v_each.corrects, false);
+    v_e.said_at := v_m.created_at;
+    perform memory_private.add_profile_evidence(p_user_id, chain, v_digest, v_id, v_e);
+  end loop;
+  -- Without a message and a person nothing says so.
+  if not exists (
+    select from memory.profile_items i
+    where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest and (
+      i.confirmed_at is not null
+      or exists (select from memory.profile_evidence e where e.user_id = p_user_id and e.item_id = i.id)))
+  then
+    restored := null;
+  end if;
+end
+$function$;
+
+-- Restores a profile, and what its user allows, as a document has them. What was set here stays.
+create or replace function memory_private.restore_profile(
+  p_user_id text, p_edits json, out restored integer, out refused integer
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_topics constant text[] := memory_private.opted_out_topics(p_user_id, null);
+  v_each   json;
+  v_done   record;
+  v_chains text[] := '{}';
+  v_chain  text;
+  v_count  integer;
+begin
+  restored := 0;
+  refused := 0;
+  for v_each in select e from json_array_elements(coalesce(p_edits -> 'consents', '[]')) e loop
+    insert into memory.consents (user_id, purpose, allowed, changed_by, changed_at)
+    values (p_user_id, v_each ->> 'purpose', (v_each ->> 'allowed')::boolean, v_each ->> 'by',
+            memory_private.parse_past_time(v_each ->> 'at'))
+    on conflict (user_id, purpose) do nothing;
+    get diagnostics v_count = row_count;
+    restored := restored + v_count;
+  end loop;
+  perform memory_private.lock_profile(p_user_id);
+  if memory_private.refuses(p_user_id, 'profile') then
+    refused := json_array_length(coalesce(p_edits -> 'profile', '[]'));
+    return;
+  end if;
+  for v_each in
+    select e from json_array_elements(coalesce(p_edits -> 'profile', '[]')) e order by e ->> 'state' = 'deleted' desc
+  loop
+    if v_each ->> 'state' = 'deleted' then
+      insert into memory.profile_items (
+        user_id, kind, subject, value, chain, digest, basis, state, author, author_kind, first_seen_at, last_seen_at, held_at,
+        deleted_at)
+      select p_user_id, v_each ->> 'kind', '', '', v_each ->> 'chain', v_each ->> 'digest', v_each ->> 'basis', 'deleted',
+             coalesce(nullif(left(v_each ->> 'author', 200), ''), 'import'),
+             memory_private.author_kind(v_each ->> 'author_kind'), memory_private.parse_past_time(v_each ->> 'first_seen_at'),
+             memory_private.parse_past_time(v_each ->> 'last_seen_at'),
+             case when v_each ->> 'held_at' is not null then memory_private.parse_past_time(v_each ->> 'held_at') end,
+             memory_private.parse_past_time(v_each ->> 'deleted_at')
+       where not exists (
+         select from memory.profile_items i
+         where i.user_id = p_user_id and i.chain = v_each ->> 'chain' and i.digest = v_each ->> 'digest');
+      get diagnostics v_count = row_count;
+      restored := restored + v_count;
+      v_chains := v_chains || (v_each ->> 'chain');
+    else
+      v_done := memory_private.restore_profile_item(p_user_id, v_each, v_topics);
+      restored := restored + coalesce(v_done.restored, false)::integer;
+      refused := refused + (v_done.restored is null)::integer;
+      v_chains := v_chains || v_done.chain;
+    end if;
+  end loop;
+  for v_chain in select distinct c from unnest(v_chains) c where c is not null loop
+    perform memory_private.settle_profile(p_user_id, v_chain);
+  end loop;
+end
+$function$;
 
 create function public.memory_consent(
   p_purpose text,

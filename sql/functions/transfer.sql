@@ -485,7 +485,7 @@ declare
 begin
   perform memory_private.check_limits(p_edits);
   if jsonb_typeof(v_edits) <> 'object' or exists (
-    select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries']) k
+    select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries', 'profile', 'consents']) k
     where jsonb_typeof(coalesce(v_edits -> k, '[]')) <> 'array')
   then
     raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
@@ -503,6 +503,11 @@ begin
          where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id);
   end loop;
   if p_thread_id is null then
+    if v_edits ?| '{profile,consents}' then
+      v_part := memory_private.restore_profile(v_user, p_edits);
+      v_restored := v_restored + v_part.restored;
+      v_refused := v_part.refused;
+    end if;
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
   -- The conversation is created if it has no messages.
@@ -559,7 +564,11 @@ p_edits: what to put back; what is left out, or null, is left as it is.
 - deleted: object[] or null. Items that a person deleted.
 - ratings: object[] or null. How much chunks matter.
 - summaries: object[] or null. Summaries up to the last one that a person wrote.
-p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, and nothing else.
+- profile: object[] or null. Without p_thread_id: items as memory_profile has them, the deleted included. They stand by the
+  messages that say so here, too, or by a person''s word.
+- consents: object[] or null. Without p_thread_id: as memory_consents has them.
+p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, profile and consents, and
+  nothing else.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 Returns: object.

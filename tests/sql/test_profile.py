@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -59,13 +60,10 @@ class Owner:
 
     def learn(self, value: str, thread: str = "t", at: datetime | None = None, **more: Any) -> str:
         """Say something and have it read. Returns the id of the message."""
-        self.say(f"From now on {value}.", thread, at)
-        self.add(item(value, self.last(thread), **more), thread=thread)
-        (row,) = self("read", thread_id=thread, last=1, columns=["message_id"])["messages"]
-        return str(row["message_id"])
-
-    def last(self, thread: str) -> int:
-        return int(self("read", thread_id=thread, last=1, columns=[])["messages"][0]["sequence"])
+        message_id = f"said-{next(_numbers)}"
+        sequence = self.say(f"From now on {value}.", thread, at, id=message_id)
+        self.add(item(value, sequence, **more), thread=thread)
+        return message_id
 
     def items(self, **asked: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self("profile", **asked)["items"]
@@ -293,13 +291,14 @@ def test_a_quote_is_stored_as_it_stands(owner: Owner) -> None:
 
 def test_a_space_has_no_profile(owner: Owner) -> None:
     space = call(owner.connection, "create_space", name="Studio", user_id=owner.user_id)["space_id"]
-    for name, arguments in (
+    verbs: list[tuple[str, dict[str, Any]]] = [
         ("profile", {}),
         ("consents", {}),
         ("consent", {"purpose": "profile", "allowed": True, "by": "x"}),
         ("edit_profile", {"action": "remember", "item": {"kind": "fact", "value": "tea"}}),
-    ):
-        assert refused(lambda n=name, a=arguments: call(owner.connection, n, user_id=space, **a)) == "PT400"
+    ]
+    for name, arguments in verbs:
+        assert refused(partial(call, owner.connection, name, user_id=space, **arguments)) == "PT400"
     shared = Owner(owner.connection, space)
     shared.say("From now on tea.", "plan")
     assert shared.add(item("tea", 0), thread="plan") == 0
