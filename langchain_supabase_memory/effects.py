@@ -155,6 +155,7 @@ class Material:
         lines: The messages since then, in order.
         characters: The maximum characters of the summary.
         items: For a board: its current items, each with `id`, `kind`, `text`, `state` and `quote`.
+        profile: For a board: whether the document also has what users say of themselves.
     """
 
     task: Literal["summary", "condense", "board"]
@@ -162,6 +163,7 @@ class Material:
     lines: Sequence[TranscriptLine]
     characters: int
     items: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    profile: bool = False
 
 
 class ModelStep:

@@ -96,6 +96,8 @@ class ContextBudget:
             something is recalled the board's part is taken from that share.
         shared: The most of the budget that the boards of spaces and other agents take, where a prompt reads any: below
             1; 0 or `None` shows none.
+        profile: The most characters of what is held of the user, where the memory keeps a profile; 0 or `None` shows
+            nothing of it.
         token_counter: Any LangChain token counter. By default a local one that never raises and asks no network:
             `tiktoken` where its vocabulary is on disk, else an estimate that leans high, at most a tenth below o200k.
         alternate_roles: Whether messages of one role are joined, so that user and assistant alternate, as the chat
@@ -114,6 +116,7 @@ class ContextBudget:
     recalled: float | None = None
     board: float | None = 0.1
     shared: float | None = 0.1
+    profile: int | None = 600
     token_counter: TokenCounter | None = field(default=None, repr=False)
     alternate_roles: bool | None = None
 
@@ -138,6 +141,7 @@ class ContextBudget:
         number("recalled", self.recalled, below=1, example=0.7)
         number("board", self.board, above=False, below=1, example=0.1)
         number("shared", self.shared, above=False, below=1, example=0.1)
+        number("profile", self.profile, above=False, integer=True, example=600)
         if self.alternate_roles is not None:
             boolean("alternate_roles", self.alternate_roles)
         counter = self.token_counter

@@ -132,6 +132,7 @@ begin
     memory_private.with_summary_position(memory.conversations, bigint, int8multirange, boolean, boolean),
     memory_private.context_segments(memory.conversations, int8multirange, bigint),
     memory_private.context_board(text, uuid, integer, bigint), memory_private.context_shared(text, uuid, json, json),
+    memory_private.context_profile(text, text, integer),
     memory_private.context_messages(memory.conversations, bigint, int8multirange, bigint, bigint, integer),
     memory_private.range_pairs(int8multirange),
     memory_private.sequence_of_message(text, uuid, text),

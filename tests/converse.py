@@ -275,7 +275,7 @@ def _context(call: Caller) -> None:
     assert both["stored"]["appended"] == 1
     assert both["context"]["messages"][-1]["sequence"] == both["stored"]["sequences"][0]
     assert call("context", thread_id="nowhere") is None
-    recalled = {"recalled": call("recall", ask=ask), "shared": None}
+    recalled = {"recalled": call("recall", ask=ask), "shared": None, "profile": None}
     assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == recalled
     given = {"spaces": ["space:00000000-0000-4000-8000-000000000000"], "agents": ["default"], "items": 5}
     refused, board = call("context", thread_id="nowhere", shared=given)["shared"]
@@ -495,6 +495,8 @@ def _know(call: Caller) -> None:
     call("commit_board", thread_id="me", **_read(call("pending_board", thread_id="me")), **beside)
     (held,) = call("profile")["items"]
     assert held["value"] == "May"
+    (shown,) = call("context", thread_id="me", profile=10)["profile"]
+    assert (shown["id"], shown["value"], shown["before"]) == (held["id"], "May", "Maya")
     assert call("profile", limit=1, states=["held", "superseded"])["after"]
     assert call("profile", item_id=held["id"])["items"]
     made = call(

@@ -39,6 +39,7 @@ INJECTED = {
     "redactor": "{memory}.redactor",
     "time_zone": "{memory}.config.time_zone",
     "zone": "{memory}.config.time_zone",
+    "profile": "{memory}.config.profile",
     "capabilities": "{memory}.capabilities",
     "summarizer": "{memory}.summarizer_name",
     "chunking": "{memory}.chunking()",

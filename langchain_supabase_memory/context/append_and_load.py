@@ -24,6 +24,7 @@ _CONTEXT: Final = {
     "branch_ids": "p_branch_ids",
     "due": "p_due",
     "shared": "p_shared",
+    "profile": "p_profile",
 }
 """The arguments of a read that an append does not have."""
 

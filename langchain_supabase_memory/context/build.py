@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.board import BoardPart, allocate, max_items_of
 from langchain_supabase_memory.context.fit import FittedContext, fit
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.profile_part import ProfilePart
 from langchain_supabase_memory.context.reasons import FOR_RECALLED, LEFT_OUT, NO_ROOM
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.recall_share import is_about_past, worth_showing
@@ -69,7 +70,11 @@ class PackBuilder:
         shared = SharedPart.from_document(document.get("shared"), self.time_zone, self.perspective)
         is_kept = turn is not None and turn.board.is_part_of(read) and turn.shared.is_part_of(shared)
         shared = turn.shared if turn is not None and is_kept else self._fit_shared(shared, whole)
-        whole.limit -= shared.forms(whole).heavier
+        held = ProfilePart.from_document(document.get("profile"))
+        is_same_person = turn is not None and turn.profile.is_part_of(held)
+        profile = turn.profile if turn is not None and is_same_person else held.fitting(self.budget, whole)
+        limit -= profile.forms(whole).heavier
+        whole.limit = limit - shared.forms(whole).heavier
         if turn is not None and is_kept:
             board, recalled = turn.board, turn.recalled
             fitted = self._fit_history(history, whole, turn.forms(whole).heavier)
@@ -86,6 +91,10 @@ class PackBuilder:
         if shared and fitted.weight > whole.limit:
             shared = shared.fitting((fitted.forms + frame).left_of(limit), whole)
         whole.limit = limit - shared.forms(whole).heavier
+        if not is_same_person:  # a tool loop keeps what its turn began with
+            profile = profile.held_since(_moved_at(document, fitted))
+        if profile and fitted.weight > whole.limit:
+            profile = ProfilePart()
         room = (fitted.forms + frame).left_of(whole.limit)
         if not is_kept or not (board.forms(whole) + recalled.forms(whole)).fits(room):
             share = int(whole.limit * (self.budget.board or 0))
@@ -103,6 +112,7 @@ class PackBuilder:
             remembered=recalled,
             board=board,
             shared=shared,
+            profile=profile,
             work=document.get("work"),
             branch_token=document.get("branch_token"),
             expired=document.get("expired", False),
@@ -110,7 +120,8 @@ class PackBuilder:
             taken=recalled.forms(whole)
             + board.forms(whole)
             + shared.forms(whole)
-            + (frame if recalled or board or shared else Sizes()),
+            + profile.forms(whole)
+            + (frame if recalled or board or shared or profile else Sizes()),
         )
 
     def _fit_shared(self, shared: SharedPart, meter: Meter) -> SharedPart:
@@ -217,6 +228,15 @@ class PackBuilder:
         left = copy(meter)  # what was weighed once is known
         left.limit = meter.limit - used
         return fit(history, left, self.budget.max_messages, None if self.budget.is_small else self.budget.window)
+
+
+def _moved_at(document: Mapping[str, Any], fitted: FittedContext) -> datetime | None:
+    """When the prompt's beginning moved last, as far as it is known: with its segment, or as the conversation began."""
+    summary = fitted.head.summary
+    if summary is None:
+        began = document.get("created_at")
+        return None if began is None else datetime.fromisoformat(began)
+    return summary.created_at if summary.edited_at is None else max(summary.created_at, summary.edited_at)
 
 
 def _unread(board: BoardPart, fitted: FittedContext) -> BoardPart:

@@ -13,6 +13,7 @@ from langchain_supabase_memory.context.board import max_items_of
 from langchain_supabase_memory.context.build import PackBuilder
 from langchain_supabase_memory.context.history import read_history
 from langchain_supabase_memory.context.manifest import POINTED_AT, REFERENCE_ID, is_reference
+from langchain_supabase_memory.context.profile_part import max_profile_items
 from langchain_supabase_memory.context.reasons import BY_NUMBER, LEFT_OUT, LEFT_TO_RECALL, NO_ROOM, SUPERSEDED
 from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.context.shared_part import NOTHING_SHARED, SharedRequest
@@ -75,6 +76,7 @@ def load_context(
     prepared: bool = True,
     turn: TurnParts | None = None,
     shared: SharedRequest = NOTHING_SHARED,
+    profile: bool = False,
     perspective: Perspective | None = None,
 ) -> Flow[ContextPack]:
     """What the next prompt receives, in one round trip; with more, if a summary has to be made first.
@@ -97,6 +99,7 @@ def load_context(
         turn: The parts that an earlier prompt of this turn showed: they are shown again, unless something was edited or
             forgotten since.
         shared: Whose boards are read beside that of the conversation.
+        profile: Whether what is held of the user is shown.
         perspective: The order of the board's items; the usual one without it.
 
     Returns:
@@ -109,7 +112,20 @@ def load_context(
     recalls = recalling is not None if recalls is None else recalls
     within = policy.for_budget(budget, recalls=recalls)
     ask = ContextRequest(
-        key, budget, within, current, branch, lineage, pending, retention, recalling, recalls, turn, shared, perspective
+        key,
+        budget,
+        within,
+        current,
+        branch,
+        lineage,
+        pending,
+        retention,
+        recalling,
+        recalls,
+        turn,
+        shared,
+        profile,
+        perspective,
     )
     pack = yield from ask.load()
     if not prepared:
@@ -252,6 +268,7 @@ class ContextRequest:
     recalls: bool = False
     turn: TurnParts | None = None
     shared: SharedRequest = NOTHING_SHARED
+    profile: bool = False
     perspective: Perspective | None = None
 
     def load(self) -> Flow[ContextPack]:
@@ -316,6 +333,7 @@ class ContextRequest:
             "p_branch_ids": self._branch_ids(),
             "p_due": due_argument(self.policy),
             "p_shared": self.shared.argument(self.budget),
+            "p_profile": max_profile_items(self.budget) if self.profile else 0,
         }
         return (yield from call("memory_context", arguments, "load context")) or {}
 

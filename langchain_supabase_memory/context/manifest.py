@@ -83,7 +83,8 @@ def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
         *pack.full_history,
     ]
     items = [[encoding.ITEMS, *(encoding.header(item.id) for item in board.items)]] if board.items else []
-    return [head, *_parts(pack), *items, *_shared(pack), *_passages(pack), *_omitted(pack)]
+    profile = [[encoding.PROFILE, *(encoding.header(item.id) for item in pack.profile.items)]] if pack.profile else []
+    return [head, *_parts(pack), *items, *profile, *_shared(pack), *_passages(pack), *_omitted(pack)]
 
 
 def _turn(pack: ContextPack) -> int:
@@ -99,7 +100,9 @@ def _parts(pack: ContextPack) -> Iterator[list[int]]:
     reference = next((each for each in pack.fitted.current if is_reference(each.message)), None)
     for section in pack.sections:
         counts = [section.messages, section.characters, section.tokens]
-        if section.name == "summary" and pack.summary is not None:
+        if section.name == "profile":
+            yield _part("profile", "held", counts)
+        elif section.name == "summary" and pack.summary is not None:
             yield _part("summary", "older", counts, 0, pack.summary.to_sequence, pack.summary.number)
         elif section.name == "note":
             yield _part("note", "omitted" if pack.note else "opening", counts)

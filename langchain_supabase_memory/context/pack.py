@@ -10,6 +10,7 @@ from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.fit import FittedContext
 from langchain_supabase_memory.context.manifest import encode_manifest, is_reference
+from langchain_supabase_memory.context.profile_part import ProfilePart
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.report import ContextReport, Section
 from langchain_supabase_memory.context.shared_part import SharedPart
@@ -54,7 +55,8 @@ class ContextPack:
         remembered: What was recalled; its parts are served by the properties below.
         board: What is shown of the board: `board.items`, what a person wrote, and how much is left out.
         shared: What is shown of the boards of spaces and other agents, and which spaces may not be read.
-        taken: What these three weigh, in each form of the pack.
+        profile: What is shown of the user's profile, at the beginning.
+        taken: What these four weigh, in each form of the pack.
         work: How a worker stands to the conversation: `running` under a lease, `due`, `waiting` after a failure or
             `dead`; `None` if it has nothing to do there.
         lacks_summary: Whether something is left out that no summary stands for.
@@ -86,6 +88,7 @@ class ContextPack:
     remembered: RecallPart = field(default_factory=RecallPart, repr=False)
     board: BoardPart = field(default_factory=BoardPart, repr=False)
     shared: SharedPart = field(default_factory=SharedPart, repr=False)
+    profile: ProfilePart = field(default_factory=ProfilePart, repr=False)
     taken: Sizes = field(default_factory=Sizes)
     work: str | None = None
     lacks_summary: bool = False
@@ -221,9 +224,11 @@ class ContextPack:
         shown = [sequence for entry in self.fitted.recent for sequence in entry.sequences]
         summary = self.summary
         sections = []
-        if self._head:
+        if self.profile.message is not None:
+            sections.append(_section("profile", [PromptEntry(self.profile.message)], self.profile.has_content))
+        if self.fitted.head_message is not None:
             covers = "" if summary is None else f"messages 0 to {summary.to_sequence}"
-            head = map(PromptEntry, self._head)
+            head = [PromptEntry(self.fitted.head_message)]
             sections.append(_section("note" if summary is None else "summary", head, covers))
         covers = f"messages {shown[0]} to {shown[-1]}" if shown else "nothing yet"
         sections.append(_section("recent", self.fitted.recent, covers))
@@ -260,7 +265,7 @@ class ContextPack:
 
     @property
     def _head(self) -> list[BaseMessage]:
-        return [] if self.fitted.head_message is None else [self.fitted.head_message]
+        return [each for each in (self.profile.message, self.fitted.head_message) if each is not None]
 
     @property
     def beginning(self) -> Beginning:
@@ -275,6 +280,7 @@ class ContextPack:
             revision=position.revision,
             expired_through=position.expired_through,
             summary=len(self.fitted.head.text),
+            profile=tuple(item.id[:8] for item in self.profile.items),
             gives_room=self.fitted.gives_room,
             messages=tuple(
                 hash((message.type, str(message.text)))
@@ -287,7 +293,14 @@ class ContextPack:
         """What belongs to the current turn alone, for the further prompts of its tool loop."""
         reference = next((each.message for each in self.fitted.current if is_reference(each.message)), None)
         return TurnParts(
-            self.key, self.board, self.shared, self.remembered, reference, self.position, self.fitted.gives_room
+            self.key,
+            self.board,
+            self.shared,
+            self.profile,
+            self.remembered,
+            reference,
+            self.position,
+            self.fitted.gives_room,
         )
 
     @property
@@ -308,7 +321,12 @@ class ContextPack:
         beside = [*self.board.lines(), *self.shared.lines(), *self.remembered.lines()]
         if not recent and not self._head and not beside:
             return []
-        return [*self.fitted.head.lines(), *beside, *(["Recent messages:", *recent] if recent else [])]
+        return [
+            *self.profile.lines(),
+            *self.fitted.head.lines(),
+            *beside,
+            *(["Recent messages:", *recent] if recent else []),
+        ]
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

@@ -20,7 +20,7 @@ class Section:
     """A part of the prompt.
 
     Attributes:
-        name: `summary` (or `note`, without one), `recent`, `board`, `shared`, `recalled` or `current`.
+        name: `profile`, `summary` (or `note`, without one), `recent`, `board`, `shared`, `recalled` or `current`.
         messages: How many messages.
         characters: Characters of what is sent.
         tokens: Their approximate tokens.

@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.context.board import BoardPart
 from langchain_supabase_memory.context.manifest import POINTED_AT, is_reference
+from langchain_supabase_memory.context.profile_part import ProfilePart
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.language.messages import content, fence
@@ -59,6 +60,7 @@ class TurnParts:
         key: The conversation.
         board: The part of the board.
         shared: The part of the boards of spaces and other agents.
+        profile: The part of the user's profile.
         recalled: The recalled passages.
         reference: The message with the turn that the user points at; `None` if there is none.
         position: The state of the conversation in which they were chosen.
@@ -68,6 +70,7 @@ class TurnParts:
     key: ConversationKey
     board: BoardPart = field(repr=False)
     shared: SharedPart = field(repr=False)
+    profile: ProfilePart = field(repr=False)
     recalled: RecallPart = field(repr=False)
     reference: BaseMessage | None = field(repr=False)
     position: Position

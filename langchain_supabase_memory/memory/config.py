@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
-from langchain_supabase_memory.checks import choice, number, require_type, wrong_type
+from langchain_supabase_memory.checks import boolean, choice, number, require_type, wrong_type
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.operations.recall.ranges import known_zone
 from langchain_supabase_memory.settings import (
@@ -58,6 +58,8 @@ class MemoryConfig:
         chunking: How messages become chunks that recall finds.
         recall: The conversations that a pack recalls from: `"conversation"`, only its own; `"agent"`, all of the
             user's with the same agent; `"user"`, all of the user's; `None`, none.
+        profile: Whether what users say of themselves is gathered into their profile when boards are revised, and stands
+            in prompts; see `memory.profile`. Off by default.
         time_zone: The user's time zone, as an IANA name such as `"Asia/Manila"`, or a `tzinfo`; UTC by default. It
             defines days ("yesterday", "last Friday", `time_range="today"`), and the dates of recalled lines and of
             messages to a board's model. A run (`time_zone` of its context or configuration) or a call may override
@@ -82,6 +84,7 @@ class MemoryConfig:
     board_policy: BoardPolicy = DEFAULT_BOARD
     chunking: ChunkPolicy = DEFAULT_CHUNKS
     recall: RecallScope | None = "conversation"
+    profile: bool = False
     time_zone: str | tzinfo | None = None
     reranker: Reranker | RerankModel | None = None
     expander: Expander | ExpandModel | None = None
@@ -100,6 +103,7 @@ class MemoryConfig:
             breaker=self.breaker,
         )
         choice("recall", self.recall, RECALL_SCOPES, optional=True, more="None")
+        boolean("profile", self.profile)
         known_zone(self.time_zone)
         number("outbox_limit", self.outbox_limit, above=False, integer=True, optional=False, example=1000)
         if self.metrics is not None and not isinstance(self.metrics, NoMetrics):

@@ -148,6 +148,7 @@ def load_context(
         retention=retention or settings.retention,
         recalling=recalling,
         shared=shared,
+        profile=memory.config.profile,
         perspective=perspective,
     )
     memory.causes.warn_if_unattended(pack, has_summarizer=summarizer is not None and policy.mode == "inline")

@@ -248,6 +248,7 @@ class ConversationBoard(ConversationPartHandle):
                 self._services.config.board_policy,
                 summarizer=self._services.summarizer_name,
                 time_zone=self._services.config.time_zone,
+                profile=self._services.config.profile,
             )
         )
 
@@ -259,6 +260,7 @@ class ConversationBoard(ConversationPartHandle):
                 self._services.config.board_policy,
                 summarizer=self._services.summarizer_name,
                 time_zone=self._services.config.time_zone,
+                profile=self._services.config.profile,
             )
         )
 
@@ -279,6 +281,7 @@ class ConversationBoard(ConversationPartHandle):
                 actor=actor,
                 summarizer=self._services.summarizer_name,
                 time_zone=self._services.config.time_zone,
+                profile=self._services.config.profile,
             )
         )
 
@@ -291,5 +294,6 @@ class ConversationBoard(ConversationPartHandle):
                 actor=actor,
                 summarizer=self._services.summarizer_name,
                 time_zone=self._services.config.time_zone,
+                profile=self._services.config.profile,
             )
         )

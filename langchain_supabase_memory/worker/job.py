@@ -139,7 +139,12 @@ async def _summarize(
             done,
             "board",
             lambda: revise_board(
-                key, policy, summarizer=model.name, if_due=only_due, time_zone=memory._services.config.time_zone
+                key,
+                policy,
+                summarizer=model.name,
+                if_due=only_due,
+                time_zone=memory._services.config.time_zone,
+                profile=memory._services.config.profile,
             ),
             model,
         )

@@ -150,6 +150,7 @@ async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel |
                             memory._services.config.board_policy,
                             summarizer=model.name,
                             time_zone=memory._services.config.time_zone,
+                            profile=memory._services.config.profile,
                         ),
                         model,
                     )

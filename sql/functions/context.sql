@@ -146,6 +146,28 @@ begin
 end
 $function$;
 
+-- Returns what is held of a user, with this agent or all: instructions and constraints first, then what was said last.
+create or replace function memory_private.context_profile(
+  p_user_id text, p_agent_id text, p_limit integer
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  return (
+  select json_agg(r)
+  from (select i.id, i.kind, i.subject, i.value, i.polarity, i.condition, (
+                 select b.value from memory.profile_items b
+                 where b.user_id = p_user_id and b.chain = i.chain and b.superseded_by = i.id and b.held_at is not null
+                   and b.state = 'superseded'
+                 order by b.ended_at desc, b.id limit 1) as before,
+               case when i.basis <> 'person' then i.noted_at end as noted_at
+        from memory.profile_items i
+        where i.user_id = p_user_id and i.state = 'held' and (i.agent_id is null or i.agent_id = p_agent_id)
+        order by i.pinned desc, array_position('{instruction,constraint,preference,trait}', i.kind), i.last_seen_at desc, i.id
+        limit least(p_limit, 100)) r);
+end
+$function$;
+
 -- Returns the messages from a sequence on that a graph's run abandons, given the ids of its state.
 create or replace function memory_private.superseded_by_state(
   p_conversation memory.conversations, p_ids json, p_from bigint
@@ -266,7 +288,8 @@ create function public.memory_context(
   p_board      integer default 0,     -- up to so many items of each kind that the board has; 0: no board
   p_branch_ids json    default null,  -- the ids of a graph's state whose run names the checkpoint that it goes on from
   p_due        json    default null,  -- when something is to be summarized, and what stays: see memory_private.is_summary_due
-  p_shared     json    default null   -- boards beside that of the conversation, see memory_private.context_shared
+  p_shared     json    default null,  -- boards beside that of the conversation, see memory_private.context_shared
+  p_profile    integer default 0      -- up to so many items of the user's profile; 0: none
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -287,6 +310,7 @@ declare
   v_recalled json;
   v_board    json;
   v_shared   json;
+  v_profile  json;
   v_superseded json;
   v_work     text;
   v_unattended boolean;
@@ -301,14 +325,18 @@ begin
   if p_shared is not null then
     v_shared := memory_private.context_shared(v_user, v_c.id, p_retention, p_shared);
   end if;
+  if p_profile > 0 then
+    v_profile := memory_private.context_profile(v_user, p_agent_id, p_profile);
+  end if;
   v_scope := case when p_recall is not null then memory_private.recall_scope(
     v_user, p_agent_id, v_c.id, p_recall ->> 'scope', p_shared -> 'agents') end;
   if v_c.id is null then
-    if v_shared is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
+    if v_shared is null and v_profile is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
       return null;
     end if;
     return json_build_object(
       'shared', v_shared,
+      'profile', v_profile,
       'recalled', case when p_recall is not null then memory_private.recall(v_user, v_scope, p_recall) end);
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
@@ -357,6 +385,7 @@ begin
 
   return json_build_object(
     'conversation_id', v_c.id,
+    'created_at', v_c.created_at,
     'next_sequence', v_c.next_sequence,
     'message_count', v_c.message_count,
     'total_characters', v_c.total_characters,
@@ -380,6 +409,7 @@ begin
     'recalled', v_recalled,
     'board', v_board,
     'shared', v_shared,
+    'profile', v_profile,
     'superseded', v_superseded,
     'branch_from', v_c.branch_from,
     'branch_token', v_c.branch_token,
@@ -416,9 +446,11 @@ p_shared: boards beside that of the conversation; null: none. Each key may be ab
 - agents: text[]. At most 10 agents: the boards of the user''s newest conversations with them. What p_recall asks
   is looked for in all conversations with them, too.
 - items: integer. Up to so many items of each kind, at most 200.
-Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope or a p_shared, an object
-  that has only recalled and shared.
+p_profile: up to so many items of the user''s profile, at most 100: what is held with this agent or with all. 0: none.
+Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, a p_shared or a
+  p_profile, an object that has only recalled, shared and profile.
 - conversation_id: uuid. The conversation.
+- created_at: timestamp. When it began.
 - next_sequence: integer. The sequence that the next message gets.
 - message_count: integer. How many messages are kept.
 - total_characters: integer. The characters of all of them.
@@ -473,6 +505,15 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - shared[].name: text or null. What the space is called.
 - shared[].is_refused: boolean. Whether it is a space that the owner of the conversation is not in.
 - shared[].items: object[] as memory_board.items or null. What holds now, by kind; null if there is no such board.
+- profile: object[] or null. What is held of the user; null if it was not asked for.
+- profile[].id: uuid. The item.
+- profile[].kind: text. What it is: instruction, constraint, preference, trait or fact.
+- profile[].subject: text. What it is about.
+- profile[].value: text. What it is.
+- profile[].polarity: integer. -1: rejected, 1: wanted, 0: neither.
+- profile[].condition: text or null. When it holds; null: always.
+- profile[].before: text or null. What was held before it.
+- profile[].noted_at: timestamp or null. Since when it has been held; null: a person wrote or confirmed it.
 - superseded: integer[] or null. Those of messages that the run leaves, as the next append of its state will; null without
   p_branch_ids.
 - branch_from: integer or null. The first sequence of what a graph''s state has held.
@@ -521,7 +562,8 @@ begin
       coalesce((p_context ->> 'board')::integer, 0),
       case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end,
       case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end,
-      case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end);
+      case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end,
+      coalesce((p_context ->> 'profile')::integer, 0));
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end
@@ -541,6 +583,7 @@ p_context: what is read, as memory_context takes it.
 - branch_ids: text[] or null. Its p_branch_ids.
 - due: object or null. Its p_due.
 - shared: object or null. Its p_shared.
+- profile: integer or null. Its p_profile; null: 0.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 p_replace: whether a message that is there with another payload is replaced, as in memory_append.

@@ -256,7 +256,7 @@ Returns: object.
   hundredths of the score''s parts] for each passage of this conversation, [4, first eight digits of its id,
   hundredths] for one of another; [5, first, last, reason] for what was left out; [6, tokens of the model: in, out,
   together, read from a cache]; [7, 0 for a space or 1 for an agent, its place among those, 1 if it was refused, items left
-  out, items] for each board of those. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
+  out, items] for each board of those; [8, items of the profile, by the first eight digits of their ids]. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
   ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed),
   4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.

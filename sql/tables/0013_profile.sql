@@ -22,6 +22,7 @@ create table memory.profile_items (
   first_seen_at timestamptz not null,
   last_seen_at  timestamptz not null,
   held_at       timestamptz,
+  noted_at      timestamptz,
   ended_at      timestamptz,
   superseded_by uuid,
   confirmed_at  timestamptz,
@@ -51,6 +52,8 @@ comment on column memory.profile_items.digest is
   'A digest of what it says. It outlives the words of an item that a person deleted, which no conversation brings back. Empty: that a person has remembered again.';
 comment on column memory.profile_items.basis is
   'Why it holds: a person wrote or confirmed it, the user corrected it, stated that it lasts, or said it in two conversations. inferred: none of these.';
+comment on column memory.profile_items.noted_at is
+  'Since when it has been known here that it holds, by the database''s clock. Null: it does not.';
 comment on column memory.profile_items.evidence is
   'How many messages say so, as it was settled. Where fewer are left, it is settled at the end of the transaction.';
 

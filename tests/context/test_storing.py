@@ -28,6 +28,7 @@ ASKED = {
     "branch_ids": None,
     "due": None,
     "shared": {"agents": ["bookkeeper"], "items": 5},
+    "profile": 5,
 }
 
 

@@ -494,6 +494,7 @@ def test_the_comment_of_the_function_says_every_code() -> None:
         encoding.OMITTED,
         encoding.USAGE,
         encoding.SHARED,
+        encoding.PROFILE,
     ]
     head = re.findall(r"\[0, ([^]]*)\]", pack.meaning)[0].split(", ")
     assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (encoding.FLAGS, encoding.AGE)

@@ -331,6 +331,7 @@ class Loader:
             prepared=False,
             turn=turn,
             shared=self._shared,
+            profile=self.guard.memory._services.config.profile,
             perspective=self.perspective,
         )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from langchain_supabase_memory.effects import TranscriptLine
+    from langchain_supabase_memory.operations.boards.profile_answer import NewProfileItem
 
 LONGEST_TEXT: Final = 500
 """The maximum number of characters of an item."""
@@ -84,6 +85,7 @@ class Revision:
         closed: Items that were closed.
         refused: How many items had no evidence or were malformed.
         title: The topic of the conversation; empty if the summarizer gave none.
+        profile: What the messages say of the user, if that was asked for.
     """
 
     summary: str = field(repr=False)
@@ -92,6 +94,7 @@ class Revision:
     closed: list[ClosedItem]
     refused: int
     title: str = field(default="", repr=False)
+    profile: list[NewProfileItem] = field(default_factory=list)
 
 
 def document(text: str) -> Mapping[str, Any] | None:

@@ -27,6 +27,7 @@ from langchain_supabase_memory.operations.boards.parse_answer import (
     document,
     parse_revision,
 )
+from langchain_supabase_memory.operations.boards.profile_answer import SCHEMA_WITH_PROFILE, parse_profile
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
 from langchain_supabase_memory.operations.model_calls import (
     ModelAnswerError,
@@ -60,6 +61,7 @@ def revise_board(
     if_due: bool = False,
     max_revisions: int | None = None,
     time_zone: str | tzinfo | None = None,
+    profile: bool = False,
 ) -> Flow[BoardResult]:
     """Bring the board up to the newest message now, whether it is due or not.
 
@@ -70,6 +72,7 @@ def revise_board(
         if_due: Do nothing unless one of the policy's thresholds is reached.
         max_revisions: The maximum number of revisions.
         time_zone: The time zone of the message times in the prompt; UTC by default.
+        profile: Whether what users say of themselves goes into their profile.
 
     Returns:
         The result. If the model fails, nothing is changed and nothing is raised.
@@ -99,7 +102,7 @@ def revise_board(
         shown = _messages_for_model((yield from numbered_messages(key, rows)), pending.get("hidden") or ())
         times = {row["sequence"]: parse_time(row["created_at"], here) for row in rows}
         try:
-            found = yield from _revision(pending, shown, times, policy, calls)
+            found = yield from _revision(pending, shown, times, policy, calls, profile=profile and not key.is_in_space)
         except ModelAnswerError as reason:
             return BoardResult(through, version, added, changed, refused, calls[0], failed=str(reason))
         score = yield from is_scored(prompts.lines(shown, times), found.summary, before=pending["summary"] or None)
@@ -123,6 +126,7 @@ def revise_board(
                 "p_author": summarizer or "model",
                 "p_tokens": count_tokens(found.summary),
                 "p_quality": score,
+                "p_profile": [each.to_dict() for each in found.profile] or None,
             },
             "write board",
         )
@@ -159,6 +163,8 @@ def _revision(
     times: Mapping[int, str],
     policy: BoardPolicy,
     calls: list[int],
+    *,
+    profile: bool,
 ) -> Flow[Revision]:
     """Ask for the revision, in several pieces if the range is longer than the summarizer's input."""
     # Models copy short ids without mistakes, and they cost few tokens.
@@ -170,21 +176,23 @@ def _revision(
     summary: str | None = pending["summary"] or None
     edited: str | None = pending["edited_summary"]
     made = Revision(pending["summary"], pending["context_notes"], [], [], 0)
+    schema = SCHEMA_WITH_PROFILE if profile else SCHEMA
     for piece in prompts.pieces(messages, policy.input_characters, times):
         given = [{name: each[name] for name in ("id", "kind", "text", "state", "quote")} for each in listed]
         document_of = yield from ask_with_retries(
             prompts.avoid_topics_prompt(
-                prompts.board_prompt(summary, given, piece.text, characters, SCHEMA, edited=edited),
+                prompts.board_prompt(summary, given, piece.text, characters, schema, edited=edited),
                 pending.get("topics") or (),
             ),
             _document,
             timeout_seconds=policy.timeout_seconds,
             attempts=policy.attempts,
             calls=calls,
-            material=Material("board", summary, piece.lines, characters, given),
-            schema=SCHEMA,
+            material=Material("board", summary, piece.lines, characters, given, profile=profile),
+            schema=schema,
         )
         found = yield from offload(partial(parse_revision, document_of, piece.lines, dict(ids)), len(piece.text))
+        person, refused = parse_profile(document_of, piece.lines) if profile else ([], 0)
         for item in found.items:  # the next piece may contradict or close this item
             listed.append({"id": f"{item.kind[0]}{len(listed) + 1}", "item_id": item.id, "kind": item.kind})
             listed[-1] |= {"text": item.text, "state": item.state, "quote": item.quote}
@@ -195,8 +203,9 @@ def _revision(
             found.context_notes or made.context_notes,
             [*made.items, *found.items],
             [*made.closed, *found.closed],
-            made.refused + found.refused,
+            made.refused + found.refused + refused,
             made.title or found.title,
+            [*made.profile, *person],
         )
     return made
 
@@ -244,6 +253,7 @@ def regenerate_board(
     actor: str,
     summarizer: str | None = None,
     time_zone: str | tzinfo | None = None,
+    profile: bool = False,
 ) -> Flow[BoardResult]:
     """Regenerate the board from the messages; what a person wrote, edited, pinned or deleted is preserved.
 
@@ -253,10 +263,11 @@ def regenerate_board(
         actor: Who requests it.
         summarizer: The summarizer's name, recorded as the author; `None` without one.
         time_zone: The time zone of the message times; UTC by default.
+        profile: Whether what users say of themselves goes into their profile.
 
     Raises:
         ConfigurationError: There is no model.
         NotFoundError: There is no such conversation.
     """
     yield from editing.edit_board(key, "regenerate", actor=actor)
-    return (yield from revise_board(key, policy, summarizer=summarizer, time_zone=time_zone))
+    return (yield from revise_board(key, policy, summarizer=summarizer, time_zone=time_zone, profile=profile))

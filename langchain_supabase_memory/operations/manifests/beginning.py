@@ -10,14 +10,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Move: TypeAlias = Literal[
-    "budget", "segment", "rewritten", "deleted", "step", "expired", "edited", "indexed", "question", "fit"
+    "budget",
+    "segment",
+    "rewritten",
+    "deleted",
+    "step",
+    "expired",
+    "edited",
+    "indexed",
+    "question",
+    "fit",
+    "profile",
 ]
 """Why the beginning of a prompt moved.
 
 Another `budget`; a new `segment`, one that was `rewritten` or `deleted`; a `step` of the window where nothing is
 summarized; messages that `expired` or were `edited` (or forgotten); older messages were `indexed`, so that the
 summary's quotes of them are left to recall; what is recalled for a `question` about the past took room, or the turn
-after it took the room back; or a message was cut, or an image left out, to `fit`.
+after it took the room back; a message was cut, or an image left out, to `fit`; or the user's `profile` is another.
 """
 
 
@@ -33,6 +43,7 @@ MOVES: Final[Mapping[Move, str]] = MappingProxyType(
         "indexed": "older messages were indexed",
         "question": "room for what is recalled for a question about the past",
         "fit": "something was cut or left out to fit",
+        "profile": "what is held of the user",
     }
 )
 """The reasons in words."""
@@ -51,6 +62,7 @@ class Beginning:
         revision: How often messages were edited or forgotten; `None` where that is not known.
         expired_through: The last message that has expired; -1 if none has.
         summary: The characters of the summary that are shown.
+        profile: The items of the profile that are shown, each by the first eight digits of its id.
         gives_room: Whether messages are left out for what is recalled in this turn.
         messages: A hash of each of its messages, for prompts of one process; `None` where only numbers are known.
     """
@@ -63,6 +75,7 @@ class Beginning:
     revision: int | None = None
     expired_through: int = -1
     summary: int = 0
+    profile: tuple[str, ...] = ()
     gives_room: bool = False
     messages: tuple[int, ...] | None = None
 
@@ -82,6 +95,8 @@ class Beginning:
         """The first number that differs and can be the reason."""
         if (self.unit, self.budget) != (before.unit, before.budget):
             return "budget"
+        if self.profile != before.profile:
+            return "profile"
         if self._shows != before._shows and (self.gives_room or before.gives_room):
             return "question"
         if self.segment != before.segment:

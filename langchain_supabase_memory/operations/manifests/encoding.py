@@ -51,6 +51,7 @@ ELSEWHERE: Final = 4
 OMITTED: Final = 5
 USAGE: Final = 6
 SHARED: Final = 7
+PROFILE: Final = 8
 
 OPTED_OUT: Final = 8
 CUT: Final = 16
@@ -86,8 +87,8 @@ def hundredths(score_parts: Mapping[str, float]) -> list[int]:
 def fit_manifest(lists: Sequence[list[int]]) -> Lists:
     """Fit a manifest into its maximum size by dropping the least needed parts, and flag it as cut.
 
-    Parts of scores and shared items are dropped first. Then as many omitted ranges, shared boards, passages and items
-    are kept, in this order, as fit.
+    Parts of scores and shared items are dropped first. Then as many omitted ranges, shared boards, passages, items and
+    items of the profile are kept, in this order, as fit.
     """
     if _bytes(lists) <= LONGEST:
         return [*lists]
@@ -96,10 +97,10 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
     kept = [head, *(each for each in lists[1:] if each[0] in (PART, USAGE))]
     room = LONGEST - _bytes(kept)
     for row in _optional_parts(lists):
-        while row[0] == ITEMS and len(row) > 1 and _bytes(row) + 1 > room:
+        while row[0] in (ITEMS, PROFILE) and len(row) > 1 and _bytes(row) + 1 > room:
             row = row[:-1]
         size = _bytes(row) + 1
-        if size <= room and row != [ITEMS]:
+        if size <= room and row not in ([ITEMS], [PROFILE]):
             kept.append(row)
             room -= size
     return kept
@@ -107,7 +108,7 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
 
 def _optional_parts(lists: Sequence[list[int]]) -> Iterator[list[int]]:
     """Yield the optional parts, the most needed first, without parts of scores and shared items."""
-    for kind, length in ((OMITTED, None), (SHARED, 5), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None)):
+    for kind, length in ((OMITTED, None), (SHARED, 5), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None), (PROFILE, None)):
         yield from (each[:length] for each in lists if each[0] == kind)
 
 

@@ -50,6 +50,7 @@ class Manifest:
         items: The board items in the prompt, each by the first eight digits of its id.
         items_left_out: How many items were read but did not fit.
         has_more_items: Whether the board had more than were read.
+        profile: The items of the user's profile in the prompt, each by the first eight digits of its id.
         shared: The boards of spaces and other agents.
         passages: The recalled passages, the best first.
         omitted: First, last and reason of each range that was neither shown in full nor covered.
@@ -80,6 +81,7 @@ class Manifest:
     items: tuple[str, ...] = ()
     items_left_out: int = 0
     has_more_items: bool = False
+    profile: tuple[str, ...] = ()
     shared: tuple[ManifestBoard, ...] = ()
     passages: tuple[ManifestPassage, ...] = ()
     omitted: tuple[tuple[int, int, str], ...] = ()
@@ -132,6 +134,7 @@ class Manifest:
             segment_id=None,
             first=None if recent is None else recent.first,
             summary=0 if summary is None else summary.characters,
+            profile=self.profile,
             gives_room=any(why == "recalled" for _, _, why in self.omitted),
         )
 
@@ -229,6 +232,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         items=_items(each for row in lists if row[0] == encoding.ITEMS for each in row[1:]),
         items_left_out=max(head[8], 0),
         has_more_items=bool(flags & encoding.MORE),
+        profile=_items(each for row in lists if row[0] == encoding.PROFILE for each in row[1:]),
         shared=tuple(map(_shared_board, _rows(lists, encoding.SHARED, 5))),
         passages=tuple(_passages(lists)),
         omitted=tuple(

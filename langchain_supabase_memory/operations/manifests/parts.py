@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-PartName: TypeAlias = Literal["summary", "note", "recent", "board", "recalled", "reference", "current", "shared"]
+PartName: TypeAlias = Literal[
+    "summary", "note", "recent", "board", "recalled", "reference", "current", "shared", "profile"
+]
 """A part of a prompt, in the order of the codes."""
 
 SharedKind: TypeAlias = Literal["space", "agent"]
@@ -20,18 +22,18 @@ SharedKind: TypeAlias = Literal["space", "agent"]
 Reason: TypeAlias = Literal[
     "older", "omitted", "opening", "all", "newest", "messages", "holds", "meaning", "words", "reranked", "pointed_at",
     "asked", "budget", "cut", "no_room", "branch", "unreadable", "orphan", "quotes", "other", "media",
-    "recalled", "shared",
+    "recalled", "shared", "held",
 ]  # fmt: skip
 """Why a part is in a prompt, or why messages are not.
 
 A summary covers messages that are `older` than what fits. A note: something is `omitted`, or the assistant spoke
 first (`opening`). Recent messages: `all` that no summary covers, the `newest` that fit the budget, or as many
 `messages` as `max_messages` allows. The board: its items hold (`holds`); of others, they are `shared` with this
-agent. Recalled passages: found by `meaning`, by `words` only, or as a model `reranked` them. A turn that the user
-`pointed_at`, and the user's message (`asked`). Left out: beyond the `budget` or `max_messages` (`messages`), `cut` to
-fit, `no_room` for a summary, on another `branch` of the graph, `unreadable`, a result without its call (`orphan`), a
-summary of `quotes` that recall finds instead, more `media` than the budget allows, or what is `recalled` for a
-question about the past takes their room.
+agent. The profile: what is `held` of the user. Recalled passages: found by `meaning`, by `words` only, or as a model
+`reranked` them. A turn that the user `pointed_at`, and the user's message (`asked`). Left out: beyond the `budget` or
+`max_messages` (`messages`), `cut` to fit, `no_room` for a summary, on another `branch` of the graph, `unreadable`, a
+result without its call (`orphan`), a summary of `quotes` that recall finds instead, more `media` than the budget
+allows, or what is `recalled` for a question about the past takes their room.
 """
 
 
@@ -59,6 +61,7 @@ PROMPT_PARTS: Final = (
     PromptPart("reference", "Reference", "recalled"),
     PromptPart("current", "Question", "asked"),
     PromptPart("shared", "Shared", "board"),
+    PromptPart("profile", "Profile", "board"),
 )
 """All kinds of parts, in the order of their codes."""
 
@@ -87,6 +90,7 @@ PART_REASONS: Final[Mapping[Reason, str]] = MappingProxyType(
         "media": "Only its text is included: its images and files exceed the budget.",
         "recalled": "What is recalled for the question takes their room, in this turn alone.",
         "shared": "The agent is given the boards of these spaces and agents.",
+        "held": "What is held of the user.",
     }
 )
 """Each reason as a sentence, in the order of the codes."""
