@@ -56,8 +56,9 @@ $function$;
 -- in the recent messages are left out, unless a person wrote or pinned them.
 create or replace function memory_private.context_board(
   p_user_id text, p_conversation_id uuid,
-  p_limit  integer, -- items of each kind
-  p_recent bigint   -- the first message that is surely shown
+  p_limit   integer, -- items of each kind
+  p_recent  bigint,  -- the first message that is surely shown
+  p_expired int8multirange -- the messages that have expired: what begins with one of them goes with it
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -83,10 +84,31 @@ begin
                  and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
                  and (i.pinned or i.edited_at is not null or i.sequences = '{}'
                       or coalesce(not p_recent <= all (i.sequences), true))
+                 and (i.edited_at is not null or coalesce(not i.sequences[1] <@ p_expired, true))
                order by i.pinned desc, i.last_seen_at desc, i.id
                limit least(p_limit, 200)) r), '[]'))
     from memory.conversation_summary_boards b
    where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
+end
+$function$;
+
+-- Refuses what names no boards to read beside that of a conversation.
+create or replace function memory_private.check_shared(p_shared json) returns void
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_is_right boolean := json_typeof(p_shared) = 'object' and coalesce(p_shared ->> 'items', '1') ~ '^\d{1,9}$';
+  v_ids      json;
+begin
+  for v_ids in select p_shared -> n from unnest('{spaces,agents}'::text[]) n loop
+    v_is_right := v_is_right and (v_ids is null or case when json_typeof(v_ids) = 'array' then
+      json_array_length(v_ids) <= 10
+      and not exists (select from json_array_elements(v_ids) e where json_typeof(e) <> 'string') end) is true;
+  end loop;
+  if not v_is_right then
+    raise exception 'p_shared does not name at most 10 spaces and 10 agents, or how many items' using errcode = 'PT400',
+      hint = 'pass {"spaces": ["space:…"], "agents": ["bookkeeper"], "items": 20}, and leave out what is not asked for';
+  end if;
 end
 $function$;
 
@@ -100,12 +122,15 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_items  constant integer := greatest(1, least((p_shared ->> 'items')::integer, 200)); -- of each kind
+  v_items  integer; -- of each kind
   v_source record;
   v_read   boolean;
   v_c      memory.conversations;
-  v_all    jsonb := '[]';
+  v_gone   record; -- what of that has expired
+  v_all    json[] := '{}';
 begin
+  perform memory_private.check_shared(p_shared);
+  v_items := greatest(1, least((p_shared ->> 'items')::integer, 200));
   for v_source in
     select t.kind, t.id, t.place
     from (select 'space' as kind, e.id, e.place
@@ -113,7 +138,6 @@ begin
           union all
           select 'agent', e.id, e.place
           from json_array_elements_text(p_shared -> 'agents') with ordinality e (id, place)) t
-    where t.place <= 10
     order by t.kind = 'agent', t.place
   loop
     v_c := null;
@@ -124,25 +148,29 @@ begin
       select c.* into v_c
         from (select n.* from memory.conversations n
               where n.user_id = p_user_id and n.agent_id = v_source.id and n.id is distinct from p_conversation_id
+                -- In a space, quotes are what its members contributed, and no agent's.
+                and not (starts_with(n.user_id, 'space:') and n.agent_id = 'default' and n.thread_id = 'board')
               order by n.updated_hour desc, n.updated_at desc limit 20) c
        where exists (
          select from memory.conversation_summary_boards b where b.user_id = c.user_id and b.conversation_id = c.id)
        order by c.updated_at desc limit 1;
     elsif v_read then
       select c.* into v_c from memory.conversations c
-       where c.user_id = v_source.id and c.agent_id = 'default' and c.thread_id = 'board';
+       where c.user_id = v_source.id and c.agent_id = 'default' and c.thread_id = 'board'
+         and c.id is distinct from p_conversation_id; -- whose board it is already
     end if;
-    v_all := v_all || jsonb_build_object(
+    v_gone := memory_private.find_expired(v_c, p_retention);
+    v_all := v_all || json_build_object(
       'kind', v_source.kind,
       'id', v_source.id,
       'name', case when v_source.kind = 'space' and v_read then (
         select s.name from memory.spaces s where s.user_id = v_source.id) end,
       'is_refused', not v_read,
       'items', case when v_c.id is not null and v_c.opted_out_at is null
-                     and not (memory_private.find_expired(v_c, p_retention)).board
-        then memory_private.context_board(v_c.user_id, v_c.id, v_items, null) -> 'items' end);
+                     and not v_gone.board
+        then memory_private.context_board(v_c.user_id, v_c.id, v_items, null, v_gone.messages) -> 'items' end);
   end loop;
-  return v_all;
+  return array_to_json(v_all);
 end
 $function$;
 
@@ -307,6 +335,7 @@ declare
   v_asked    json;
   v_recent   bigint; -- the first message that is surely shown
   v_scope    uuid[];
+  v_age      interval; -- how long messages are kept
   v_recalled json;
   v_board    json;
   v_shared   json;
@@ -330,6 +359,12 @@ begin
   end if;
   v_scope := case when p_recall is not null then memory_private.recall_scope(
     v_user, p_agent_id, v_c.id, p_recall ->> 'scope', p_shared -> 'agents') end;
+  v_age := (memory_private.effective_retention(v_user, p_retention) ->> 'age')::float8 * interval '1 second';
+  if v_age is not null and v_scope <> array[v_c.id] then
+    -- What has expired in this conversation is known below, and of others how old it is.
+    p_recall := (p_recall::jsonb || jsonb_build_object('since', greatest(
+      (p_recall ->> 'since')::timestamptz, clock_timestamp() - v_age)))::json;
+  end if;
   if v_c.id is null then
     if v_shared is null and v_profile is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
       return null;
@@ -375,7 +410,7 @@ begin
   end if;
 
   if p_board > 0 and not v_gone.board then
-    v_board := memory_private.context_board(v_user, v_c.id, p_board, v_recent);
+    v_board := memory_private.context_board(v_user, v_c.id, p_board, v_recent, v_gone.messages);
   end if;
   select memory_private.work_state(w.run_after, w.lease_until),
          w.since < clock_timestamp() - interval '1 hour' and w.attempts = 0 and w.paused = '{}'
@@ -526,7 +561,7 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - unembedded: boolean. Whether chunks lack a vector, and the embedder may be asked again.
 - unattended: boolean. Whether it has been due for an hour, and no worker has taken it up.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT400: no p_user_id is given, and the caller''s token names nobody; or p_shared is not as described.
 - PT409: the chunks that p_recall searches have vectors of another model, or of another width.
 - PT413: p_recall is larger than call_bytes (see memory_limits).';
 
@@ -596,7 +631,8 @@ Returns: object.
 - context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the
   branch is elsewhere, or if there is no such conversation.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody; or a message is none, as in memory_append.
+- PT400: no p_user_id is given, and the caller''s token names nobody; or a message is none, as in memory_append; or
+  shared is not as in memory_context. Nothing is stored.
 - PT409: the chunks that are searched have vectors of another model, or of another width. Nothing is stored.
 - PT413: an argument is too large, as in memory_append. Nothing is stored.
 - 23514: a message cannot be right, as in memory_append. Nothing is stored.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
@@ -14,6 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langchain_supabase_memory import (
     ContextBudget,
     LoadContextNode,
+    Retention,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
@@ -224,6 +229,52 @@ def test_another_agents_board_and_conversations_are_shown_with_their_reason(
     assert pack.manifest.passages[0].first is None
     books.opt_out(actor="Rosario")
     assert "410" not in str(own.context("What is the invoice of Rosario?", agents=["bookkeeper"]).prompt)
+
+
+def test_a_board_is_shown_once_in_its_own_space(door: Door, people: tuple[str, str, str]) -> None:
+    space = studio(door, people[0])
+    contribute(door.of(people[0]), space, "The kiln fires on Friday.")
+    asked: Any = {"spaces": [space.space_id], "agents": ["default"]}
+    for thread in ("board", "plan"):
+        text = space.memory.conversation(thread).context("Hello", **asked).text()
+        assert text.count("The kiln fires on Friday.") == 1
+        assert "With the agent" not in text, "what members contributed is no agent's"
+
+
+def test_what_a_retention_hides_is_shown_from_no_agent(memory: SupabaseMemory) -> None:
+    books = memory.conversation("books", agent_id="bookkeeper")
+    books.append([HumanMessage("The invoice of Rosario is 410 euros."), AIMessage("I have noted the invoice.")])
+    books.board.revise()
+    books.board.add("fact", "Rosario pays late.", actor="Rosario")
+    books.index()
+    question, agents = "What is the invoice of Rosario?", ["bookkeeper"]
+    own = memory.conversation("own")
+    kept = own.context(question, agents=agents, retention=Retention(max_age=timedelta(hours=1)))
+    assert kept.text().count("410 euros") == 2, "on the board and recalled"
+    while books.read(retention=Retention(max_age=timedelta(seconds=0.5))):
+        time.sleep(0.1)
+    for _ in range(2):
+        hidden = own.context(question, agents=agents, retention=Retention(max_age=timedelta(seconds=0.5)))
+        assert "410" not in hidden.text()
+        assert "Rosario pays late." in hidden.text(), "what a person wrote stays"
+        own.append([HumanMessage("Hello"), AIMessage("Hello")])
+    assert len(books.read()) == 2, "reading removes nothing"
+    theirs = books.context(question, retention=Retention(max_age=timedelta(seconds=0.5)))
+    assert "410" not in theirs.text(), "nor from the agent's own board"
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "[]", '"bookkeeper"', "null", '{"spaces": null}', '{"spaces": "space:1"}', '{"spaces": {"a": 1}}',
+        '{"agents": [null]}', '{"agents": [["a"]]}', '{"items": "x"}', '{"items": 1.5}', '{"items": 99999999999}',
+        json.dumps({"agents": [str(number) for number in range(11)]}),
+    ],
+)  # fmt: skip
+def test_the_database_says_what_is_wrong_with_what_is_named(conn_string: str, user_id: str, named: str) -> None:
+    with psycopg.connect(conn_string) as connection, pytest.raises(psycopg.Error, match="at most 10 spaces") as raised:
+        connection.execute("select public.memory_context('t', %s, p_shared => %s)", (user_id, named))
+    assert raised.value.sqlstate == "PT400"
 
 
 async def test_a_board_of_a_team_says_who_said_each_item(
