@@ -221,7 +221,7 @@ class BoardPart:
             if weight <= left:
                 kept.append(place)
                 left -= weight
-            elif (misses := misses + 1) > _TRIES:
+            elif (misses := misses + 1) > TRIES:
                 break
         return kept
 
@@ -299,7 +299,7 @@ _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)
 _NOTES_AT_FIRST: Final = 1
 """The same in a perspective: right behind what is pinned, for they are for every agent."""
 
-_TRIES: Final = 8
+TRIES: Final = 8
 """How many items are tried after the first that does not fit."""
 
 _FRAME: Final = fence.fenced([fence.element("board", "")])

@@ -69,7 +69,10 @@ class PackBuilder:
         turn = None if self.turn is None else self.turn.without_lost(chunks)
         shared = SharedPart.from_document(document.get("shared"), self.time_zone, self.perspective)
         is_kept = turn is not None and turn.board.is_part_of(read) and turn.shared.is_part_of(shared)
-        shared = turn.shared if turn is not None and is_kept else self._fit_shared(shared, whole)
+        if turn is not None and is_kept:
+            shared = turn.shared.with_refusals_of(shared)
+        else:
+            shared = self._fit_shared(shared, whole)
         held = ProfilePart.from_document(document.get("profile"))
         is_same_person = turn is not None and turn.profile.is_part_of(held)
         profile = turn.profile if turn is not None and is_same_person else held.fitting(self.budget, whole)

@@ -374,10 +374,10 @@ class ContextRequest:
         # A counter of the application may read a vocabulary, or ask a server.
         is_ours = self.budget.token_counter in (None, "approximate")
         effort = 0 if is_ours else INLINE_LIMIT
+        boards = [*(document.get("shared") or ())]  # they are ordered and dated in any case
         if self.perspective is not None:
-            effort += perspectives.ordering_effort(
-                row["text"] for row in (document.get("board") or {}).get("items", ())
-            )
+            boards.append(document.get("board") or {})
+        effort += perspectives.ordering_effort(row["text"] for each in boards for row in each.get("items") or ())
         counting = () if self.budget.tokens is None else tokens.KEPT
         ordering = () if self.perspective is None else perspectives.KEPT
         return (yield from offload(fitting, effort, warm_caches=(*counting, *ordering)))

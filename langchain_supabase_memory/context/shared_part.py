@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.checks import wrong_type
-from langchain_supabase_memory.context.board import item_text, item_weight, max_items_of
+from langchain_supabase_memory.context.board import TRIES, item_text, item_weight, max_items_of
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
@@ -34,6 +34,10 @@ MAX_BOARDS: Final = 10
 """The maximum number of spaces, and of agents, that a prompt reads boards of."""
 
 
+_FEW_ITEMS: Final = 10
+"""How many items of a kind to read of each of many boards, as far as the share has room for so many."""
+
+
 @dataclass(frozen=True)
 class SharedRequest:
     """Whose boards a prompt reads beside that of its conversation.
@@ -54,7 +58,8 @@ class SharedRequest:
             return None
         given = {"spaces": list(self.spaces), "agents": list(self.agents)}
         asked: dict[str, Any] = {name: ids for name, ids in given.items() if ids}
-        return asked | {"items": max(1, max_items_of(budget, budget.shared))}
+        most, boards = max_items_of(budget, budget.shared), len(self.spaces) + len(self.agents)
+        return asked | {"items": max(1, min(most, _FEW_ITEMS), most // boards)}
 
 
 NOTHING_SHARED: Final = SharedRequest()
@@ -172,6 +177,16 @@ class SharedPart:
         return all((board.kind, board.id, each.id, each.version) in versions
                    for board in self.boards for each in board.items)  # fmt: skip
 
+    def with_refusals_of(self, read: SharedPart) -> SharedPart:
+        """Return the part with the spaces as refused that may not be read now.
+
+        Args:
+            read: All that is read of the boards now.
+        """
+        refused = set(read.refused)
+        boards = (replace(each, is_refused=each.kind == "space" and each.id in refused) for each in self.boards)
+        return replace(self, boards=tuple(boards))
+
     @cached_property
     def message(self) -> BaseMessage | None:
         """The part as a fenced message that goes before the user's; `None` if it is empty."""
@@ -200,6 +215,7 @@ class SharedPart:
         order = sorted((rank, at) for at, board in enumerate(self.boards) for rank in range(len(board.items)))
         kept: list[tuple[int, int]] = []
         headed: set[int] = set()
+        misses = 0
         for rank, at in order:
             board = self.boards[at]
             weight = meter.estimate_line(escaped(self._line(board.items[rank])))
@@ -208,6 +224,8 @@ class SharedPart:
                 kept.append((rank, at))
                 headed.add(at)
                 left -= weight
+            elif (misses := misses + 1) > TRIES + len(self.boards):
+                break
         made = self._with_items(kept)
         while kept and not made.forms(meter).fits(room):  # it was an estimate
             kept.pop()

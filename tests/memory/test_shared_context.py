@@ -19,12 +19,19 @@ from langchain_supabase_memory import (
     ContextBudget,
     LoadContextNode,
     Retention,
+    SummaryPolicy,
     SupabaseMemory,
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.context.history import read_history
+from langchain_supabase_memory.context.load import ContextRequest
+from langchain_supabase_memory.context.shared_part import shared_request
+from langchain_supabase_memory.effects import Offload
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.operations.branch import ALONE
 from langchain_supabase_memory.types import Perspective
+from langchain_supabase_memory.values import ConversationKey
 from tests.chat_models import calls, says
 from tests.memory.test_spaces import Door, door, people, shared, shared_api
 
@@ -275,6 +282,45 @@ def test_the_database_says_what_is_wrong_with_what_is_named(conn_string: str, us
     with psycopg.connect(conn_string) as connection, pytest.raises(psycopg.Error, match="at most 10 spaces") as raised:
         connection.execute("select public.memory_context('t', %s, p_shared => %s)", (user_id, named))
     assert raised.value.sqlstate == "PT400"
+
+
+def test_a_space_that_is_taken_away_in_a_tool_loop_is_named_from_then_on(
+    door: Door, people: tuple[str, str, str]
+) -> None:
+    maya, ben, _ = people
+    space = studio(door, maya, ben)
+
+    @tool
+    def look() -> str:
+        """Look at the kiln."""
+        space.set_member(ben, None)
+        return "It is cold."
+
+    memory = door.of(ben)
+    agent = create_agent(
+        says(calls("look"), "On Friday."),
+        [look],
+        middleware=[SupabaseMemoryMiddleware(memory, spaces=[space.space_id])],
+    )
+    agent.invoke({"messages": [HumanMessage("When?")]}, {"configurable": {"thread_id": "own"}})
+    newest, first = memory.conversation("own").manifests().manifests
+    assert [one.shared[0].is_refused for one in (first, newest)] == [False, True]
+
+
+def test_many_boards_are_read_as_far_as_they_have_room_and_off_the_event_loop() -> None:
+    def items(budget: ContextBudget, boards: int) -> Any:
+        argument = shared_request([], [str(number) for number in range(boards)]).argument(budget)
+        return argument and argument["items"]
+
+    large = ContextBudget(characters=60_000)
+    assert [items(large, boards) for boards in (1, 2, 4, 10)] == [40, 20, 10, 10]
+    assert [items(ContextBudget(characters=2_000), boards) for boards in (1, 10)] == [3, 3]
+
+    row = {"text": "The kiln fires on Friday. " * 10}
+    shared = [{"kind": "agent", "id": "a", "name": None, "is_refused": False, "items": [row] * 100}]
+    key = ConversationKey("maya", "default", "own")
+    asking = ContextRequest(key, large, SummaryPolicy(), (), None, ALONE, (), None, None)
+    assert isinstance(next(asking.build_pack({"shared": shared}, read_history({}))), Offload)
 
 
 async def test_a_board_of_a_team_says_who_said_each_item(
