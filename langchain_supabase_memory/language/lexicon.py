@@ -7,6 +7,7 @@ none. The tables of a subject are documented where they are read:
 - `cues.toml`: names, dates, numbers and questions. See `query_hints/lexicon.py`.
 - `phrases.toml`: phrases around facts and tasks. See `extractive/phrases.py`.
 - `affixes.toml`: what inflection adds to a root. See `roots.py`.
+- `profile.toml`: what people say of themselves. See `extractive/profile/lexicon.py`.
 
 A file has a `name`, and tables of lists of lowercase words. To add a language, add its folder.
 """
@@ -34,7 +35,7 @@ Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
 File: TypeAlias = "dict[str, dict[str, list[str]]]"
 """The contents of a file: words by table and key."""
 
-Subject = Literal["references", "cues", "phrases", "affixes"]
+Subject = Literal["references", "cues", "phrases", "affixes", "profile"]
 """The subject of a file."""
 
 COUNTED: Final = re.compile(r"-?[1-9][0-9]{0,5}")

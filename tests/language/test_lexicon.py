@@ -11,6 +11,7 @@ import pytest
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language import lexicon
 from langchain_supabase_memory.language.extractive.phrases import TABLES as PHRASES
+from langchain_supabase_memory.language.extractive.profile.lexicon import TABLES as PROFILE
 from langchain_supabase_memory.language.lexicon import (
     Subject,
     languages,
@@ -28,7 +29,7 @@ from tests.each_case import each_case
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES, "affixes": AFFIXES}
+TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES, "affixes": AFFIXES, "profile": PROFILE}
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FILES = [(subject, language) for subject in SUBJECTS for language in languages(subject)]
 

@@ -1,0 +1,61 @@
+"""Find what a user says of themselves, and how they want to be answered, without a model.
+
+A clause counts that begins with a frame such as "I live in", or that tells the assistant what to do. `mask` hides what
+is not the user's, `statements` leaves out what is supposed, reported, ironic or asked, `frames` reads a clause, and
+`subjects` names what it is about. The words are data, in the `profile.toml` of each language.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.extractive.profile.finding import ProfileFinding, ProfileKind
+from langchain_supabase_memory.language.extractive.profile.frames import read_clause
+from langchain_supabase_memory.language.extractive.profile.lexicon import profile_phrases
+from langchain_supabase_memory.language.extractive.profile.mask import own_words
+from langchain_supabase_memory.language.extractive.profile.statements import statements
+from langchain_supabase_memory.language.extractive.profile.subjects import normalize_subject
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.language.extractive.profile.statements import Sentence
+
+MAX_FINDINGS: Final = 20
+"""The most findings of one message."""
+
+KEPT: Final = (profile_phrases,)
+"""What is read from files once; see `flow.compute`."""
+
+__all__ = ["KEPT", "MAX_FINDINGS", "ProfileFinding", "ProfileKind", "find_profile", "normalize_subject"]
+
+
+def find_profile(text: str) -> list[ProfileFinding]:
+    """Return what one message of a user says of themselves, or asks for, in order, at most 20. It never raises.
+
+    Args:
+        text: The message, as the user wrote it.
+
+    Returns:
+        The findings. Those with `is_durable` are stated to hold for good; the others are wishes of the moment.
+    """
+    found: list[ProfileFinding] = []
+    masked = own_words(text)
+    for sentence in statements(masked):
+        condition: str | None = None
+        for place, (first, end) in enumerate(sentence.clauses):
+            if sentence.at(first, end, "marks.conditions") and len(sentence.clauses) > 1:
+                condition = sentence.slice(first, end)
+                continue
+            finding = read_clause(sentence, place, condition or _trailing_condition(sentence, first, end))
+            if finding is not None and finding not in found:
+                found.append(finding)
+        if len(found) >= MAX_FINDINGS:
+            break
+    return found[:MAX_FINDINGS]
+
+
+def _trailing_condition(sentence: Sentence, first: int, end: int) -> str | None:
+    """Return the condition at the end of a clause: "use Celsius when we talk about the weather"."""
+    for each in sentence.phrases:
+        if "marks.conditions" in each.kinds and first < each.first and each.end <= end:
+            return sentence.slice(each.first, end)
+    return None
