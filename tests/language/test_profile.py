@@ -126,6 +126,19 @@ def test_hardly_anything_is_overlearned() -> None:
     assert sum(bool(held(text)) for text in texts) <= 4
 
 
+def test_utterances_of_after_the_rules_were_frozen() -> None:
+    right = sum(bool(held(text)) for text in ROWS["fresh"]["held"])
+    wrong = sum(bool(held(text)) for text in ROWS["fresh"]["not_held"])
+    assert right >= 36
+    assert wrong <= 2
+
+
+@each_case(("text", "subject"), [row for rows in ROWS["fewer"].values() for row in rows])
+def test_languages_with_fewer_words(text: str, subject: str) -> None:
+    subjects = [each.subject for each in held(text)]
+    assert subject in subjects if subject else not subjects
+
+
 @each_case(("earlier", "later"), CHAINS)
 def test_another_value_for_the_same_thing_has_the_same_subject(earlier: str, later: str) -> None:
     old, new = held(earlier), held(later)
