@@ -417,6 +417,20 @@ async def controls(place: Place) -> None:
 
 
 @use
+async def profile(place: Place) -> None:
+    async with place.memory() as memory:
+        item = await memory.profile.aremember("Drinks tea.", kind="preference", subject="drink")
+        await memory.profile.apin(item)
+        await memory.profile.aconfirm(item)
+        item = await memory.profile.acorrect(item, "Drinks milk.")
+        await memory.profile.ahistory(item)
+        await memory.profile.aread()
+        await memory.profile.adelete(item)
+        await memory.privacy.aconsent("tone", False, actor="ana")
+        await memory.privacy.aconsents()
+
+
+@use
 async def spaces(place: Place) -> None:
     """Spaces are off there: each call is made, and refused."""
     async with place.memory() as memory:

@@ -19,7 +19,7 @@ from langchain_supabase_memory.values import Receipt  # noqa: TC001  # the SDK r
 _Id = Annotated[str | None, Field(min_length=1, max_length=512)]
 
 
-class Consent(BaseModel):
+class DeletionConsent(BaseModel):
     """What the person is asked.
 
     Attributes:
@@ -29,12 +29,12 @@ class Consent(BaseModel):
     forget: bool = Field(title="Forget it", description="This cannot be undone.")
 
 
-_NOT_ASKED: Final = Consent(forget=False)
+_NOT_ASKED: Final = DeletionConsent(forget=False)
 
 
 async def ask(
     conversation_id: str | None, message_id: str | None, dry_run: bool, ctx: Context[object, object]
-) -> Consent | Elicit[Consent]:
+) -> DeletionConsent | Elicit[DeletionConsent]:
     """Ask the person for consent, if something would be removed.
 
     Raises:
@@ -50,11 +50,13 @@ async def ask(
     receipt = await _forget(conversation_id, message_id, dry_run=True)
     if _is_empty(receipt):
         return _NOT_ASKED
-    return Elicit(await consent_question(await conversation(conversation_id), message_id, _describe(receipt)), Consent)
+    return Elicit(
+        await consent_question(await conversation(conversation_id), message_id, _describe(receipt)), DeletionConsent
+    )
 
 
 async def forget(
-    answer: Annotated[ElicitationResult[Consent], Resolve(ask)],
+    answer: Annotated[ElicitationResult[DeletionConsent], Resolve(ask)],
     conversation_id: Annotated[
         _Id, Field(description="The conversation; for a message, by default the newest.")
     ] = None,

@@ -153,8 +153,8 @@ def read(
     check_limit("limit", limit)
     if isinstance(states, str) or any(state not in get_args(ProfileState) for state in states):
         raise InvalidInputError("Unknown state of an item.", hint=f"States are {', '.join(get_args(ProfileState))}.")
-    asked = {"p_at": moment("at", at), "p_agent_id": agent_id, "p_states": list(states)}
-    return (yield from _read(owner, asked, limit))
+    arguments = {"p_at": moment("at", at), "p_agent_id": agent_id, "p_states": list(states)}
+    return (yield from _read(owner, arguments, limit))
 
 
 def history(owner: str | None, item: ProfileItem | str) -> Flow[list[ProfileItem]]:
@@ -334,12 +334,12 @@ def consents(owner: str | None) -> Flow[list[Consent]]:
     return [Consent(row["purpose"], row["allowed"], row["by"], datetime.fromisoformat(row["at"])) for row in rows]
 
 
-def _read(owner: str | None, asked: Mapping[str, Any], limit: int | None) -> Flow[list[ProfileItem]]:
+def _read(owner: str | None, arguments: Mapping[str, Any], limit: int | None) -> Flow[list[ProfileItem]]:
     found: list[ProfileItem] = []
     after = None
     while limit is None or len(found) < limit:
         size = _PAGE if limit is None else min(_PAGE, limit - len(found))
-        page = yield from call("memory_profile", {**asked, "p_user_id": owner, "p_limit": size, "p_after": after})
+        page = yield from call("memory_profile", {**arguments, "p_user_id": owner, "p_limit": size, "p_after": after})
         found += [_item(row) for row in page["items"]]
         after = page["after"]
         if after is None:

@@ -480,6 +480,7 @@ create or replace function memory_private.delete_profile_evidence(
   p_dry_run     boolean default false
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- planned for one owner, it locks one partition
 as $function$
 declare
   v_gone bigint;
