@@ -451,7 +451,7 @@ begin
       select from memory.profile_items i where i.user_id = v_user and i.digest = v_digest and i.state = 'deleted');
     v_id := memory_private.profile_row(
       v_user, v_item, v_chain, v_digest, p_author, case when p_author = 'extractive' then 'rule' else 'model' end,
-      v_m.created_at);
+      least(v_m.created_at, clock_timestamp()));
     continue when v_id is null; -- a full profile takes no more
     v_e.conversation_id := p_conversation.id;
     v_e.message_id := v_m.message_id;
@@ -459,7 +459,7 @@ begin
     v_e.place := strpos(v_m.text, v_e.quote);
     v_e.durable := coalesce(v_given.durable, false);
     v_e.corrects := coalesce(v_given.corrects, false);
-    v_e.said_at := v_m.created_at;
+    v_e.said_at := least(v_m.created_at, clock_timestamp()); -- a clock may have been ahead
     perform memory_private.add_profile_evidence(v_user, v_chain, v_digest, v_id, v_e);
     v_chains := v_chains || v_chain;
     v_taken := v_taken + 1;
@@ -727,9 +727,12 @@ create or replace function memory_private.assert_profile_item(
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_now    constant timestamptz := clock_timestamp();
   v_chain  constant text := memory_private.profile_chain(
     p_item ->> 'agent_id', p_item ->> 'kind', p_item ->> 'subject', p_item ->> 'condition');
+  -- After all that there is, also where the clock was set back since.
+  v_now    constant timestamptz := greatest(clock_timestamp(), (
+    select max(greatest(i.last_seen_at, i.confirmed_at, i.deleted_at)) + interval '1 microsecond'
+    from memory.profile_items i where i.user_id = p_user_id and i.chain = v_chain));
   v_digest constant text := memory_private.profile_digest(
     p_item ->> 'subject', p_item ->> 'condition', p_item ->> 'value', (p_item ->> 'polarity')::integer);
   v_old    memory.profile_items;
@@ -959,7 +962,7 @@ begin
     v_e.place := strpos(v_m.text, v_e.quote);
     v_e.durable := coalesce(v_each.durable, false);
     v_e.corrects := coalesce(v_each.corrects, false);
-    v_e.said_at := v_m.created_at;
+    v_e.said_at := least(v_m.created_at, clock_timestamp());
     perform memory_private.add_profile_evidence(p_user_id, chain, v_digest, v_id, v_e);
   end loop;
   -- Without a message and a person nothing says so.
@@ -998,6 +1001,14 @@ begin
     get diagnostics v_count = row_count;
     restored := restored + v_count;
   end loop;
+  -- With these locks no message is changed or forgotten meanwhile.
+  perform from memory.conversations c
+   where c.user_id = p_user_id and (c.agent_id, c.thread_id) in (
+     select e ->> 'agent_id', e ->> 'thread_id'
+     from json_array_elements(coalesce(p_edits -> 'profile', '[]')) i
+     cross join lateral json_array_elements(coalesce(i -> 'evidence', '[]')) e)
+   order by c.user_id, c.id
+     for no key update;
   perform memory_private.lock_profile(p_user_id);
   if memory_private.refuses(p_user_id, 'profile') then
     refused := json_array_length(coalesce(p_edits -> 'profile', '[]'));

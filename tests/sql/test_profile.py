@@ -245,6 +245,23 @@ def test_other_kinds_conditions_and_agents_are_other_matters(owner: Owner) -> No
     assert owner.items()[0]["value"] == "tea", "and what is pinned before them"
 
 
+def test_a_clock_that_is_wrong_decides_nothing_for_good(owner: Owner) -> None:
+    owner.learn("tea", at=START + timedelta(days=10_000))
+    assert owner.values() == ["tea"]
+    owner.edit("remember", item={"kind": "preference", "subject": "drink", "value": "milk"})
+    assert owner.values() == ["milk"]
+    # It was set back since: what a person does comes after all that there is.
+    owner.connection.execute(
+        "update memory.profile_items set last_seen_at = now() + interval '1 day', confirmed_at = now() + interval '1 day'"
+        " where user_id = %s and value = 'milk'",
+        [owner.user_id],
+    )
+    owner.edit("remember", item={"kind": "preference", "subject": "drink", "value": "cola"})
+    assert owner.values() == ["cola"]
+    owner.learn("water", at=START, corrects=True)
+    assert owner.values() == ["cola"], "it was said before"
+
+
 # What is refused
 
 
