@@ -15,6 +15,7 @@ from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, is_
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.entities import entities
 from langchain_supabase_memory.language.extractive.facts import facts, rank
+from langchain_supabase_memory.language.extractive.profile import find_profile
 from langchain_supabase_memory.language.extractive.quotes import label
 from langchain_supabase_memory.language.extractive.tasks import (
     about_tasks,
@@ -30,7 +31,7 @@ from langchain_supabase_memory.language.extractive.utterances import day, uttera
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from langchain_supabase_memory.effects import Material
+    from langchain_supabase_memory.effects import Material, TranscriptLine
     from langchain_supabase_memory.language.extractive.entities import Entity
     from langchain_supabase_memory.language.extractive.tasks import DialogueTask
     from langchain_supabase_memory.language.extractive.utterances import Sentence
@@ -42,6 +43,7 @@ _MAX_ENTITIES: Final = 20
 _MAX_TOPICS: Final = 6
 _MAX_ACTIONS: Final = 15
 _MAX_QUESTIONS: Final = 5
+_MAX_PROFILE: Final = 20
 
 
 def board(material: Material) -> str:
@@ -57,9 +59,31 @@ def board(material: Material) -> str:
             "context_notes": "",
             **{plural: rule(news) for plural, rule in RULES.items()},
             "closed": [*(each for each, _ in news.closed), *_answered_questions(news)],
+            **({"profile": _profile(material.lines)} if material.profile else {}),
         },
         ensure_ascii=False,
     )
+
+
+def _profile(lines: Sequence[TranscriptLine]) -> list[dict[str, Any]]:
+    """Return what users say of themselves; what lasts first, where it is more than an answer may have."""
+    found = [(line.number, each) for line in lines if line.role == "user" for each in find_profile(line.text)]
+    if len(found) > _MAX_PROFILE:
+        found.sort(key=lambda each: not (each[1].is_durable or each[1].corrects))
+    return [
+        {
+            "kind": each.kind,
+            "subject": each.subject,
+            "value": each.value,
+            "polarity": each.polarity,
+            "condition": each.condition,
+            "durable": each.is_durable,
+            "corrects": each.corrects,
+            "source": number,
+            "quote": each.quote,
+        }
+        for number, each in found[:_MAX_PROFILE]
+    ]
 
 
 class _Items:
