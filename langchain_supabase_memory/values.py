@@ -34,6 +34,8 @@ class ConversationKey:
         user_id: The owner; `None` means the subject of the caller's access token.
         agent_id: Which of several agents the user talks to.
         author_id: In a space: for whom a server writes; `None` elsewhere, and for the subject of a token.
+        private: Whether a conversation that is begun by this key is private: nothing is derived from it, and it is
+            deleted a day after its last message.
 
     Raises:
         InvalidInputError: An id is not a string, is empty, is too long, or has a control character.
@@ -43,6 +45,7 @@ class ConversationKey:
     user_id: str | None = None
     agent_id: str = DEFAULT_AGENT_ID
     author_id: str | None = None
+    private: bool = False
 
     def __post_init__(self) -> None:
         for name in ("thread_id", "agent_id", "user_id", "author_id"):
@@ -303,6 +306,7 @@ class ConversationInfo:
         updated_at: When a message was last added, changed or removed.
         archived_at: Since when it is archived; `None` if it is not.
         opted_out_at: Since when it is opted out of memory; `None` if it is not.
+        private: Whether it is private: never remembered, and deleted a day after its last message.
     """
 
     id: str
@@ -319,6 +323,7 @@ class ConversationInfo:
     updated_at: datetime
     archived_at: datetime | None
     opted_out_at: datetime | None
+    private: bool = False
 
 
 ConversationState = Literal["active", "archived"]

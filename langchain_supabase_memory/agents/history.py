@@ -74,6 +74,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             call; `"raise"` raises every failure, a function receives it; see `guard.OnError`.
         deadline_seconds: How long one read may take, in seconds, with all that belongs to it. A model that writes a
             summary before it may take the policy's `timeout_seconds` beyond that.
+        private: Whether a conversation that it begins is private; see `SupabaseMemory.conversation`.
 
     Raises:
         InvalidInputError: An id is not a usable string, or nobody is named as the owner.
@@ -97,6 +98,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         retention: Retention | None = None,
         on_error: OnError = "setup",
         deadline_seconds: float = 10.0,
+        private: bool = False,
     ) -> None:
         if isinstance(session_id, SupabaseMemory):
             raise wrong_type(
@@ -107,7 +109,7 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
             )
         self._memory = require_memory(memory)
         checked_settings(budget=None if isinstance(budget, Inherited) else budget, retention=retention)
-        self._key = memory._services.key(session_id, None, agent_id)
+        self._key = memory._services.key(session_id, None, agent_id, private=private)
         self._retention = retention or memory._services.settings.retention
         self._on_error = on_error
         self._guard = FailOpen(memory, memory._services.model, on_error, deadline_seconds).with_listener(

@@ -55,7 +55,10 @@ class Transcript:
         thread, user, agent = map(format_id, (info.thread_id, info.user_id, info.agent_id))
         self._layout.text(f"{thread}, of the user {user} with the agent {agent}", style=STYLE_DIM)
         changed = info.updated_at.astimezone()
-        states = (("archived", info.archived_at), ("not to be remembered", info.opted_out_at))
+        states = (
+            ("archived", info.archived_at),
+            ("private" if info.private else "not to be remembered", info.opted_out_at),
+        )
         facts = [
             pluralize(info.message_count, "message"),
             f"last changed {changed:%Y-%m-%d %H:%M}",

@@ -147,9 +147,11 @@ def _first_shown(document: Mapping[str, Any], retention: Retention | None) -> in
     Where each turn pushes the oldest out, the prompt would begin elsewhere each time, and no provider could cache it.
     """
     first = document.get("first_sequence")
-    if retention is None or first is None or document["expired_through"] < 0:
+    if first is None or document["expired_through"] < 0:
         return 0
-    limits = [limit for limit in (retention.max_messages, 2 * (retention.max_turns or 0)) if limit]
+    # Without a retention only private conversations have such a place.
+    kept = () if retention is None else (retention.max_messages, 2 * (retention.max_turns or 0))
+    limits = [limit for limit in kept if limit]
     step = max(1, min(limits, default=_STEP_BY_AGE) // 2)
     has_few = document["next_sequence"] - first < 2 * step
     return int(first if has_few else -(-first // step) * step)

@@ -246,17 +246,23 @@ class Constructors(MemoryHandle):
         MemoryHandle.__init__(memory, services)
         return memory
 
-    def conversation(self, thread_id: str | UUID, *, agent_id: str | None = None) -> Conversation:
+    def conversation(
+        self, thread_id: str | UUID, *, agent_id: str | None = None, private: bool = False
+    ) -> Conversation:
         """Return the free, ids-only handle of one conversation; the conversation need not exist.
 
         Args:
             thread_id: Any string of 1 to 512 bytes of UTF-8, or a UUID: a LangGraph thread, a session, a ticket.
             agent_id: The agent; the memory's by default.
+            private: Whether the conversation that its first message begins is private: nothing is derived from it,
+                each message is shown for a day, and it is deleted a day after the last one. It cannot be changed
+                later: messages for a conversation that was begun otherwise are refused.
 
         Raises:
             InvalidInputError: An id is not a usable string, or there is no owner.
+            ConfigurationError: `private` is not a boolean.
         """
-        return Conversation(self._services, self._services.key(thread_id, None, agent_id))
+        return Conversation(self._services, self._services.key(thread_id, None, agent_id, private=private))
 
     def space(self, space_id: str) -> Space:
         """Return the free handle of one space, in which this memory's user acts as a member; without one, a server.

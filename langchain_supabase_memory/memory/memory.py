@@ -706,14 +706,16 @@ class SupabaseMemory(Constructors):
         retention: Retention | None = None,
         dry_run: bool = False,
     ) -> Receipt:
-        """Delete messages beyond the retention, and expired chunks, in all conversations that the memory may access.
+        """Delete what has expired in all conversations that the memory may access.
 
+        That is messages beyond the retention, expired chunks, and private conversations that are a day old.
         Call it from a scheduled task.
 
         Args:
             agent_id: Only conversations with this agent; `None` means all agents.
             thread_id: Only this thread; `None` means all threads.
-            retention: The retention; the memory's by default. Without one, only expired chunks are deleted.
+            retention: The retention; the memory's by default. Without one, only expired chunks and private
+                conversations are deleted.
             dry_run: Only report what would be deleted: each conversation is processed, counted and rolled back in turn.
 
         Returns:

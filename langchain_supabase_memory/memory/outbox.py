@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -89,13 +90,15 @@ class Outbox:
     def forget(self, key: ConversationKey, message_id: str) -> None:
         """Remove one message, because it was forgotten."""
         with self._lock:
-            held = self._waiting.get(key)
-            if held is not None:
-                held.pop(message_id, None)
-                if not held:
-                    del self._waiting[key]
+            for each in (replace(key, private=private) for private in (False, True)):
+                held = self._waiting.get(each)
+                if held is not None:
+                    held.pop(message_id, None)
+                    if not held:
+                        del self._waiting[each]
 
     def drop(self, key: ConversationKey) -> None:
         """Remove all messages of a conversation, because it was forgotten."""
         with self._lock:
-            self._waiting.pop(key, None)
+            for private in (False, True):
+                self._waiting.pop(replace(key, private=private), None)

@@ -16,6 +16,7 @@ from langchain_supabase_memory.adapters import summarizer as summarizers
 from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
+from langchain_supabase_memory.checks import boolean
 from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank, SyncAsync
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
@@ -221,18 +222,26 @@ class Services(Unpicklable):
         return None if self.model is None else self.model.name
 
     def key(
-        self, thread_id: str | UUID, user_id: str | UUID | None = None, agent_id: str | None = None
+        self,
+        thread_id: str | UUID,
+        user_id: str | UUID | None = None,
+        agent_id: str | None = None,
+        *,
+        private: bool = False,
     ) -> ConversationKey:
         """Return the key of a conversation from these ids and the memory's defaults.
 
         Raises:
             InvalidInputError: An id is not a usable string, or there is no owner.
+            ConfigurationError: `private` is not a boolean.
         """
+        boolean("private", private)
         return ConversationKey(
             as_id("thread_id", thread_id),
             self.owner(user_id),
             self.agent_id if agent_id is None else agent_id,
             self.member,
+            private,
         )
 
     def owner(self, user_id: str | UUID | None = None) -> str | None:

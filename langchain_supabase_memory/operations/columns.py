@@ -57,6 +57,7 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("updated_before", "left out", "takes back an append that stored nothing"),
     StoredColumn("archived_at", "derived", "archived again while it is idle", is_listed=True, is_live=True),
     StoredColumn("opted_out_at", "derived", "its opt-outs are carried", is_listed=True, is_live=True),
+    StoredColumn("private", "left out", "private conversations are not exported", is_listed=True, is_live=True),
     StoredColumn("withheld", "derived", "its opt-outs are carried"),
     StoredColumn("next_sequence", "derived", _COUNTED, is_live=True),
     StoredColumn("message_count", "derived", _COUNTED, is_listed=True, is_live=True),

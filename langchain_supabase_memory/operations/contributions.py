@@ -1,4 +1,4 @@
-"""Flows of contributions: quotes of private conversations on the board of a space."""
+"""Flows of contributions: quotes of members' own conversations on the board of a space."""
 
 from __future__ import annotations
 

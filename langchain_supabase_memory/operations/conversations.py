@@ -120,6 +120,8 @@ def append(
         arguments["p_manifest"] = manifest
     if key.author_id is not None:
         arguments["p_author_id"] = key.author_id
+    if key.private:
+        arguments["p_private"] = True
     answer = yield from _stored(rows, arguments)
     if branch is not None:
         branch.answer = answer
@@ -483,10 +485,12 @@ def forget_expired(
     dry_run: bool = False,
     report: Callable[[Receipt], None] | None = None,
 ) -> Flow[Receipt]:
-    """Delete messages beyond the retention, and expired chunks, in every conversation that the caller may access.
+    """Delete what has expired in every conversation that the caller may access.
+
+    That is messages beyond the retention, expired chunks, and private conversations that are a day old.
 
     Args:
-        retention: The retention; `None` only deletes expired chunks.
+        retention: The retention; `None` deletes no messages of conversations that are not private.
         user_id: Only this user's conversations; `None` means all users.
         agent_id: Only conversations with this agent; `None` means all agents.
         thread_id: Only this thread; `None` means all threads.

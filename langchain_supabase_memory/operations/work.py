@@ -95,6 +95,7 @@ class ConversationStatus:
         worker: The worker that holds it.
         priority: Higher priorities are claimed first.
         archived_at: Since when it is archived.
+        private: Whether it is private: never remembered, and deleted a day after its last message.
         updated_at: When it last changed.
     """
 
@@ -115,6 +116,7 @@ class ConversationStatus:
     worker: str | None
     priority: int
     archived_at: datetime | None
+    private: bool
     updated_at: datetime
     paused: Mapping[str, Pause] = field(default_factory=dict)
 
@@ -503,7 +505,7 @@ def _status(key: ConversationKey, row: Mapping[str, Any]) -> ConversationStatus:
         archived_at=_time(row["archived_at"]),
         updated_at=datetime.fromisoformat(row["updated_at"]),
         paused={duty: _pause(each) for duty, each in (row["paused"] or {}).items()},
-        **{name: row[name] for name in (*same, "tokens_saved", "quality", "error", "priority")},
+        **{name: row[name] for name in (*same, "tokens_saved", "quality", "error", "priority", "private")},
     )
 
 

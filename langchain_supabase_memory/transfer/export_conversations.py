@@ -60,6 +60,8 @@ def export_conversations(
     at import. A file appears under its name only when it is
     complete. In the Markdown format each conversation is a file in a folder, for people and for git.
 
+    Private conversations are left out: nothing of them lasts longer than a day.
+
     With a user's own token row level security limits the export to that user's rows. Messages past retention are left
     out. Messages that a graph's fork left behind are on no branch: they are not written to Markdown, and an import
     leaves them out. A conversation that changes during the export may appear twice; an import stores each message once.
@@ -171,7 +173,7 @@ class _Exporter:
             for row in page["conversations"]:
                 changed = datetime.fromisoformat(row["updated_at"])
                 since = since or changed - _MEANWHILE
-                if previous is None or previous.get(row["id"]) != row["updated_at"]:
+                if not row["private"] and (previous is None or previous.get(row["id"]) != row["updated_at"]):
                     wanted.append(row)
                 if changed >= since:
                     recent[row["id"]] = row["updated_at"]

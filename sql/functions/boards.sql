@@ -716,7 +716,7 @@ Returns: object or null. Null if there is no such conversation.
 - items[].edited_by: text or null. Who changed it last: a person or the application.
 - items[].editor_kind: text or null. What that is: person, application or import.
 - items[].edited_at: timestamp or null. When that was.
-- items[].contributed_by: text or null. In a space: who quoted it from a private conversation.
+- items[].contributed_by: text or null. In a space: who quoted it from a conversation of their own.
 - items[].said_at: timestamp or null. When it was said there.
 - items[].author_id: text or null. In a space: who said it, as far as it comes from messages or was contributed.
 - unlisted: integer. How many items there are beyond p_limit.

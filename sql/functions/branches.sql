@@ -250,6 +250,7 @@ begin
   end if;
   select c.* into v_c from memory.conversations c
    where c.user_id = p_user_id and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+     and (not c.private or clock_timestamp() - c.updated_at between - interval '1 day' and interval '1 day') -- else it is gone
      for no key update;
   if v_c.id is null then
     return '{}';

@@ -431,7 +431,7 @@ begin
     'summary_waiting', coalesce(v_c.summary_retry_at > clock_timestamp(), false),
     'due', p_due is not null and memory_private.is_summary_due(v_c, v_gone.first, v_gone.holes, p_due),
     'revision', v_c.revision,
-    'first_sequence', case when p_retention is not null and v_expired >= 0 then (
+    'first_sequence', case when (p_retention is not null or v_c.private) and v_expired >= 0 then (
       select m.sequence from memory.conversation_messages m
       where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence >= v_gone.first
         and not m.sequence <@ v_gone.holes order by m.sequence limit 1) end,
@@ -575,7 +575,8 @@ create function public.memory_append_context(
   p_retention json    default null,
   p_branch    json    default null,
   p_manifest  json    default null,
-  p_author_id text    default null
+  p_author_id text    default null,
+  p_private   boolean default false
 ) returns json
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -585,7 +586,8 @@ declare
 begin
   perform memory_private.check_limits(p_context);
   v_stored := public.memory_append(
-    p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest, p_author_id);
+    p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest, p_author_id,
+    p_private);
   if v_stored -> 'sequences' <> 'null' then
     v_context := public.memory_context(
       p_thread_id, p_user_id, p_agent_id,
@@ -626,6 +628,7 @@ p_retention: what is kept, as in memory_append; null: all of it. What is beyond 
 p_branch: what a graph''s state holds, as in memory_append; null: nothing of a graph.
 p_manifest: what stood in the prompt that the messages answer, as in memory_append; null: nobody says.
 p_author_id: who wrote the messages, as in memory_append; null outside of spaces.
+p_private: whether a conversation that they begin is private, as in memory_append.
 Returns: object.
 - stored: object as memory_append. What was stored.
 - context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the

@@ -1,4 +1,4 @@
--- Contributions: quotes of private conversations on the board of a space, and what becomes of what somebody has shared
+-- Contributions: quotes of members' own conversations on the board of a space, and what becomes of what somebody has shared
 -- when they take it back, or leave for good.
 
 -- Returns the part of a text that a quote says, as it stands there; null if it does not.

@@ -520,6 +520,7 @@ declare
   v_number integer := 0;
   v_most   integer := (memory_private.current_limits()).opt_outs;
   v_now    timestamptz;
+  v_private boolean;
 begin
   if octet_length(p_topic) > 1000 then
     raise exception 'a topic has more than 1000 bytes' using errcode = 'PT413', hint = 'name it in a word or a few';
@@ -534,9 +535,12 @@ begin
     -- Also before the first message.
     insert into memory.conversations (user_id, agent_id, thread_id) values (v_user, p_agent_id, p_thread_id)
     on conflict (user_id, agent_id, thread_id) do nothing;
-    select c.id into v_id from memory.conversations c
+    select c.id, c.private into v_id, v_private from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
        for no key update;
+    if v_private and p_topic is null then
+      return jsonb_build_object('is_new', false, 'conversations', 0);
+    end if;
   end if;
   if (select count(*) from memory.opt_outs o where o.user_id = v_user) >= v_most then
     raise exception 'too many topics and conversations are not to be remembered' using errcode = 'PT413',
@@ -614,17 +618,22 @@ declare
   v_each  uuid;
   v_places bigint[];
   v_opt_out uuid;
+  v_private boolean;
 begin
   if p_thread_id is null and p_topic is null then
     raise exception 'a conversation or a topic' using errcode = 'PT400', hint = 'name a thread, or a topic';
   end if;
   perform memory_private.lock_opt_outs(v_user, true);
   if p_thread_id is not null then
-    select c.id into v_id from memory.conversations c
+    select c.id, c.private and p_topic is null into v_id, v_private from memory.conversations c
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
        for no key update;
     if not found then
       return '{"removed": false}';
+    end if;
+    if v_private then
+      raise exception 'a private conversation is never remembered' using errcode = 'PT409',
+        hint = 'say it again in a thread that is not private';
     end if;
   end if;
   select o.id into v_opt_out from memory.opt_outs o
@@ -677,6 +686,7 @@ Returns: object.
 - removed: boolean. Whether there was such an opt-out.
 Errors:
 - PT400: neither a thread nor a topic is given; or no p_user_id is given, and the caller''s token names nobody.
+- PT409: the conversation is private: it is never remembered.
 - 23514: p_by is refused; the name of the constraint says which.';
 
 create function public.memory_opt_outs(

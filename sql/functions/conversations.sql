@@ -106,7 +106,7 @@ $function$;
 -- Updates stored messages whose content has changed. Messages from p_first on were stored by this call.
 create or replace function memory_private.update_messages(
   p_user_id text, p_conversation_id uuid, p_first bigint, p_messages json, p_replace boolean, p_branch json,
-  p_author text, -- who edits; null: a server, or the owner of a private conversation
+  p_author text, -- who edits; null: a server, or the owner of the conversation
   out sequences  bigint[], -- of each message; null: it is gone
   out updated    text[],
   out different  text[],   -- the ids of those that are there with other content, which stays
@@ -216,12 +216,14 @@ create or replace function memory_private.finish_append(
   p_manifest  json,
   p_branch    json,
   p_place     jsonb,   -- of the branch
-  p_retention json
+  p_retention json,
+  p_private   boolean  -- whether the conversation is private
 ) returns bigint -- how many messages retention removed
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_next constant bigint := p_first + p_count;
+  v_now  constant timestamptz := clock_timestamp();
 begin
   if p_first >> 10 < v_next >> 10 then
     perform memory_private.update_block_counts(
@@ -237,7 +239,11 @@ begin
   if p_branch is not null then
     perform memory_private.apply_branch(p_user_id, p_conversation_id, p_first, p_branch, p_place);
   end if;
-  if p_retention is null and not starts_with(p_user_id, 'space:') then
+  if p_private then -- no caller keeps a message longer by a time to come
+    update memory.conversation_messages m set created_at = v_now
+     where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence >= p_first
+       and m.created_at > v_now;
+  elsif p_retention is null and not starts_with(p_user_id, 'space:') then
     return 0;
   end if;
   return memory_private.delete_expired(p_user_id, p_conversation_id, p_retention, true);
@@ -261,6 +267,36 @@ begin
 end
 $function$;
 
+-- Begins a conversation if it is not there, and deletes private ones of the owner whose day is over.
+create or replace function memory_private.begin_conversation(
+  p_user_id text, p_agent_id text, p_thread_id text, p_private boolean
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+  v_now constant timestamptz := clock_timestamp();
+begin
+  perform memory_private.forget_private(p_user_id);
+  insert into memory.conversations (user_id, agent_id, thread_id, private, opted_out_at)
+  values (p_user_id, p_agent_id, p_thread_id, coalesce(p_private, false), case when p_private then v_now end)
+  on conflict (user_id, agent_id, thread_id) do nothing;
+end
+$function$;
+
+-- Says why an append was refused: the conversation is gone, or it is there and not private.
+create or replace function memory_private.refuse_append(p_conversation_id uuid) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  if p_conversation_id is null then
+    raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
+  end if;
+  raise exception 'this conversation was begun as one that is not private' using errcode = 'PT409',
+    hint = 'begin a new thread, or forget this one first';
+end
+$function$;
+
 create function public.memory_append(
   p_thread_id text,
   p_messages  json,
@@ -270,7 +306,8 @@ create function public.memory_append(
   p_retention json    default null, -- what is kept, see memory_private.delete_expired
   p_branch    json    default null, -- what a graph's state holds, as a graph's middleware passes it
   p_manifest  json    default null, -- what stood in the prompt that these messages answer, in numbers
-  p_author_id text    default null  -- who wrote them, in a space
+  p_author_id text    default null, -- who wrote them, in a space
+  p_private   boolean default false -- whether a conversation that this begins is private
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 -- How its queries are held to their indexes: sql/README.md.
@@ -295,11 +332,13 @@ declare
   v_manifest   json; -- none where nothing of the conversation is to be remembered
   v_expired    bigint := 0; -- how many messages retention removed
   v_place      jsonb; -- of the branch
+  v_private    boolean; -- whether the conversation is
   v_whose      jsonb := '{}'; -- what a graph's state keeps, to tell later whose it is
 begin
   if starts_with(p_user_id, 'space:') and not memory_private.is_server() then
-    return memory_private.act_as_member('memory_append', p_user_id, jsonb_build_object('thread_id', p_thread_id, 'agent_id',
-      p_agent_id, 'replace', p_replace, 'branch', p_branch, 'manifest', p_manifest, 'author_id', p_author_id), p_messages);
+    return memory_private.act_as_member('memory_append', p_user_id, jsonb_build_object(
+      'thread_id', p_thread_id, 'agent_id', p_agent_id, 'replace', p_replace, 'branch', p_branch, 'manifest', p_manifest,
+      'author_id', p_author_id, 'private', p_private), p_messages);
   end if;
   v_user := memory_private.resolve_writer(p_user_id, p_author_id);
   if p_branch is not null then
@@ -357,16 +396,15 @@ begin
            updated_at = v_now,
            updated_before = c.updated_at
      where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
+       and (not c.private or c.updated_at between v_now - interval '1 day' and v_now + interval '1 day') -- else it is gone
     returning c.id, c.next_sequence - v_count, c.has_gone, c.has_superseded,
-              case when c.opted_out_at is null then p_manifest end
-      into v_id, v_first, v_has_gone, v_aside, v_manifest;
+              case when c.opted_out_at is null then p_manifest end, c.private
+      into v_id, v_first, v_has_gone, v_aside, v_manifest, v_private;
     exit when found;
-    insert into memory.conversations (user_id, agent_id, thread_id)
-    values (v_user, p_agent_id, p_thread_id)
-    on conflict (user_id, agent_id, thread_id) do nothing;
+    perform memory_private.begin_conversation(v_user, p_agent_id, p_thread_id, p_private);
   end loop;
-  if v_id is null then
-    raise exception 'the conversation was deleted while it was written to' using errcode = '40001';
+  if v_id is null or p_private and not v_private then
+    perform memory_private.refuse_append(v_id);
   end if;
   -- A retry, also one that waited for the lock, does not bring back messages that were forgotten or have expired.
   if v_has_gone then
@@ -374,7 +412,6 @@ begin
       select g.message_id from memory.gone_messages g
       where g.user_id = v_user and g.conversation_id = v_id and g.message_id = any (v_ids));
   end if;
-
   if v_aside and p_branch is null then
     perform memory_private.replace_superseded(v_user, v_id, v_ids, p_author_id);
   end if;
@@ -382,9 +419,9 @@ begin
   v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone, p_author_id);
   if v_fresh = v_count then
     if num_nonnulls(v_manifest, p_branch, p_retention) > 0 or v_first >> 10 < v_first + v_count >> 10
-       or starts_with(v_user, 'space:') then -- whose own retention holds
+       or v_private or starts_with(v_user, 'space:') then -- whose own retention holds
       v_expired := memory_private.finish_append(
-        v_user, v_id, v_first, v_count, null, v_manifest, p_branch, v_place, p_retention);
+        v_user, v_id, v_first, v_count, null, v_manifest, p_branch, v_place, p_retention, v_private);
     end if;
     for v_each in v_first .. v_first + v_count - 1 loop -- cheaper than a query
       v_sequences := array_append(v_sequences, v_each);
@@ -405,7 +442,7 @@ begin
          updated_at = case when v_fresh = 0 and v_stored.updated = '{}' then c.updated_before else c.updated_at end
    where c.user_id = v_user and c.id = v_id;
   v_expired := memory_private.finish_append(
-    v_user, v_id, v_first, v_fresh, v_stored.edited, v_manifest, p_branch, v_place, p_retention);
+    v_user, v_id, v_first, v_fresh, v_stored.edited, v_manifest, p_branch, v_place, p_retention, v_private);
   return jsonb_build_object(
     'conversation_id', v_id,
     'sequences', to_jsonb(v_stored.sequences),
@@ -477,6 +514,8 @@ p_manifest: what stood in the prompt that the messages answer, as pack of memory
   for it. Null: nobody says.
 p_author_id: in a space, who wrote the messages. Only a server says so: of who is signed in it is the subject of the
   token, who replaces only what they wrote themselves. Null elsewhere.
+p_private: whether a conversation that these messages begin is private: nothing is derived from it, and it is gone a day
+  after its last message. Each of its messages is shown for a day. One that is private stays so without it.
 Returns: object.
 - conversation_id: uuid or null. The conversation; null if nothing was passed or stored.
 - sequences: (integer or null)[] or null. The number of each message in the order in which they were passed; null
@@ -485,7 +524,7 @@ Returns: object.
   because of the branch.
 - appended: integer. How many are new.
 - updated: text[]. The ids of those that were replaced.
-- expired: integer. Only where p_retention removed some: how many messages.
+- expired: integer. Only where p_retention, or that it is private, removed some: how many messages.
 - different: text[]. Only without p_replace, and where some were there already: the ids of those that are there with
   another payload, which stays.
 - repeated: text[]. Only where there are some: the ids of those that have another message''s id, which was said before a
@@ -503,7 +542,8 @@ Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; or a message has an unknown
   key, a value of another type, or says too little. The text names its position and the key.
 - PT404: there is no such space, or the caller is not in it.
-- PT409: p_user_id names a space, and spaces are not switched on in this database.
+- PT409: p_private is passed, and the conversation was begun without it; or p_user_id names a space, and spaces are not
+  switched on in this database.
 - PT413: p_messages or p_branch is larger than call_bytes, the list longer than call_items, or a message larger than
   message_bytes (see memory_limits).
 - 23514: the id, payload, metadata or images of a message cannot be read, or its characters or tokens cannot be

@@ -71,7 +71,8 @@ begin
     'message_count', v_c.message_count,
     'last_message_at', v_last.created_at, 'last_message_role', v_last.role, 'last_message_text', v_words,
     'created_at', v_c.created_at, 'updated_at', v_c.updated_at,
-    'archived_at', v_c.archived_at, 'opted_out_at', v_c.opted_out_at);
+    'archived_at', v_c.archived_at, 'opted_out_at', v_c.opted_out_at,
+    'private', v_c.private);
 end
 $function$;
 
@@ -115,6 +116,7 @@ declare
   v_found  memory.conversations[] := '{}';
   v_more   boolean;
   v_topics boolean;
+  v_times  constant record := memory_private.private_times(); -- what is private is listed so long
 begin
   if p_state not in ('active', 'archived') then
     raise exception 'there is no such state' using errcode = 'PT400', hint = 'pass active or archived';
@@ -147,12 +149,14 @@ begin
         and ($5 is null or c.updated_at >= $5) and ($6 is null or c.updated_at < $6)
         and ($7 is null or (c.updated_at, c.id) %1$s ($7, $8))
         and ($10 is null or c.updated_hour >= $10) and ($11 is null or c.updated_hour <= $11)
+        and (not c.private or c.updated_at between $12 and $13)
       order by %3$sc.updated_at %2$s, c.id %2$s limit $9 $sql$,
       case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end, v_by)
     using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
           /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1,
           /* 10 */ memory_private.hour_of(greatest(p_since, case when p_before is not null then v_at end)),
-          /* 11 */ memory_private.hour_of(least(p_until, case when p_before is null then v_at end))
+          /* 11 */ memory_private.hour_of(least(p_until, case when p_before is null then v_at end)),
+          /* 12 */ v_times.oldest, /* 13 */ v_times.newest
   loop
     v_found := v_found || v_row;
   end loop;
@@ -206,6 +210,7 @@ Returns: object.
 - conversations[].updated_at: timestamp. When it was last changed.
 - conversations[].archived_at: timestamp or null. Since when it is archived.
 - conversations[].opted_out_at: timestamp or null. Since when nothing of it is to be remembered.
+- conversations[].private: boolean. Whether it is private: never remembered, and gone a day after its last message.
 - before: text or null. Pass it as p_before for the page with newer ones; null: there is none.
 - after: text or null. Pass it as p_after for the page with older ones; null: there is none.
 Errors:

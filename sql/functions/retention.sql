@@ -92,6 +92,76 @@ as $function$
     order by m.sequence offset 0) t
 $function$;
 
+-- Returns between which times something of a private conversation is kept: a day, also ahead, because the clock may have
+-- been set back since.
+create or replace function memory_private.private_times(out oldest timestamptz, out newest timestamptz)
+language sql volatile security invoker set search_path = ''
+as $function$
+  select clock_timestamp() - interval '1 day', clock_timestamp() + interval '1 day'
+$function$;
+
+-- Deletes private conversations that have not changed for a day: a few, by an index. It waits for nobody; what somebody
+-- works on is left for the next time.
+create or replace function memory_private.forget_private(
+  p_user_id  text,                 -- null: everybody's that the caller may see
+  p_limit    integer default 10,
+  p_agent_id text    default null, -- null: with all agents
+  p_thread_id text   default null, -- null: all threads
+  out conversations integer,       -- how many went
+  out filled integer,              -- how many of them had messages
+  out messages bigint              -- how many messages they had
+)
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_kept  constant record := memory_private.private_times();
+  v_old   constant timestamptz := memory_private.hour_of(v_kept.oldest);
+  v_ahead constant timestamptz := memory_private.hour_of(v_kept.newest);
+  v_users text[];
+  v_ids   uuid[];
+  v_count bigint;
+begin
+  conversations := 0;
+  filled := 0;
+  messages := 0;
+  if p_user_id is not null then
+    select array_agg(t.user_id), array_agg(t.id) into v_users, v_ids
+      from ((select c.user_id, c.id from memory.conversations c
+             where c.user_id = p_user_id and c.private and c.updated_hour <= v_old and c.updated_at < v_kept.oldest
+               and (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)
+             order by c.updated_hour limit p_limit)
+            union all
+            (select c.user_id, c.id from memory.conversations c
+             where c.user_id = p_user_id and c.private and c.updated_hour >= v_ahead and c.updated_at > v_kept.newest
+               and (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)
+             order by c.updated_hour limit p_limit)) t;
+  else
+    select array_agg(t.user_id), array_agg(t.id) into v_users, v_ids
+      from ((select c.user_id, c.id from memory.conversations c
+             where c.private and c.updated_hour <= v_old and c.updated_at < v_kept.oldest
+               and (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)
+             order by c.updated_hour, c.user_id, c.id limit p_limit)
+            union all
+            (select c.user_id, c.id from memory.conversations c
+             where c.private and c.updated_hour >= v_ahead and c.updated_at > v_kept.newest
+               and (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)
+             order by c.updated_hour, c.user_id, c.id limit p_limit)) t;
+  end if;
+  for v_each in 1..coalesce(cardinality(v_ids), 0) loop
+    select c.message_count into v_count from memory.conversations c
+     where c.user_id = v_users[v_each] and c.id = v_ids[v_each] and c.private
+       and (c.updated_at < v_kept.oldest or c.updated_at > v_kept.newest)
+       for update skip locked;
+    continue when not found;
+    delete from memory.conversations c where c.user_id = v_users[v_each] and c.id = v_ids[v_each];
+    conversations := conversations + 1;
+    filled := filled + (v_count > 0)::integer;
+    messages := messages + v_count;
+  end loop;
+end
+$function$;
+
 -- What retention does not keep of a conversation, and the conversation as it is without that. The arguments are {"turns",
 -- "messages", "age", "summary_age"}, ages in seconds; the database's clock decides.
 --
@@ -122,6 +192,7 @@ declare
   v_place    bigint;
   v_stored   record; -- the first and the last that are stored
   v_gone     record;
+  v_times    record; -- of what is private
 begin
   conversation := p_conversation;
   messages := '{}';
@@ -130,10 +201,14 @@ begin
   cut := 0;
   summaries := false;
   board := false;
-  if v_kept is null or v_id is null then
+  if v_id is null or v_kept is null and not p_conversation.private then
     return;
   end if;
   age := clock_timestamp() - (v_kept ->> 'age')::float8 * interval '1 second';
+  if p_conversation.private then
+    v_times := memory_private.private_times();
+    age := greatest(age, v_times.oldest);
+  end if;
   if v_turns is not null then
     -- A question is complete if the next question or final answer is an answer.
     select t.sequence into cut
@@ -169,6 +244,12 @@ begin
   cut := coalesce(cut, 0);
   if age is not null then
     messages := memory_private.sequences_older_than(v_user, v_id, age);
+  end if;
+  if p_conversation.private then
+    messages := messages + coalesce((
+      select range_agg(int8range(m.sequence, m.sequence, '[]')) from memory.conversation_messages m
+      where m.user_id = v_user and m.conversation_id = v_id and m.created_at > v_times.newest),
+      '{}');
   end if;
   select o.summaries, o.board into summaries, board from memory_private.expired_derived(v_user, v_id, v_kept) o;
   select m.sequence as first into v_stored from memory.conversation_messages m
@@ -368,6 +449,9 @@ declare
   v_kept          json;
   v_seen          integer := 0;
   v_after         jsonb;
+  v_most          constant integer := greatest(1, least(p_limit, 1000));
+  v_private       record;
+  v_is_full       boolean := false; -- whether more private conversations may be left
 begin
   p_user_id := memory_private.resolve_scope(p_user_id);
   if starts_with(p_user_id, 'space:') then
@@ -377,12 +461,12 @@ begin
   -- because force_custom_plan would apply to all called functions too.
   -- Citus: expired_page
   for v_c in execute $sql$
-    select c.user_id, c.id from memory.conversations c
+    select c.user_id, c.id, c.private from memory.conversations c
     where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
       and ($5 is null or (c.user_id, c.id) > ($4, $5))
     order by c.user_id, c.id limit $6 $sql$
     using /* 1 */ p_user_id, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4, 5: the last page's end */ p_after_user, p_after,
-          /* 6 */ greatest(1, least(p_limit, 1000))
+          /* 6 */ v_most
   -- Citus: end
   loop
     begin
@@ -392,7 +476,7 @@ begin
       v_gone := 0;
       v_old := 0;
       v_kept := memory_private.effective_retention(v_c.user_id, p_retention);
-      if v_kept is not null then
+      if v_kept is not null or v_c.private then
         if (memory_private.expired_derived(v_c.user_id, v_c.id, v_kept)).summaries then
           select count(*) into v_old from memory.conversation_summaries s
            where s.user_id = v_c.user_id and s.conversation_id = v_c.id;
@@ -418,16 +502,27 @@ begin
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
     -- Citus: end
   end loop;
+  -- Last, because it waits for nobody: two cleanups would wait for each other.
+  if not p_dry_run then
+    v_private := memory_private.forget_private(p_user_id, v_most, p_agent_id, p_thread_id);
+    v_conversations := v_conversations + v_private.filled;
+    v_messages := v_messages + v_private.messages;
+    v_is_full := v_private.conversations >= v_most;
+  end if;
   return jsonb_build_object(
     'conversations', v_conversations, 'messages', v_messages, 'segments', v_segments, 'chunks', v_chunks,
-    'after', case when v_seen = greatest(1, least(p_limit, 1000)) then v_after end);
+    'after', case when v_seen = v_most then v_after
+                  when v_is_full then coalesce(v_after, jsonb_build_object(
+                    'user', coalesce(p_after_user, ''), 'id', coalesce(p_after, '00000000-0000-0000-0000-000000000000')))
+             end);
 end
 $function$;
 comment on function public.memory_forget_expired is
-  'langchain-supabase-memory: Remove what retention does not keep, and chunks that have expired, over many
-  conversations by pages. A conversation that cannot be cleaned up is passed over with a warning.
+  'langchain-supabase-memory: Remove what retention does not keep, chunks that have expired, and private conversations
+  that are a day old, over many conversations by pages. A conversation that cannot be cleaned up is passed over with a warning.
 
-p_retention: what is kept, as in memory_append; null: only chunks that have expired go. In a space its own setting holds.
+p_retention: what is kept, as in memory_append; null: only chunks that have expired go, and private conversations that
+  are a day old. In a space its own setting holds.
 p_user_id: only this owner''s; null: everybody''s for a server, one''s own for who is signed in.
 p_limit: the most conversations of one call, 1 to 1000.
 p_after_user: user of after from the last page; null: from the beginning.

@@ -142,7 +142,8 @@ begin
     return public.memory_append(
       p_thread_id => v_a ->> 'thread_id', p_messages => p_messages, p_user_id => p_user_id,
       p_agent_id => v_a ->> 'agent_id', p_replace => (v_a ->> 'replace')::boolean,
-      p_manifest => nullif(v_a -> 'manifest', 'null')::json, p_author_id => v_member);
+      p_manifest => nullif(v_a -> 'manifest', 'null')::json, p_author_id => v_member,
+      p_private => (v_a ->> 'private')::boolean);
   when 'memory_forget' then
     perform memory_private.check_role(p_user_id, v_member, 3);
     return public.memory_forget(

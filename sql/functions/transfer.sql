@@ -146,7 +146,7 @@ Returns: object or null. Null: there is no such conversation.
 - items[].last_seen_at: timestamp. When it was last said.
 - items[].by: text or null. Who changed it last; null: nobody, it is only pinned.
 - items[].at: timestamp or null. When.
-- items[].contributed_by: text or null. In a space: who quoted it from a private conversation.
+- items[].contributed_by: text or null. In a space: who quoted it from a conversation of their own.
 - items[].said_at: timestamp or null. When it was said there.
 - deleted: object[]. The items that a person deleted, without their words.
 - deleted[].kind: text. The kind.
@@ -676,7 +676,7 @@ begin
         'restored', coalesce((v_before ->> 'restored')::integer, 0) + coalesce((v_after ->> 'restored')::integer, 0),
         'refused', coalesce((v_before ->> 'refused')::integer, 0) + coalesce((v_after ->> 'refused')::integer, 0));
     exception
-    when sqlstate 'PT400' or sqlstate 'PT413' or data_exception or integrity_constraint_violation then
+    when sqlstate 'PT409' or sqlstate 'PT400' or sqlstate 'PT413' or data_exception or integrity_constraint_violation then
       v_done := v_done || jsonb_build_object('failed', sqlstate);
     end;
   end loop;

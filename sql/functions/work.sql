@@ -996,7 +996,7 @@ begin
              w.attempts + memory_private.count_failures(w.paused) as attempts,
              memory_private.work_state(w.run_after, w.lease_until) as state, c.agent_id, c.thread_id, c.next_sequence,
              c.message_count, c.summarized_through, c.indexed_through, c.total_tokens, c.updated_at, c.archived_at,
-             c.priority, coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,
+             c.private, c.priority, coalesce(b.through_sequence, -1) as board_through, coalesce(b.version, 0) as board_version,
              w.error as work_error, coalesce(w.error, c.summary_error, c.index_error) as error,
              greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality
       from memory.conversations c
@@ -1053,6 +1053,7 @@ Returns: object[].
 - [].total_tokens: integer. About the tokens of all messages.
 - [].updated_at: timestamp. When it was last changed.
 - [].archived_at: timestamp or null. Since when it is archived.
+- [].private: boolean. Whether it is private.
 - [].priority: integer. Its priority among those of its owner.
 - [].board_through: integer. The last message that is read into the board; -1 if none.
 - [].board_version: integer. The version of the board; 0 if there is none.

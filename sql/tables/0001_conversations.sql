@@ -139,6 +139,7 @@ create table memory.conversations (
     archived_at >= '0002-01-01 00:00+00' and archived_at < '9999-01-01 00:00+00'),
   opted_out_at          timestamptz check (
     opted_out_at >= '0002-01-01 00:00+00' and opted_out_at < '9999-01-01 00:00+00'),
+  private               boolean     not null default false,
   withheld              boolean     not null default false,
   title                 text check (octet_length(title) <= 1000),
   metadata              jsonb,
@@ -149,6 +150,7 @@ create table memory.conversations (
 
   primary key (user_id, id),
   unique (user_id, agent_id, thread_id),
+  constraint conversations_private_check check (not private or opted_out_at is not null),
   check (
     least(created_at, updated_at, updated_before) >= '0002-01-01 00:00+00'
     and greatest(created_at, updated_at, updated_before) < '9999-01-01 00:00+00'),
@@ -170,6 +172,12 @@ create index conversations_newest_idx on memory.conversations (user_id, updated_
 create index conversations_open_idx on memory.conversations (updated_hour, user_id, id) where archived_at is null;
 comment on index memory.conversations_open_idx is
   'Across owners. The conversations that changed least recently and are not archived, for workers.';
+
+-- By the hour, too: private conversations that are a day old, of an owner and of all.
+create index conversations_private_idx on memory.conversations (user_id, updated_hour) where private;
+create index conversations_private_oldest_idx on memory.conversations (updated_hour, user_id, id) where private;
+comment on index memory.conversations_private_oldest_idx is
+  'Across owners. The private conversations that changed least recently, for what removes them.';
 
 comment on table memory.conversations is
   'One ordered exchange between a user and an agent, named by (user_id, agent_id, thread_id).';
@@ -203,6 +211,8 @@ comment on column memory.conversations.archived_at is
   'Since when it is archived: idle, and completely summarized. The next message brings it back.';
 comment on column memory.conversations.opted_out_at is
   'Since when nothing is derived from it: its messages stay, and that is all.';
+comment on column memory.conversations.private is
+  'Set with its row and never later: opted out for good, and gone a day after its last message.';
 comment on column memory.conversations.title is
   'What a person calls it; null: the title of its board, or the first words of its first question.';
 comment on column memory.conversations.updated_hour is

@@ -103,7 +103,7 @@ comment on column memory.conversation_board_items.deleted_at is
 comment on column memory.conversation_board_items.author_kind is
   'What author is: a person, the application, a model, a rule that selects quotes, or an import that does not say.';
 comment on column memory.conversation_board_items.contributed_by is
-  'In a space: who quoted it from a private conversation; said_at is when it was said there.';
+  'In a space: who quoted it from a conversation of their own; said_at is when it was said there.';
 comment on column memory.conversation_board_items.edited_at is
   'When a person or the application last changed it; no summarizer changes it since. What a model notes leaves it null.';
 comment on column memory.conversation_board_items.quote_at is

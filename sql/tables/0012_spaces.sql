@@ -73,7 +73,7 @@ comment on column memory.invitations.digest is
 comment on column memory.invitations.uses is
   'How many people it still lets in.';
 
--- What was contributed from private conversations to the boards of spaces. Owned by who contributed: they alone follow it
+-- What was contributed from members' own conversations to boards of spaces. Owned by who contributed: they alone follow it
 -- back. Whoever deletes a row, a person or a rule, takes the item back, see sql/functions/contributions.sql.
 create table memory.contributions (
   user_id         text        not null check (user_id !~ '^space:'),

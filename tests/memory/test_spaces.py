@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
@@ -299,3 +300,33 @@ async def test_a_deleted_user_takes_what_they_shared(door: Door, people: tuple[s
     assert [(each.user_id, each.role) for each in bens.info().members] == [(ben, "manager")]
     assert texts(bens.memory) == []
     assert door.of(ben).forget_user().spaces == 1
+
+
+def test_a_private_conversation_of_a_space_is_its_members_for_a_day(
+    door: Door, people: tuple[str, str, str], cluster: Cluster, shared: str
+) -> None:
+    maya, ben, _ = people
+    space = door.of(maya).space(door.of(maya).spaces.create("Studio", keep=Retention(max_messages=5)).space_id)
+    door.of(ben).spaces.join(str(space.invite("contributor").token))
+    space.memory.conversation("plan", private=True).append([HumanMessage("Hello")])
+    bens = door.of(ben).space(space.space_id).memory
+    bens.conversation("plan").append([HumanMessage("Hello, Maya")])
+    info = bens.conversation("plan").info()
+    assert info is not None
+    assert info.private
+    assert texts(bens) == [(maya, "Hello"), (ben, "Hello, Maya")]
+    bens.conversation("open").append([HumanMessage("Hello")])
+    with pytest.raises(MigrationConflictError, match="Begin a new thread"):
+        space.memory.conversation("open", private=True).append([HumanMessage("Hello")])
+    with psycopg.connect(cluster.conn_string(shared), autocommit=True) as connection:
+        connection.execute(
+            "update memory.conversations set updated_at = updated_at - interval '25 hours' where user_id = %s",
+            [space.space_id],
+        )
+        connection.execute(
+            "update memory.conversation_messages set created_at = created_at - interval '25 hours' where user_id = %s",
+            [space.space_id],
+        )
+    assert texts(bens) == []
+    bens.conversation("next").append([HumanMessage("Hello")])
+    assert sorted(each.thread_id for each in bens.conversations()) == ["next", "open"]

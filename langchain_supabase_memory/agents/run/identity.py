@@ -47,6 +47,9 @@ class RunIdentity:
         server, `user_id` of the run's context, `configurable["user_id"]`, and `"me"` for an embedded memory. An empty
         id, even from the server, counts as missing.
 
+        `private` of the run's context, or of the configuration, says that a conversation which the run begins is
+        private; see `SupabaseMemory.conversation`.
+
         The server's user is an object that the server created. A mapping that a client sent as `langgraph_auth_user`
         is ignored. The context and the configuration are trusted: if they come from a client, that client can choose
         any user of a memory created without a user. To prevent this, use `memory.for_user` or `memory.for_token`, or
@@ -59,8 +62,10 @@ class RunIdentity:
             thread_id: Another thread of the same owner and agent.
 
         Raises:
-            InvalidInputError: The thread or the user is missing, or the memory was created for another user.
+            InvalidInputError: The thread or the user is missing, the memory was created for another user, or `private`
+                is neither true nor false.
         """
+        private = is_private(config, runtime)
         if thread_id is None:
             thread_id = current_thread(config, runtime)
         if thread_id is None:
@@ -72,7 +77,7 @@ class RunIdentity:
         agent_id = self.agent_id or of_run("agent_id", config, runtime)
         if user_id is not None:
             same_user(memory._services.fixed_user_id, user_id)
-        return memory._services.key(thread_id, user_id, agent_id)
+        return memory._services.key(thread_id, user_id, agent_id, private=private)
 
     def scope(
         self,
@@ -119,6 +124,22 @@ def current_thread(config: RunnableConfig | None, runtime: object) -> str | None
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
     known = getattr(getattr(runtime, "execution_info", None), "thread_id", None)
     return known or configurable.get("thread_id") or None
+
+
+def is_private(config: RunnableConfig | None, runtime: object) -> bool:
+    """Return whether a conversation that a run begins is private: its context or its configuration says so.
+
+    Raises:
+        InvalidInputError: The run says something else than true or false: a text would be true, whatever it says.
+    """
+    configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    named = (_field(getattr(runtime, "context", None), "private"), configurable.get("private"))
+    if any(not isinstance(each, bool | None) for each in named):
+        raise InvalidInputError(
+            "The run's private is neither true nor false.",
+            hint='Pass {"configurable": {"private": True}}, or leave it out.',
+        )
+    return any(named)
 
 
 def of_run(name: str, config: RunnableConfig | None, runtime: object) -> Any:

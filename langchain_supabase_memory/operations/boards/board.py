@@ -57,7 +57,7 @@ class BoardItem:
         author_kind: The kind of `author`: `person`, `application`, `model`, `rule` (quotes were selected) or
             `import` (a file that does not name its author).
         editor_kind: The kind of `edited_by`: `person`, `application` or `import`.
-        contributed_by: In a space, who quoted it from a private conversation.
+        contributed_by: In a space, who quoted it from a conversation of their own.
         said_at: When it was said there.
         author_id: In a space, who said it: who contributed it, or wrote its first message.
     """

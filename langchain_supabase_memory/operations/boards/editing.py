@@ -51,10 +51,15 @@ def edit_board(
 
     Raises:
         NotFoundError: There is no such conversation or item.
-        InvalidInputError: The actor is empty, the board already has the item, or a model may not do that.
+        InvalidInputError: The actor is empty, the board already has the item, a model may not do that, or the
+            conversation is private.
         ConfigurationError: `author_kind` is not valid.
     """
     choice("author_kind", author_kind, EDITORS)
+    if begin and key.private:  # it would begin one that is not
+        raise InvalidInputError(
+            "A private conversation has no board.", hint="Write it on the board of one that is not private."
+        )
     answer = yield from call(
         "memory_edit_board",
         {

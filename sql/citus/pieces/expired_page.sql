@@ -7,16 +7,16 @@
       and ($5 is null or (c.user_id, c.id) > ($4, $5))
     order by c.user_id, c.id limit $6 $sql$
     using /* 1 */ p_user_id, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4, 5: the last page's end */ p_after_user, p_after,
-          /* 6 */ greatest(1, least(p_limit, 1000))
+          /* 6 */ v_most
   loop
     v_seen := v_seen + 1;
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
   end loop;
   for v_c in execute $sql$
-    select c.user_id, c.id from memory.conversations c
+    select c.user_id, c.id, c.private from memory.conversations c
     where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
       and ($5 is null or (c.user_id, c.id) > ($4, $5)) and (c.user_id, c.id) <= ($6, $7)
-      and ($8 and c.has_superseded or c.message_count > $9
+      and ($8 and c.has_superseded or c.message_count > $9 or c.private and c.message_count > 0
            or exists (select from memory.working_memory_chunks k
                       where ($1 is null or k.user_id = $1) and k.user_id = c.user_id and k.conversation_id = c.id and k.expires_at <= $12)
            or exists (select from memory.context_manifests x
