@@ -81,7 +81,8 @@ API = {
         "transfer.aexport_conversations transfer.ExportReceipt transfer.sources.chatgpt.chatgpt "
         "transfer.sources.claude.claude transfer.sources.histories.langchain_postgres "
         "transfer.sources.histories.langchain_sql transfer.sources.jsonl.jsonl transfer.sources.langgraph.langgraph "
-        "transfer.sources.openai_agents.openai_agents",
+        "transfer.sources.letta.letta transfer.sources.mem0.mem0 transfer.sources.openai_agents.openai_agents "
+        "transfer.sources.zep.zep",
     ),
     "worker": (
         "The worker and operations",

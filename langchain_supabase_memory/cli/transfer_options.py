@@ -50,6 +50,9 @@ REFUSALS: Final = {
     "table": ("--table", "has no table"),
     "channel": ("--channel", "has no channels"),
     "threads": ("--thread", "is read as a whole"),
+    "source_user": ("--source-user", "is one user's"),
+    "node": ("--node", "has no nodes"),
+    "labels": ("--label", "has no labels"),
     "encoding": ("--encoding", "has no encoding to choose"),
 }
 """The options of sources, by the parameter that each sets: its name, and what is said of a source without it."""
@@ -128,6 +131,8 @@ def import_report(receipt: ImportReceipt) -> Iterator[str]:
     else:
         duplicates = f", {receipt.known:,} were there already" if receipt.known else ""
         yield f"{counts(receipt)} read: {receipt.stored:,} stored{duplicates}."
+    if receipt.items:
+        yield f"{pluralize(receipt.items, 'item')} of a profile read."
     if receipt.restored:
         yield f"{pluralize(receipt.restored, 'setting')} of people put back."
     if receipt.refused:

@@ -180,6 +180,7 @@ class Importer:
             user_id = self._memory.owner()
             yield from self._restore({"opt_outs": other.opt_outs}, other.place, {"p_user_id": user_id})
         elif isinstance(other, UserProfile):
+            self._receipt.items += len(other.document["profile"])
             yield from self._end()
             yield from self._settle()
             yield from self._restore(other.document, other.place, {"p_user_id": self._memory.owner()})

@@ -146,7 +146,8 @@ class ImportReceipt:
     Attributes:
         conversations: How many conversations the source had.
         messages: How many messages it had.
-        stored: How many of these are new.
+        items: How many items of the user's profile it had.
+        stored: How many messages are new.
         known: How many already existed, or were forgotten there: a repeated import changes nothing. Those that exist
             with other content are also in `lost`.
         expired: How many messages retention removed at once, or would.
@@ -158,6 +159,7 @@ class ImportReceipt:
 
     conversations: int = 0
     messages: int = 0
+    items: int = 0
     stored: int = 0
     known: int = 0
     expired: int = 0

@@ -50,6 +50,7 @@ select sum(n) from (
   union all select count(*) from memory.conversation_summary_boards where user_id = %(user)s
   union all select count(*) from memory.conversation_board_items where user_id = %(user)s
   union all select count(*) from memory.context_manifests where user_id = %(user)s
+  union all select count(*) from memory.profile_items where user_id = %(user)s
   union all select count(*) from memory.promotions where user_id = %(user)s) t
 """
 POLICY = MemoryConfig(policy=SummaryPolicy(messages=1, keep_messages=1), chunking=ChunkPolicy())

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.transfer import file_reader
+from langchain_supabase_memory.transfer import aimport_conversations, file_reader, import_conversations
 from langchain_supabase_memory.transfer.sources import foreign_memories, letta, mem0, zep
 from langchain_supabase_memory.transfer.sources.foreign_memories import ForeignMemory, kind_of, parts
+from langchain_supabase_memory.transfer.sources.letta import ELSEWHERE as NO_PERSON
 from langchain_supabase_memory.transfer.sources.letta import read_letta
-from langchain_supabase_memory.transfer.sources.mem0 import read_mem0
-from langchain_supabase_memory.transfer.sources.zep import read_zep
-from langchain_supabase_memory.transfer.values import LossCount, SourceProblem
+from langchain_supabase_memory.transfer.sources.mem0 import EXPIRED, read_mem0
+from langchain_supabase_memory.transfer.sources.zep import ELSEWHERE, ENDED, read_zep
+from langchain_supabase_memory.transfer.values import Event, LossCount, SourceProblem
 from tests.each_case import each_case
 
 SECRET: Final = "peanuts"
@@ -120,7 +123,7 @@ def test_of_several_users_only_the_one_that_is_named_comes(tmp_path: Path) -> No
 def test_a_memory_of_mem0_that_has_expired_is_counted(tmp_path: Path) -> None:
     past, future = (f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}" for days in (-2, 2))
     found = list(read_mem0(file(tmp_path, [MEM0 | {"expiration_date": past}, MEM0 | {"expiration_date": future}])))
-    assert found[0] == LossCount(mem0.EXPIRED, "memory 1")
+    assert found[0] == LossCount(EXPIRED, "memory 1")
     assert isinstance(found[1], ForeignMemory)
 
 
@@ -146,7 +149,7 @@ def test_facts_of_zep_that_hold_come_and_others_are_counted(tmp_path: Path, form
     assert memories[0].valid_at == datetime(2024, 2, 1, tzinfo=UTC)
     assert memories[1].invalid_at == datetime(2999, 1, 1, tzinfo=UTC)
     lost = [each.kind for each in found if isinstance(each, LossCount)]
-    assert lost == [zep.ENDED, zep.ENDED, zep.ELSEWHERE]
+    assert lost == [ENDED, ENDED, ELSEWHERE]
     assert len([each for each in read_zep(path) if isinstance(each, ForeignMemory)]) == 3
 
 
@@ -171,7 +174,7 @@ def test_lines_of_lettas_blocks_about_the_person_come(tmp_path: Path, form: str)
     assert [(each.text, each.kind) for each in memories if isinstance(each, ForeignMemory)] == [
         ("Name: Sarah", "fact"), ("- She is allergic to nuts. She works nights.", "constraint"),
     ]  # fmt: skip
-    assert other == LossCount(letta.ELSEWHERE, "block 2")
+    assert other == LossCount(NO_PERSON, "block 2")
     (at,) = {each.created_at for each in memories if isinstance(each, ForeignMemory)}
     assert at is not None
     assert (at == datetime(2025, 7, 1, 12, tzinfo=UTC)) is (form != "list")
@@ -287,3 +290,48 @@ def test_a_long_text_is_divided_between_sentences_and_lines() -> None:
 )
 def test_a_kind_is_told_by_a_label_or_by_words(text: str, label: str, kind: str) -> None:
     assert kind_of(text, label) == kind
+
+
+async def test_what_other_libraries_know_becomes_the_users_profile_once(memory: SupabaseMemory, tmp_path: Path) -> None:
+    sources: dict[str, Callable[[], Iterator[Event]]] = {
+        "mem0": lambda: mem0(file(tmp_path, {"results": [MEM0]}, "mem0.json")),
+        "zep": lambda: zep(file(tmp_path, [ZEP, ZEP | {"expired_at": "2025-01-01T00:00:00Z"}], "zep.json")),
+        "letta": lambda: letta(file(tmp_path, LETTA, "sam.af")),
+    }
+    for number, source in enumerate(sources.values()):
+        would = import_conversations(memory, source(), dry_run=True)
+        first = import_conversations(memory, source()) if number % 2 else await aimport_conversations(memory, source())
+        again = import_conversations(memory, source())
+        assert would.items == first.items == first.restored > 0
+        assert (would.restored, again.restored, again.refused, first.messages) == (0, 0, 0, 0)
+    items = {item.value: item for item in memory.profile.read(limit=None)}
+    assert {(each.value, each.kind, each.author, each.author_kind) for each in items.values()} == {
+        ("Prefers morning meetings", "preference", "mem0", "import"),
+        ("Kendra lives in Lisbon.", "fact", "zep", "import"),
+        ("Name: Sarah", "fact", "letta", "import"),
+        ("- She is allergic to nuts. She works nights.", "constraint", "letta", "import"),
+    }
+    assert {each.state for each in items.values()} == {"held"}
+    assert items["Kendra lives in Lisbon."].held_at == datetime(2024, 2, 1, tzinfo=UTC)
+    then = memory.profile.read(at=datetime(2024, 6, 1, tzinfo=UTC))
+    assert [each.value for each in then] == ["Kendra lives in Lisbon."]
+    # What a person deletes does not come back, and what they refuse is not stored.
+    memory.profile.delete(items["Name: Sarah"])
+    memory.privacy.opt_out(topic="meetings", actor="maya")
+    assert import_conversations(memory, sources["letta"]()).refused == 1
+    assert import_conversations(memory, sources["mem0"]()).refused == 1
+    assert len(memory.profile.read(limit=None)) == 2
+    memory.privacy.consent("profile", allowed=False, actor="maya")
+    assert import_conversations(memory, sources["zep"]()).refused == 1
+    assert memory.profile.read(limit=None) == []
+
+
+def test_many_memories_are_stored_and_the_first_problem_ends_the_import(memory: SupabaseMemory, tmp_path: Path) -> None:
+    records: list[Any] = [MEM0 | {"memory": f"Likes glaze {number}", "id": str(number)} for number in range(450)]
+    path = in_lines(tmp_path, *records, {"memory": 7}, MEM0 | {"memory": "Likes the last glaze"})
+    with pytest.raises(InvalidInputError, match="line 451"):
+        import_conversations(memory, mem0(path))
+    assert len(memory.profile.read(limit=None)) == 450
+    receipt = import_conversations(memory, mem0(path), skip=True)
+    assert (receipt.items, receipt.restored) == (451, 1)
+    assert list(receipt.lost.values()) == [(1, "line 451")]

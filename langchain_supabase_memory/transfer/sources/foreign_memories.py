@@ -13,11 +13,13 @@ from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.sentences import sentences
 from langchain_supabase_memory.transfer import file_reader
-from langchain_supabase_memory.transfer.values import LossCount, SourceProblem
+from langchain_supabase_memory.transfer.values import LossCount, SourceProblem, UserProfile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from langchain_supabase_memory.transfer.values import Event
 
 ForeignKind: TypeAlias = Literal["fact", "preference", "instruction", "constraint"]
 """What a memory may be, as far as its words or its source tell."""
@@ -63,6 +65,57 @@ class ForeignMemory:
 
 Found: TypeAlias = ForeignMemory | LossCount | SourceProblem
 """What a reader of another library's document yields, in order."""
+
+
+ITEMS: Final = 200
+"""The maximum number of items that are stored at once."""
+
+
+def profile_events(found: Iterable[Found], path: str | os.PathLike[str], library: str) -> Iterator[Event]:
+    """Yield what an import stores of another library's memories: items of the user's profile that hold.
+
+    Nothing here says so but the import, which counts as the person: so an item has no quote. It holds since the time
+    that the library gives, or since the file's last change, so that a repeated import changes nothing.
+
+    Args:
+        found: The memories.
+        path: Their file.
+        library: The library's name, the author of the items.
+    """
+    items: list[Mapping[str, Any]] = []
+    place = ""
+    for each in found:
+        if isinstance(each, ForeignMemory):
+            place = place or each.place
+            items.append(_item(each, path, library))
+        if items and (len(items) >= ITEMS or isinstance(each, SourceProblem)):
+            yield UserProfile({"profile": items, "consents": []}, place)
+            items, place = [], ""
+        if not isinstance(each, ForeignMemory):
+            yield each
+    if items:
+        yield UserProfile({"profile": items, "consents": []}, place)
+
+
+def changed_at(path: str | os.PathLike[str]) -> datetime:
+    """Return when a file was last changed."""
+    return datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
+
+
+def _item(memory: ForeignMemory, path: str | os.PathLike[str], library: str) -> Mapping[str, Any]:
+    since = memory.valid_at or memory.created_at or changed_at(path)
+    return {
+        "kind": memory.kind,
+        "value": memory.text,
+        "polarity": 0,
+        "state": "held",
+        "author": library,
+        "author_kind": "import",
+        "first_seen_at": min(since, memory.created_at or since).isoformat(),
+        "confirmed_at": since.isoformat(),
+        "confirmed_by": "import",
+        "evidence": [],
+    }
 
 
 class UnreadableError(ValueError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
@@ -11,9 +9,11 @@ from langchain_supabase_memory.transfer.sources.foreign_memories import (
     TOO_LONG,
     ForeignMemory,
     UnreadableError,
+    changed_at,
     fields,
     kind_of,
     parts,
+    profile_events,
     read_document,
     text_of,
     time_of,
@@ -25,9 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from langchain_supabase_memory.transfer.sources.foreign_memories import Found
+    from langchain_supabase_memory.transfer.values import Event
 
 ELSEWHERE: Final = "memory blocks about something else than the user"
 _HINT: Final = "A block is an object with a label and a value, as Letta exports it."
+
+
+def letta(
+    path: str | os.PathLike[str], *, labels: Sequence[str] = ("human",), encoding: str | None = None
+) -> Iterator[Event]:
+    """Read Letta's memory blocks about the user into their profile: an agent file (`.af`), or a list of blocks.
+
+    A line of a block becomes an item.
+
+    Args:
+        path: The file.
+        labels: The labels of the blocks that are about the user.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
+    """
+    yield from profile_events(read_letta(path, labels=labels, encoding=encoding), path, "letta")
 
 
 def read_letta(
@@ -50,7 +66,7 @@ def read_letta(
         at = time_of(document, "created_at") if isinstance(document, dict) else None
     except UnreadableError:
         at = None
-    at = at or datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
+    at = at or changed_at(path)
     for number, block in enumerate(_blocks(document), 1):
         place = f"block {number}"
         try:

@@ -13,6 +13,7 @@ from langchain_supabase_memory.transfer.sources.foreign_memories import (
     fields,
     kind_of,
     parts,
+    profile_events,
     records,
     text_of,
     time_of,
@@ -24,9 +25,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from langchain_supabase_memory.transfer.sources.foreign_memories import Found
+    from langchain_supabase_memory.transfer.values import Event
 
 EXPIRED: Final = "memories that have expired"
 _HINT: Final = "A memory is an object with memory, user_id and created_at, as get_all of mem0 answers it."
+
+
+def mem0(
+    path: str | os.PathLike[str], *, source_user: str | None = None, encoding: str | None = None
+) -> Iterator[Event]:
+    """Read memories of mem0 into the user's profile: a list, an answer of `get_all` with `results`, or one a line.
+
+    Args:
+        path: The file; one that ends in `.jsonl` has a document in each line.
+        source_user: The `user_id` of those that are read; without it the file must be one user's.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
+    """
+    found = read_mem0(path, source_user=source_user, encoding=encoding)
+    yield from profile_events(found, path, "mem0")
 
 
 def read_mem0(

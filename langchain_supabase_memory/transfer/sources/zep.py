@@ -13,6 +13,7 @@ from langchain_supabase_memory.transfer.sources.foreign_memories import (
     fields,
     kind_of,
     parts,
+    profile_events,
     records,
     text_of,
     time_of,
@@ -24,10 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from langchain_supabase_memory.transfer.sources.foreign_memories import Found
+    from langchain_supabase_memory.transfer.values import Event
 
 ENDED: Final = "facts that hold no more"
 ELSEWHERE: Final = "facts about something else than the user"
 _HINT: Final = "An edge is an object with fact, name, source_node_uuid and created_at, as Zep's graph.edge answers it."
+
+
+def zep(path: str | os.PathLike[str], *, node: str | None = None, encoding: str | None = None) -> Iterator[Event]:
+    """Read Zep's facts about a user into their profile: a list of edges, an answer with `edges`, or one a line.
+
+    Facts that hold no more are left out.
+
+    Args:
+        path: The file; one that ends in `.jsonl` has a document in each line.
+        node: The uuid of the user's node: only facts that begin there are about the user. By default all are read,
+            also those about people and things of which the user told.
+        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
+    """
+    yield from profile_events(read_zep(path, node=node, encoding=encoding), path, "zep")
 
 
 def read_zep(path: str | os.PathLike[str], *, node: str | None = None, encoding: str | None = None) -> Iterator[Found]:
