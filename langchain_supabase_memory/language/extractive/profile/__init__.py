@@ -17,7 +17,7 @@ from langchain_supabase_memory.language.extractive.profile.statements import sta
 from langchain_supabase_memory.language.extractive.profile.subjects import normalize_subject
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.language.extractive.profile.statements import Sentence
+    from langchain_supabase_memory.language.extractive.profile.statements import ParsedSentence
 
 MAX_FINDINGS: Final = 20
 """The most findings of one message."""
@@ -53,7 +53,7 @@ def find_profile(text: str) -> list[ProfileFinding]:
     return found[:MAX_FINDINGS]
 
 
-def _trailing_condition(sentence: Sentence, first: int, end: int) -> str | None:
+def _trailing_condition(sentence: ParsedSentence, first: int, end: int) -> str | None:
     """Return the condition at the end of a clause: "use Celsius when we talk about the weather"."""
     for each in sentence.phrases:
         if "marks.conditions" in each.kinds and first < each.first and each.end <= end:

@@ -12,7 +12,7 @@ from langchain_supabase_memory.language.extractive.profile.subjects import eithe
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
-    from langchain_supabase_memory.language.extractive.profile.statements import Sentence
+    from langchain_supabase_memory.language.extractive.profile.statements import ParsedSentence
 
 _Polarity = Literal[-1, 0, 1]
 
@@ -93,7 +93,7 @@ class Stated:
     is_certain: bool = False
 
 
-def read_clause(sentence: Sentence, place: int, condition: str | None) -> ProfileFinding | None:
+def read_clause(sentence: ParsedSentence, place: int, condition: str | None) -> ProfileFinding | None:
     """Return what a clause of a sentence states of the speaker, or asks for.
 
     Args:
@@ -124,17 +124,17 @@ def read_clause(sentence: Sentence, place: int, condition: str | None) -> Profil
     )  # fmt: skip
 
 
-def _names_address(sentence: Sentence) -> bool:
+def _names_address(sentence: ParsedSentence) -> bool:
     return _ADDRESS.search(sentence.text, sentence.starts[0], sentence.ends[-1]) is not None
 
 
-def _contrasts(sentence: Sentence, place: int) -> bool:
+def _contrasts(sentence: ParsedSentence, place: int) -> bool:
     """Return whether a clause beside says what it is not: "not Bea, call me Beatriz"."""
     beside = [each for at, each in enumerate(sentence.clauses) if abs(at - place) == 1]
     return any(sentence.words[first] in _CONTRASTS and 1 < end - first <= _MAX_CONTRAST for first, end in beside)
 
 
-def _begin(sentence: Sentence, first: int, end: int) -> int:
+def _begin(sentence: ParsedSentence, first: int, end: int) -> int:
     """Return the word at which a clause begins to say something, after what may lead it."""
     at = first
     while at < end:
@@ -146,7 +146,7 @@ def _begin(sentence: Sentence, first: int, end: int) -> int:
     return at
 
 
-def _framed(sentence: Sentence, first: int, at: int, end: int) -> Stated | None:
+def _framed(sentence: ParsedSentence, first: int, at: int, end: int) -> Stated | None:
     """Return what a frame at the beginning of a clause states."""
     if stated := _unwanted_name(sentence, first, end):
         return stated
@@ -158,7 +158,7 @@ def _framed(sentence: Sentence, first: int, at: int, end: int) -> Stated | None:
     return None
 
 
-def _unwanted_name(sentence: Sentence, first: int, end: int) -> Stated | None:
+def _unwanted_name(sentence: ParsedSentence, first: int, end: int) -> Stated | None:
     """Return a name that is not wanted: "don't ever call me Trix"."""
     for each in sentence.phrases:
         if "words.negates" not in each.kinds or each.first < first or each.end >= end:
@@ -170,14 +170,14 @@ def _unwanted_name(sentence: Sentence, first: int, end: int) -> Stated | None:
     return None
 
 
-def _from_frame(sentence: Sentence, name: str, frame: FoundPhrase, end: int) -> Stated | None:
+def _from_frame(sentence: ParsedSentence, name: str, frame: FoundPhrase, end: int) -> Stated | None:
     if name in ("is", "is_not", "not_habit"):
         return _known(sentence, name, frame.end, end)
     if name == "favorite":
         return _favorite(sentence, frame.end, end)
     if name in ("habit", "never_habit"):
         return _habit(sentence, name, frame.end, end)
-    value = _value(sentence, frame.end, end, whole=name in _WHOLE)
+    value = _value(sentence, frame.end, end, is_entire=name in _WHOLE)
     if value is None:
         return None
     polarity: _Polarity = -1 if name in _NEGATIVE else 1
@@ -196,7 +196,7 @@ def _from_frame(sentence: Sentence, name: str, frame: FoundPhrase, end: int) -> 
     return _taste(sentence, name, value, end)
 
 
-def _taste(sentence: Sentence, name: str, value: Value, end: int) -> Stated | None:
+def _taste(sentence: ParsedSentence, name: str, value: Value, end: int) -> Stated | None:
     """Return what somebody likes, prefers or does without."""
     if sentence.words[value.first - 1] in _MINE or _points(sentence, value):
         return None
@@ -223,13 +223,13 @@ def _taste(sentence: Sentence, name: str, value: Value, end: int) -> Stated | No
     return Stated("preference", normalize_subject(value.text), value.text, polarity)
 
 
-def _points(sentence: Sentence, value: Value) -> bool:
+def _points(sentence: ParsedSentence, value: Value) -> bool:
     """Return whether a value is one of the moment: "the second option"."""
     places = range(value.first, _thing_end(sentence, value))
     return any(sentence.at(at, value.end, "words.points") for at in places)
 
 
-def _known(sentence: Sentence, name: str, first: int, end: int) -> Stated | None:
+def _known(sentence: ParsedSentence, name: str, first: int, end: int) -> Stated | None:
     """Return a value of the lists of values behind "I'm" and the like: a diet, an occupation."""
     polarity: _Polarity = -1 if name in _NEGATIVE else 1
     at = _skip(sentence, first, end, "words.articles")
@@ -256,7 +256,7 @@ def _known(sentence: Sentence, name: str, first: int, end: int) -> Stated | None
     return None
 
 
-def _ends_thing(sentence: Sentence, at: int, end: int) -> bool:
+def _ends_thing(sentence: ParsedSentence, at: int, end: int) -> bool:
     """Return whether the words behind a known value do not change it: "a nurse at the hospital"."""
     return (
         at >= end
@@ -265,7 +265,7 @@ def _ends_thing(sentence: Sentence, at: int, end: int) -> bool:
     )
 
 
-def _favorite(sentence: Sentence, first: int, end: int) -> Stated | None:
+def _favorite(sentence: ParsedSentence, first: int, end: int) -> Stated | None:
     """Return a favorite: "my favorite color is teal"."""
     for each in sentence.phrases:
         if "words.copulas" in each.kinds and first < each.first and each.end < end:
@@ -277,7 +277,7 @@ def _favorite(sentence: Sentence, first: int, end: int) -> Stated | None:
     return None
 
 
-def _habit(sentence: Sentence, name: str, first: int, end: int) -> Stated | None:
+def _habit(sentence: ParsedSentence, name: str, first: int, end: int) -> Stated | None:
     """Return what somebody does: "usually wake up at five"."""
     if first >= end or sentence.at(first, end, "words.not_habits", "words.points"):
         return None
@@ -290,7 +290,7 @@ def _habit(sentence: Sentence, name: str, first: int, end: int) -> Stated | None
     return Stated("trait", normalize_subject(_thing(sentence, value)), value.text, -1 if name == "never_habit" else 1)
 
 
-def _inverted(sentence: Sentence, at: int, end: int) -> Stated | None:
+def _inverted(sentence: ParsedSentence, at: int, end: int) -> Stated | None:
     """Return what a clause states whose value comes first: "Beatriz ang pangalan ko", "nars ako"."""
     for each in sentence.phrases:
         if not at < each.first or each.end > end:
@@ -318,7 +318,7 @@ def _inverted(sentence: Sentence, at: int, end: int) -> Stated | None:
     return None
 
 
-def _instructed(sentence: Sentence, first: int, begins: int, end: int) -> Stated | None:
+def _instructed(sentence: ParsedSentence, first: int, begins: int, end: int) -> Stated | None:
     """Return what a clause tells the assistant to do."""
     is_lasting = sentence.has("marks.lasting")
     insists = sentence.has("marks.insists")
@@ -356,7 +356,7 @@ def _instructed(sentence: Sentence, first: int, begins: int, end: int) -> Stated
     told = lead or is_imperative or _follows_lasting(sentence, first)
     if not told or (opens is not None and not is_imperative) or at >= end:
         return None
-    value = _value(sentence, at, end, most=_MAX_TASK)
+    value = _value(sentence, at, end, limit=_MAX_TASK)
     if (
         value is None
         or _is_told_of(sentence.words[value.first])
@@ -371,13 +371,13 @@ def _is_told_of(verb: str) -> bool:
     return verb.endswith("s") and not verb.endswith(("ss", "us", "is"))
 
 
-def _is_negative(sentence: Sentence, phrase: FoundPhrase) -> bool:
+def _is_negative(sentence: ParsedSentence, phrase: FoundPhrase) -> bool:
     return sentence.at(phrase.first, phrase.end, "words.negates") is not None or sentence.words[phrase.first] in (
         "hinding", "never", "huwag", "wag",
     )  # fmt: skip
 
 
-def _follows_lasting(sentence: Sentence, first: int) -> bool:
+def _follows_lasting(sentence: ParsedSentence, first: int) -> bool:
     """Return whether the clause right before consists of a lasting mark: "from now on, …"."""
     for begins, end in sentence.clauses:
         if end == first:
@@ -386,11 +386,11 @@ def _follows_lasting(sentence: Sentence, first: int) -> bool:
     return False
 
 
-def _begin_plain(sentence: Sentence, first: int, end: int) -> int:
+def _begin_plain(sentence: ParsedSentence, first: int, end: int) -> int:
     return _skip(sentence, first, end, "words.leads")
 
 
-def _topic(sentence: Sentence, first: int, end: int, *, of_answers: bool) -> tuple[str, str] | None:
+def _topic(sentence: ParsedSentence, first: int, end: int, *, of_answers: bool) -> tuple[str, str] | None:
     """Return the topic of which a value is named between two words, and the value.
 
     Args:
@@ -418,7 +418,7 @@ def _topic(sentence: Sentence, first: int, end: int, *, of_answers: bool) -> tup
     return topic, sentence.slice(best.first, best.end)
 
 
-def _ends_phrase(sentence: Sentence, at: int, end: int) -> bool:
+def _ends_phrase(sentence: ParsedSentence, at: int, end: int) -> bool:
     """Return whether a word such as "short" describes an answer, and no other thing behind it."""
     if at >= end or sentence.at(at, end, "values.answers", "marks.lasting", "marks.once") is not None:
         return True
@@ -428,19 +428,21 @@ def _ends_phrase(sentence: Sentence, at: int, end: int) -> bool:
     return not is_article or _ends_phrase(sentence, at + 1, end)
 
 
-def _value(sentence: Sentence, first: int, end: int, *, whole: bool = False, most: int = _MAX_VALUE) -> Value | None:
+def _value(
+    sentence: ParsedSentence, first: int, end: int, *, is_entire: bool = False, limit: int = _MAX_VALUE
+) -> Value | None:
     """Return the value at a word, to the end of its clause at most."""
     first = _skip(sentence, first, end, "words.articles")
     for at in range(first, end):
         if sentence.at(at, end, "words.cuts", "marks.once", "marks.lasting", "marks.conditions") and (
-            at > first or not whole
+            at > first or not is_entire
         ):
             end = at
             break
-    return _trimmed(sentence, first, min(end, first + most))
+    return _trimmed(sentence, first, min(end, first + limit))
 
 
-def _trimmed(sentence: Sentence, first: int, end: int) -> Value | None:
+def _trimmed(sentence: ParsedSentence, first: int, end: int) -> Value | None:
     """Return a value without what is no part of it at its end."""
     is_less = True
     while is_less and end > first:
@@ -452,23 +454,23 @@ def _trimmed(sentence: Sentence, first: int, end: int) -> Value | None:
     return Value(first, end, sentence.slice(first, end)) if end > first else None
 
 
-def _thing(sentence: Sentence, value: Value, *, deep: bool = False) -> str:
+def _thing(sentence: ParsedSentence, value: Value, *, deep: bool = False) -> str:
     """Return the thing of a value, without where or when: "olives" of "olives on pizza"."""
     return value.text if deep else sentence.slice(value.first, _thing_end(sentence, value))
 
 
-def _thing_end(sentence: Sentence, value: Value) -> int:
+def _thing_end(sentence: ParsedSentence, value: Value) -> int:
     places = (at for at in range(value.first + 1, value.end) if sentence.at(at, value.end, "words.places"))
     return next(places, value.end)
 
 
-def _skip(sentence: Sentence, at: int, end: int, kind: str) -> int:
+def _skip(sentence: ParsedSentence, at: int, end: int, kind: str) -> int:
     while at < end and (found := sentence.at(at, end, kind)):
         at = found.end
     return at
 
 
-def _is_name(sentence: Sentence, value: Value, *, is_wanted: bool = True) -> bool:
+def _is_name(sentence: ParsedSentence, value: Value, *, is_wanted: bool = True) -> bool:
     """Return whether a value can be somebody's name."""
     if value.end - value.first > _MAX_NAME or "words.not_names" in profile_phrases().known.get(
         sentence.words[value.first], ()
@@ -477,6 +479,6 @@ def _is_name(sentence: Sentence, value: Value, *, is_wanted: bool = True) -> boo
     return not is_wanted or _is_proper(sentence, value) or value.end - value.first == 1
 
 
-def _is_proper(sentence: Sentence, value: Value) -> bool:
+def _is_proper(sentence: ParsedSentence, value: Value) -> bool:
     """Return whether a value begins with a capital, or the message has none."""
     return value.text[0].isupper() or value.text[0].isdecimal() or not any(map(str.isupper, sentence.text))

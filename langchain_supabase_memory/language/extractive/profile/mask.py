@@ -48,12 +48,12 @@ def _hidden(text: str) -> str:
     return "\n".join(MASK * len(line) for line in text.split("\n"))
 
 
-def _masked(found: re.Match[str]) -> str:
-    return _hidden(found.group())
+def _masked(match: re.Match[str]) -> str:
+    return _hidden(match.group())
 
 
-def _masked_quotation(found: re.Match[str]) -> str:
-    text = found.group()
+def _masked_quotation(match: re.Match[str]) -> str:
+    text = match.group()
     return text if len(text) < _MENTION and text.count(" ") < 2 and MASK not in text else _hidden(text)
 
 

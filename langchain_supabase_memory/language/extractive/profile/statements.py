@@ -21,7 +21,7 @@ _PERSONAL: Final = ("frames.", "marks.lasting")
 
 
 @dataclass(slots=True)
-class Sentence:
+class ParsedSentence:
     """A sentence with its words and phrases, without the words that `fills` lists.
 
     Attributes:
@@ -70,7 +70,7 @@ class Sentence:
         return self.text[self.starts[first] : self.ends[end - 1]] if first < end else ""
 
 
-def statements(text: str) -> Iterator[Sentence]:
+def statements(text: str) -> Iterator[ParsedSentence]:
     """Yield the sentences that can tell something, up to one that begins a game or something pasted.
 
     Args:
@@ -94,19 +94,19 @@ def statements(text: str) -> Iterator[Sentence]:
             return
 
 
-def _counts(sentence: Sentence) -> bool:
+def _counts(sentence: ParsedSentence) -> bool:
     """Return whether a sentence is stated, in the speaker's own name."""
     if any(sentence.has(f"marks.{kind}") for kind in ("supposes", "reports", "pastes", "sarcastic", "denies")):
         return False
     return not (sentence.is_question and sentence.at(0, len(sentence.words), "marks.opens_question"))
 
 
-def _sentence(text: str, start: int, end: int) -> Sentence:
+def _sentence(text: str, start: int, end: int) -> ParsedSentence:
     known = profile_phrases()
     matches = list(WORD.finditer(text, start, end))
     words = keys([each.group() for each in matches])
     kept = [at for at, word in enumerate(words) if "words.fills" not in known.known.get(word, ())]
-    sentence = Sentence(
+    sentence = ParsedSentence(
         text, [words[at] for at in kept], [matches[at].start() for at in kept], [matches[at].end() for at in kept]
     )
     sentence.phrases = _outermost(list(known.find(sentence.words)))
@@ -137,7 +137,7 @@ def _stays(kind: str) -> bool:
     return not kind.startswith("marks.") or kind == "marks.corrects"
 
 
-def _clauses(sentence: Sentence) -> list[tuple[int, int]]:
+def _clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
     """Return the clauses of a sentence."""
     count = len(sentence.words)
     starting: dict[int, set[str]] = {}
@@ -158,7 +158,7 @@ def _clauses(sentence: Sentence) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], count], strict=True))
 
 
-def _foreign_colon(sentence: Sentence, end: int) -> int | None:
+def _foreign_colon(sentence: ParsedSentence, end: int) -> int | None:
     """Return the first word after a colon that introduces somebody else's words, or text to be worked on."""
     for at in range(1, len(sentence.words) + 1):
         gap = sentence.gap(at) if at < len(sentence.words) else sentence.text[sentence.ends[-1] : end]
