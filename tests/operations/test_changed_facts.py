@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, ExtractiveSummarizer, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, ExtractiveSummarizer, MemoryConfig, SupabaseMemory
 from langchain_supabase_memory.effects import Material
 from langchain_supabase_memory.memory.conversation import Conversation
 from tests.each_case import each_case
@@ -92,14 +92,16 @@ class Counted:
 
 @each_case(
     "board, least, most",
-    [("knows both", 37, 0), ("by rules", 37, 1), ("none", 28, 10)],
+    [("knows both", 37, 0), ("by rules", 37, 1), ("by rules, with a profile", 37, 1), ("none", 28, 10)],
 )
 def test_a_pack_shows_what_holds_now(conn_string: str, user_id: str, board: str, least: int, most: int) -> None:
     """Without an embedder, in 2,000 characters: `least` packs at least do, `most` at most have the old words alone."""
     counted = Counted()
     for number, fact in enumerate(SET["fact"]):
         model = Knowing(fact["old"], fact["new"]) if board == "knows both" else ExtractiveSummarizer()
-        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=model) as memory:
+        config = MemoryConfig(profile="profile" in board)
+        person = f"{user_id}-{number}"
+        with SupabaseMemory.from_conn_string(conn_string, user_id=person, model=model, config=config) as memory:
             counted.add(fact, hold(memory, number, has_board=board != "none"))
     assert counted.newest >= least, counted
     assert len(counted.old_alone) <= most, counted
