@@ -480,6 +480,8 @@ def _share(call: Caller) -> None:
 
 def _know(call: Caller) -> None:
     """What the user says of themself is read with the board, and seen, changed and refused by them."""
+    if call.user_id.startswith("space:"):
+        return  # it has none
     said: list[BaseMessage] = [
         HumanMessage("From now on call me Maya.", id="p0"),
         HumanMessage("No, call me May.", id="p1"),

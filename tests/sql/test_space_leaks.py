@@ -85,6 +85,12 @@ ABOUT: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Verbs about spaces."""
 
+OF_A_PERSON: dict[str, dict[str, Any]] = {
+    "profile": {}, "consents": {}, "consent": {"purpose": "tone", "allowed": True, "by": "ana"},
+    "edit_profile": {"action": "remember", "item": {"kind": "fact", "value": "Mine."}},
+}  # fmt: skip
+"""Verbs about what a space does not have."""
+
 OF_NOBODY = {"schema", "limits", "embed_summaries"}
 """Verbs that are about no owner."""
 
@@ -114,7 +120,7 @@ class Place:
 
     def arguments(self, verb: str) -> dict[str, Any]:
         """All that one would have to guess to call a verb on the space."""
-        given = {**READS, **BY_A_SERVER, **BY_ROLE, **ABOUT}[verb]
+        given = {**READS, **BY_A_SERVER, **BY_ROLE, **ABOUT, **OF_A_PERSON}[verb]
         guess = f"{self.space[6:]}.{'0' * 64}"
         text = json.dumps(given).replace("{conversation}", self.conversation).replace("{guess}", guess)
         text = text.replace("{item}", self.item)
@@ -236,7 +242,7 @@ def is_leak(answer: Any, place: Place) -> bool:
 
 
 def test_every_verb_is_tried() -> None:
-    tried = [*READS, *BY_A_SERVER, *BY_ROLE, *ABOUT, *OF_NOBODY]
+    tried = [*READS, *BY_A_SERVER, *BY_ROLE, *ABOUT, *OF_A_PERSON, *OF_NOBODY]
     assert sorted(tried) == sorted(name[7:] for name in SHAPES if not name.startswith("memory_worker_"))
 
 
@@ -262,7 +268,7 @@ def test_no_verb_lets_out_what_is_not_theirs(
     person = Person(session, subject, keeps=False)
     bearer = {"Authorization": f"Bearer {token(user_id=subject)}"}
     own = principal in MEMBERS
-    for verb in [*READS, *BY_A_SERVER, *([] if own else [*BY_ROLE, *ABOUT])]:
+    for verb in [*READS, *BY_A_SERVER, *OF_A_PERSON, *([] if own else [*BY_ROLE, *ABOUT])]:
         arguments = place.arguments(verb)
         if door == "direct":
             answer = person.outcome(verb, **arguments)
@@ -270,7 +276,9 @@ def test_no_verb_lets_out_what_is_not_theirs(
             given = {f"p_{name}": value for name, value in arguments.items()}
             response = api.post(f"/rpc/memory_{verb}", json=given, headers=bearer)
             answer = response.json() if response.status_code == 200 else response.json()["code"]
-        if own and verb in READS:
+        if verb in OF_A_PERSON:
+            assert answer == "PT400", (verb, answer)
+        elif own and verb in READS:
             assert not isinstance(answer, str), (verb, answer)
         elif own:
             assert answer == "PT403", (verb, answer)
