@@ -63,6 +63,12 @@ memory.context_manifests (user_id, conversation_id, sequence, from_sequence, pac
   select user_id, id, 1, 0, '[[0]]' from c;
 memory.promotions (user_id, target, conversation_id, source_id, text_id, memory_id, message_ids)
   select user_id, 'elsewhere', id, id, id, id, '{q}' from c;
+memory.profile_items (
+  user_id, id, kind, subject, value, chain, digest, basis, state, author, author_kind, evidence, first_seen_at, last_seen_at)
+  select user_id, id, 'preference', 'drink', 'tea', 'c', 'd', 'inferred', 'proposed', 'them', 'model', 1, now(), now() from c;
+memory.profile_evidence (user_id, item_id, conversation_id, message_id, sequence, place, quote, said_at)
+  select user_id, id, id, 'q', 0, 1, 'Tea', now() from c;
+memory.consents (user_id, purpose, allowed, changed_by) select user_id, 'tone', false, 'them' from c;
 memory_private.work (user_id, conversation_id) select user_id, id from c on conflict do nothing;
 memory_private.drafts (user_id, conversation_id, digest, answer) select user_id, id, 'd', 'Tea.' from c
 """
