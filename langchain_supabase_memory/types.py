@@ -2,6 +2,7 @@
 
 from langchain_supabase_memory.context.growth import PromptGrowth
 from langchain_supabase_memory.context.pack import ContextPack
+from langchain_supabase_memory.context.past_prompt import RebuiltPart, RebuiltPrompt
 from langchain_supabase_memory.context.report import ContextReport
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.space import Space
@@ -77,6 +78,8 @@ __all__ = [
     "ProfileItem",
     "PromptGrowth",
     "Queue",
+    "RebuiltPart",
+    "RebuiltPrompt",
     "Recall",
     "RecalledSummary",
     "Receipt",

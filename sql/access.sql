@@ -27,7 +27,7 @@ declare
     'memory_append', 'memory_read', 'memory_reinstate', 'memory_find', 'memory_count', 'memory_conversations', 'memory_update',
     'memory_forget', 'memory_forget_message', 'memory_forget_expired', 'memory_set_aside', 'memory_unreadable',
     -- Turns, the context of the next prompt, and the manifests of earlier ones.
-    'memory_turns', 'memory_context', 'memory_append_context', 'memory_manifests',
+    'memory_turns', 'memory_context', 'memory_append_context', 'memory_manifests', 'memory_prompt',
     -- Summaries: which conversations are due, what to summarize, and the result; read, correct and find them.
     'memory_due', 'memory_pending', 'memory_commit_summary', 'memory_commit_parent', 'memory_describe_summary',
     'memory_fail_summary', 'memory_summaries', 'memory_coverage', 'memory_edit_summary',
@@ -193,6 +193,12 @@ begin
     memory_private.invalidate_board(text, uuid, bigint, text),
     memory_private.delete_board_evidence(text, uuid, bigint, text),
     memory_private.board_items(text, uuid, boolean, integer),
+    memory_private.wordless_item(memory.conversation_board_items),
+    memory_private.note_board_version(text, uuid, boolean),
+    memory_private.board_version_at(memory.conversation_summary_boards, timestamptz),
+    memory_private.board_items_at(text, uuid, bigint, boolean, integer),
+    memory_private.board_at(memory.conversation_summary_boards, bigint),
+    memory_private.prompt_passages(text, uuid, json),
     memory_private.item_author_id(memory.conversation_board_items),
     memory_private.add_board_items(memory.conversations, bigint, bigint, bigint, json, text[], text),
     memory_private.close_board_items(

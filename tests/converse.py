@@ -435,6 +435,16 @@ def _roll_out(call: Caller) -> None:
     stood = [[0, 1, 0, 900, 80, 0, 0, 60, 0, 1, 9, 3], [1, 0, 0, 1, 9, 3, 0, 0, 1], [1, 2, 3, 1, 9, 3, 0, 9999, -1]]
     for each in ("s1", "s2"):
         call("append", thread_id="studio", messages=rows([AIMessage("Cone 6.", id=each)]), manifest=stood)
+    chunk = call("chunks", thread_id="studio", limit=1)["chunks"][0]
+    place = [[chunk["from_sequence"], chunk["to_sequence"], chunk["part"]]]
+    segment = call("summaries", thread_id="studio")[-1]["number"]
+    named: dict[str, Any] = {"segment": segment, "version": 1, "passages": place, "turn": 0}
+    made = call("prompt", thread_id="studio", messages=[[0, 3]], at="2026-01-01T00:00:00Z", **named)
+    assert made["segment"] is not None
+    assert made["board"] is not None
+    assert made["turn"] is not None
+    assert call("prompt", thread_id="graph", messages=[[0, 3]])["superseded"]
+    assert call("prompt", thread_id="nowhere") is None
     page = call("manifests", thread_id="studio", limit=1)
     assert call("manifests", thread_id="studio", after=page["after"], **{"from": 0, "to": 99})["manifests"]
     call("comparisons", thread_id="studio")

@@ -56,7 +56,11 @@ PAGES = {
         "forget forget_message forget_expired",
     ),
     "context": ("Context", "Read what the next prompt is made of.", "context append_context"),
-    "manifests": ("Manifests of prompts", "Read what stood in earlier prompts, in numbers.", "manifests"),
+    "manifests": (
+        "Manifests of prompts",
+        "Read what stood in earlier prompts, in numbers and in words.",
+        "manifests prompt",
+    ),
     "summaries": (
         "Summaries",
         "Read summaries, say what they cover, and change them.",

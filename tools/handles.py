@@ -155,6 +155,7 @@ who makes a change; it is recorded with the change and its time.
             "resolve": Verb("operations.turns.resolve"),
             "context": Verb("memory.context_defaults.context", public=("retention",)),
             "manifests": Verb("operations.manifests.listing.manifests"),
+            "prompt": Verb("context.read_past_prompt.prompt"),
             "coverage": Verb("memory.context_defaults.coverage"),
             "recall": Verb("operations.recall.search.recall"),
             "index": Verb(
@@ -189,7 +190,7 @@ Changes by a person survive every regeneration: no model changes items that a pe
 items, or restores deleted ones.
 """,
         {
-            "read": Verb("operations.boards.board.read_board", hidden=("limit",)),
+            "read": Verb("operations.boards.board.read_board", hidden=("limit", "version")),
             "add": Verb("operations.boards.editing.add_item"),
             "edit": Verb("operations.boards.editing.edit_item"),
             "pin": Verb("operations.boards.editing.pin_item"),

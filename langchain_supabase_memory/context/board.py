@@ -39,7 +39,9 @@ _MAX_ITEMS: Final = 40
 _MAX_ORDERED: Final = 100
 """The maximum number of items of a kind to read for a perspective, which may show an old item first."""
 
-_LONGEST_NOTES: Final = 500
+LONGEST_NOTES: Final = 500
+"""The most characters of a board's notes."""
+
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
 
 
@@ -67,6 +69,7 @@ class BoardPart:
         whole_summary: The person's summary as it was read.
         rendered: The lines of items that were rendered, by their ids: a room for them is looked for several times.
         places: The place of each item in a perspective, by its id; `None` without one.
+        version: The version of the board that was read.
     """
 
     items: list[BoardItem] = field(default_factory=list)
@@ -78,6 +81,7 @@ class BoardPart:
     whole_summary: str | None = field(default=None, repr=False)
     rendered: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     places: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
+    version: int = 0
 
     @classmethod
     def from_document(
@@ -109,9 +113,10 @@ class BoardPart:
             edited_summary=summary,
             whole_summary=summary,
             editor_kind=document["editor_kind"] or "person",
-            context_notes=shorten(notes, _LONGEST_NOTES),
+            context_notes=shorten(notes, LONGEST_NOTES),
             has_more=any(count >= max_items for count in counts),
             places=None if perspective is None else {item.id: place for place, item in enumerate(ordered)},
+            version=document["version"],
         )
 
     def is_part_of(self, board: BoardPart) -> bool:

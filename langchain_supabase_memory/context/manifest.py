@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
 
+from langchain_supabase_memory.context.manifest_details import encode_details, head_details
 from langchain_supabase_memory.context.reasons import (
     BEYOND,
     CUT,
@@ -81,10 +82,12 @@ def encode_manifest(pack: ContextPack, kind: EntryPoint) -> Lists:
         encoding.NONE,
         board.left_out,
         *pack.full_history,
+        *head_details(pack),
     ]
     items = [[encoding.ITEMS, *(encoding.header(item.id) for item in board.items)]] if board.items else []
     profile = [[encoding.PROFILE, *(encoding.header(item.id) for item in pack.profile.items)]] if pack.profile else []
-    return [head, *_parts(pack), *items, *profile, *_shared(pack), *_passages(pack), *_omitted(pack)]
+    details = encode_details(pack, next((each for each in pack.fitted.current if is_reference(each.message)), None))
+    return [head, *_parts(pack), *items, *profile, *_shared(pack), *_passages(pack), *_omitted(pack), *details]
 
 
 def _turn(pack: ContextPack) -> int:

@@ -41,7 +41,7 @@ def limit_media(blocks: Sequence[Block], start: int, max_media: int | None) -> l
         for entry in reversed(block.entries):
             excess = counts[id(entry)] - max(left, 0)
             left -= counts[id(entry)]
-            entries.append(entry if excess <= 0 else _without(entry, excess))
+            entries.append(entry if excess <= 0 else without_media(entry, excess))
         same = all(new is old for new, old in zip(reversed(entries), block.entries, strict=True))
         made.append(block if same else replace(block, entries=entries[::-1], marked_as_question=block.is_question))
     return made[::-1]
@@ -57,16 +57,23 @@ def _is_media(block: Mapping[str, Any]) -> bool:
     return render(HumanMessage([dict(block)])).media > 0
 
 
-def _without(entry: PromptEntry, first: int) -> PromptEntry:
-    """Return an entry whose first images and files are replaced by names."""
+def without_media(entry: PromptEntry, count: int) -> PromptEntry:
+    """Return an entry whose first images and files are replaced by names.
+
+    Args:
+        entry: The entry.
+        count: How many are replaced.
+    """
     blocks: list[Any] = []
+    first = count
     for block in entry.message.content:
         if first > 0 and isinstance(block, Mapping) and content.media([block]) and _is_media(block):
             blocks.append({"type": "text", "text": _name(block)})
             first -= 1
         else:
             blocks.append(block)
-    return PromptEntry(content.mark_as_ours(entry.message.model_copy(update={"content": blocks})), entry.sequences)
+    made = content.mark_as_ours(entry.message.model_copy(update={"content": blocks}))
+    return PromptEntry(made, entry.sequences, media_left_out=count)
 
 
 def _name(block: Mapping[str, Any]) -> str:

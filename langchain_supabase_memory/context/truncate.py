@@ -49,6 +49,17 @@ def truncate(entry: PromptEntry, room: int, meter: Meter) -> PromptEntry:
     return best
 
 
+def cut_to(entry: PromptEntry, characters: int) -> PromptEntry:
+    """Shorten a message as it was shortened before.
+
+    Args:
+        entry: The message, with its number if it was stored then.
+        characters: The `cut_to` of the shortened message.
+    """
+    read = content.model_input(entry.message, entry.rendered)
+    return _shortened_message(entry, without_data(read.words), characters, _mark(entry, read.characters))
+
+
 def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark: str) -> PromptEntry:
     """Return a copy with a mark, and about this many characters of its text and arguments."""
     message = entry.message
@@ -67,7 +78,7 @@ def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark
     else:
         metadata = message.response_metadata  # of a turn that is pointed at: where it stands
         made = HumanMessage(text, id=message.id, name=message.name, response_metadata=metadata)
-    return PromptEntry(content.mark_as_ours(made), entry.sequences)
+    return PromptEntry(content.mark_as_ours(made), entry.sequences, characters, entry.media_left_out)
 
 
 def _mark(entry: PromptEntry, characters: int) -> str:

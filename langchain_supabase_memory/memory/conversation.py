@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory.context.read_past_prompt import prompt
 from langchain_supabase_memory.memory.context_defaults import context, coverage
 from langchain_supabase_memory.memory.conversation_board import ConversationBoard
 from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
@@ -57,11 +58,12 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.adapters.summarizer import Summarizer
     from langchain_supabase_memory.context.pack import ContextPack
+    from langchain_supabase_memory.context.past_prompt import RebuiltPrompt
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.codec import MessagesLike
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.boards.perspective import Perspective
-    from langchain_supabase_memory.operations.manifests.manifest import ManifestPage
+    from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
 
@@ -695,6 +697,43 @@ class Conversation(ConversationHandle):
                 from_sequence=from_sequence,
                 to_sequence=to_sequence,
                 retention=self._services.settings.retention,
+            )
+        )
+
+    def prompt(self, answer: Manifest | int) -> RebuiltPrompt:
+        """Rebuild what the prompt of a past answer was made of: each part with its words, in the order of the model.
+
+        It is made from the answer's manifest and from what is stored, so each part says whether it is as it was, and
+        if not, why: what was edited, forgotten or has expired since does not come back. The board is read as it was.
+        Boards of spaces and other agents are named, and not read. One round trip with a manifest, two with a number;
+        one more for each 1,000 messages, or about 4 MiB, of a part.
+
+        Args:
+            answer: A manifest of `manifests`, or the number of the message that answered: the last one that was stored
+                with the manifest.
+
+        Raises:
+            InvalidInputError: It is neither a stored manifest nor a number.
+            NotFoundError: No manifest is stored for the answer.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._services.run(
+            prompt(
+                self._key,
+                answer,
+                retention=self._services.settings.retention,
+                time_zone=self._services.config.time_zone,
+            )
+        )
+
+    async def aprompt(self, answer: Manifest | int) -> RebuiltPrompt:
+        """The async twin of `prompt`."""
+        return await self._services.arun(
+            prompt(
+                self._key,
+                answer,
+                retention=self._services.settings.retention,
+                time_zone=self._services.config.time_zone,
             )
         )
 

@@ -11,6 +11,8 @@ from langchain_supabase_memory.operations.boards.editing import add_item, delete
 from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.boards.schema import AuthorKind
@@ -24,28 +26,42 @@ class ConversationBoard(ConversationPartHandle):
     items, or restores deleted ones.
     """
 
-    def read(self, *, history: bool = False, perspective: Perspective | None = None) -> Board:
-        """Return the board: its summary and the items of each kind.
+    def read(
+        self, *, history: bool = False, perspective: Perspective | None = None, at: datetime | None = None
+    ) -> Board:
+        """Return the board: its summary and the items of each kind; as it is, or as it was at an instant.
+
+        At an instant, items that were added later are absent, and those that were superseded, closed or edited later
+        are as they were. What a person has deleted since, and what was read from messages that are forgotten, stays
+        deleted.
 
         Args:
             history: Whether to include the changes that people made.
             perspective: What an agent watches: its order of the items that hold, without kinds that it is not shown;
                 the others come last.
+            at: The instant, with a time zone, by the database's clock; now by default.
 
         Returns:
-            The board; an empty one if none exists.
+            The board; an empty one if none exists, or if none existed then.
 
         Raises:
             ConfigurationError: It is no perspective.
+            InvalidInputError: The time is naive.
         """
         return self._services.run(
-            read_board(self._key, history=history, retention=self._services.settings.retention, perspective=perspective)
+            read_board(
+                self._key, history=history, retention=self._services.settings.retention, perspective=perspective, at=at
+            )
         )
 
-    async def aread(self, *, history: bool = False, perspective: Perspective | None = None) -> Board:
+    async def aread(
+        self, *, history: bool = False, perspective: Perspective | None = None, at: datetime | None = None
+    ) -> Board:
         """The async twin of `read`."""
         return await self._services.arun(
-            read_board(self._key, history=history, retention=self._services.settings.retention, perspective=perspective)
+            read_board(
+                self._key, history=history, retention=self._services.settings.retention, perspective=perspective, at=at
+            )
         )
 
     def add(

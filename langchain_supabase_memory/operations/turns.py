@@ -89,7 +89,7 @@ def list_turns(
                 "p_retention": retention_argument(retention),
             },
         )
-        found = [*map(_turn, page["turns"]), *found]
+        found = [*map(turn_of, page["turns"]), *found]
         if not page["more"] or not page["turns"]:
             break
     return found
@@ -117,7 +117,7 @@ def read_turn(key: ConversationKey, number: int, *, retention: Retention | None 
     page = yield from call(
         "memory_turns", {**conversation_ids(key), **place, "p_retention": retention_argument(retention)}
     )
-    return next(map(_turn, page["turns"]), None)
+    return next(map(turn_of, page["turns"]), None)
 
 
 def resolve(key: ConversationKey, text: str, *, retention: Retention | None = None) -> Flow[Reference | None]:
@@ -211,7 +211,8 @@ def _no_template() -> InvalidInputError:
     return InvalidInputError("The template is not a valid format string.", hint=f"Pass {TEMPLATE!r}, for example.")
 
 
-def _turn(row: Mapping[str, Any]) -> Turn:
+def turn_of(row: Mapping[str, Any]) -> Turn:
+    """Return a turn of the SQL functions as a value."""
     return Turn(
         number=row["turn_number"],
         user_query=row["user_query"],

@@ -27,6 +27,37 @@ as $function$
   select p_kind in ({{item_names}})
 $function$;
 
+-- Returns an item without its words, as its history keeps it.
+create or replace function memory_private.wordless_item(p_item memory.conversation_board_items) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $function$
+  select jsonb_build_object(
+    'type', p_item.type, 'state', p_item.state, 'importance', p_item.importance, 'sequences', p_item.sequences,
+    'first_seen_at', p_item.first_seen_at, 'last_seen_at', p_item.last_seen_at, 'version', p_item.version,
+    'superseded_by', p_item.superseded_by, 'superseded_at', p_item.superseded_at, 'pinned', p_item.pinned,
+    'author', p_item.author, 'author_kind', p_item.author_kind, 'edited_by', p_item.edited_by,
+    'editor_kind', p_item.editor_kind, 'edited_at', p_item.edited_at)
+$function$;
+
+-- Notes that a board gets its next version, before it does. The caller holds the conversation's row lock.
+create or replace function memory_private.note_board_version(
+  p_user_id text, p_conversation_id uuid,
+  p_rewrites boolean -- whether the summary or the notes are written anew
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  insert into memory.conversation_board_changes (
+    user_id, conversation_id, version, place, action, changed_by, kept)
+  select p_user_id, p_conversation_id, b.version + 1, 0, case when p_rewrites then 'revise' else 'change' end, 'memory',
+         jsonb_build_object(
+           'through_sequence', b.through_sequence, 'tokens', b.tokens, 'quality', b.quality, 'model', b.model,
+           'language', b.language, 'updated_at', b.updated_at)
+  from memory.conversation_summary_boards b
+  where b.user_id = p_user_id and b.conversation_id = p_conversation_id;
+end
+$function$;
+
 -- Undoes what the board took from a message that was changed or deleted. An item whose first evidence it is goes,
 -- with its history. Other items lose it as evidence, and the state that it gave them. An edit keeps what a person
 -- wrote. The caller holds the conversation's row lock.
@@ -104,6 +135,10 @@ begin
         update memory.conversation_board_changes h set before = v_change.before
          where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.version = v_next.version
            and h.place = v_next.place;
+        update memory.conversation_board_changes h set kept = h.kept || jsonb_build_object('state', v_change.before)
+         where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = v_item.id
+           and (h.version, h.place) > (v_change.version, v_change.place)
+           and (h.version, h.place) <= (v_next.version, v_next.place) and h.kept is not null;
       else
         v_before := v_change.before;
       end if;
@@ -156,6 +191,7 @@ begin
    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.level = 0
      and s.to_sequence < p_sequence and s.to_sequence <= v_through
    order by s.number desc limit 1;
+  perform memory_private.note_board_version(p_user_id, p_conversation_id, true);
   update memory.conversation_summary_boards b
      set summary = coalesce(v_segment.content, ''), context_notes = '', title = null, quality = null,
          tokens = coalesce(v_segment.tokens, 0), through_sequence = coalesce(v_segment.to_sequence, -1),
@@ -195,6 +231,126 @@ begin
           and (p_history or i.superseded_at is null)
         order by i.pinned desc, i.last_seen_at desc, i.importance desc, i.text, i.id
         limit p_limit) r);
+end
+$function$;
+
+-- Returns the version that a board had at an instant, by the database's clock.
+create or replace function memory_private.board_version_at(
+  p_board memory.conversation_summary_boards, p_at timestamptz
+) returns bigint
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+begin
+  return coalesce((
+    select h.version - 1 from memory.conversation_board_changes h
+    where h.user_id = p_board.user_id and h.conversation_id = p_board.conversation_id and h.place = 0
+      and h.changed_at > p_at
+    order by h.changed_at, h.version
+    limit 1), p_board.version);
+end
+$function$;
+
+-- Returns the items that a board had at one of its versions, as they were then: an item's first change since has what
+-- was there before. What a person has deleted since has no words any more, and is counted as gone.
+create or replace function memory_private.board_items_at(
+  p_user_id text, p_conversation_id uuid, p_version bigint, p_history boolean, p_limit integer,
+  out items json, out listed bigint, out gone bigint
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set jit = off
+as $function$
+begin
+  with found as materialized (
+    select i as item, i.text, f.version is not null as is_changed, f.action, f.kept, w.before, w.version is not null as is_edited
+    from memory.conversation_board_items i
+    cross join lateral (
+      select true as was_there from memory.conversation_board_changes h
+      where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = i.id
+        and h.version <= p_version
+      limit 1) e
+    left join lateral (
+      select h.version, h.action, h.kept from memory.conversation_board_changes h
+      where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = i.id
+        and h.version > p_version
+      order by h.version, h.place limit 1) f on true
+    left join lateral (
+      select h.version, h.before from memory.conversation_board_changes h
+      where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id = i.id
+        and h.version > p_version and (h.kept ->> 'has_words')::boolean
+      order by h.version, h.place limit 1) w on true
+    where i.user_id = p_user_id and i.conversation_id = p_conversation_id),
+  held as materialized (
+    select jsonb_populate_record(t.item, coalesce(t.kept || (
+             -- Evidence that is gone since is none any more.
+             select jsonb_build_object(
+                      'sequences', coalesce(jsonb_agg(e.sequence order by e.place), '[]'),
+                      'message_ids', coalesce(jsonb_agg(e.id order by e.place), '[]'))
+             from unnest((t.item).sequences, (t.item).message_ids) with ordinality e (sequence, id, place)
+             where t.kept -> 'sequences' @> to_jsonb(e.sequence)), '{}')
+             || jsonb_build_object('text', case when t.is_edited then t.before else t.text end, 'deleted_at', null)) as item,
+           t.is_changed and (t.kept is null or t.is_edited and t.before is null) as is_gone
+    from found t
+    where case when not t.is_changed then (t.item).deleted_at is null
+               when t.kept is null then t.action <> 'add' else true end)
+  select coalesce((
+           select json_agg(r)
+           from (select (i.item).id, (i.item).kind, (i.item).type, (i.item).text, (i.item).state, (i.item).importance,
+                        (i.item).quote, (i.item).message_ids, (i.item).sequences, (i.item).first_seen_at,
+                        (i.item).last_seen_at, (i.item).version, (i.item).superseded_by, (i.item).superseded_at,
+                        (i.item).pinned, (i.item).author, (i.item).author_kind, (i.item).edited_by,
+                        (i.item).editor_kind, (i.item).edited_at, (i.item).contributed_by, (i.item).said_at,
+                        case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i.item) end
+                          as author_id
+                 from held i
+                 where not i.is_gone and (p_history or (i.item).superseded_at is null)
+                 order by (i.item).pinned desc, (i.item).last_seen_at desc, (i.item).importance desc, (i.item).text,
+                          (i.item).id
+                 limit p_limit) r), '[]'),
+         count(*) filter (where not h.is_gone and (p_history or (h.item).superseded_at is null)),
+         count(*) filter (where h.is_gone)
+    into items, listed, gone
+    from held h;
+end
+$function$;
+
+-- Returns a board as it was at one of its versions, without its items: what has been written anew since is empty.
+create or replace function memory_private.board_at(
+  p_board memory.conversation_summary_boards, p_version bigint
+) returns memory.conversation_summary_boards
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_next memory.conversation_board_changes;
+begin
+  if p_version >= p_board.version then
+    return p_board;
+  end if;
+  if exists (
+    select from memory.conversation_board_changes h
+    where h.user_id = p_board.user_id and h.conversation_id = p_board.conversation_id and h.version > p_version
+      and h.place = 0 and h.action = 'revise')
+  then
+    p_board.summary := '';
+    p_board.context_notes := '';
+    p_board.title := null;
+  end if;
+  select h.* into v_next from memory.conversation_board_changes h
+   where h.user_id = p_board.user_id and h.conversation_id = p_board.conversation_id and h.version > p_version
+     and h.place = 0
+   order by h.version limit 1;
+  p_board := jsonb_populate_record(p_board, coalesce(v_next.kept, '{}') || jsonb_build_object('version', p_version));
+  select h.* into v_next from memory.conversation_board_changes h
+   where h.user_id = p_board.user_id and h.conversation_id = p_board.conversation_id and h.version > p_version
+     and h.item_id is null and h.action = 'summary'
+   order by h.version, h.place limit 1;
+  if found then
+    p_board := jsonb_populate_record(p_board, coalesce(
+      v_next.kept, '{"edited_by": null, "editor_kind": null, "edited_at": null}')
+      || jsonb_build_object('edited_summary', v_next.before));
+  end if;
+  return p_board;
 end
 $function$;
 
@@ -364,6 +520,12 @@ begin
        where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       v_item_id := v_old.id;
       stands := stands || jsonb_build_object(coalesce(v_item.id, v_item_id), v_item_id);
+      if v_old.deleted_at is null and not v_source.sequence = any (v_old.sequences) then
+        place := place + 1;
+        insert into memory.conversation_board_changes (
+          user_id, conversation_id, version, place, item_id, action, changed_by, kept)
+        values (v_user, v_id, p_version, place, v_old.id, 'repeat', p_author, memory_private.wordless_item(v_old));
+      end if;
       -- A task that is mentioned again may be done by now, or open again.
       if cardinality(memory_private.item_states(v_old.kind)) > 1 and v_item.state <> v_old.state and v_old.deleted_at is null
          and not v_old.pinned and v_source.sequence > all (v_old.sequences)
@@ -375,8 +537,9 @@ begin
         changed := changed + 1;
         place := place + 1;
         insert into memory.conversation_board_changes (
-          user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
-        values (v_user, v_id, p_version, place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+          user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by, kept)
+        values (v_user, v_id, p_version, place, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author,
+                memory_private.wordless_item(v_old));
       end if;
     else
       -- A full board accepts repeats and changes, but no new items.
@@ -396,20 +559,22 @@ begin
         user_id, conversation_id, version, place, item_id, action, changed_by)
       values (v_user, v_id, p_version, place, v_item_id, 'add', p_author);
     end if;
-    v_old.id := coalesce((stands ->> v_item.replaces::text)::uuid, v_item.replaces);
     -- A contradicted item is kept with both dates. One that a person pinned, or wrote after this message, is not
     -- superseded.
-    update memory.conversation_board_items i
-       set superseded_by = v_item_id, superseded_at = v_source.created_at, version = i.version + 1
-     where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id and i.id <> v_item_id
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.id <> v_item_id
+       and i.id = coalesce((stands ->> v_item.replaces::text)::uuid, v_item.replaces)
        and i.kind = v_item.kind and i.superseded_at is null and i.deleted_at is null and not i.pinned
        and v_source.created_at >= coalesce(i.edited_at, '-infinity');
     if found then
+      update memory.conversation_board_items i
+         set superseded_by = v_item_id, superseded_at = v_source.created_at, version = i.version + 1
+       where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
       changed := changed + 1;
       place := place + 1;
       insert into memory.conversation_board_changes (
-        user_id, conversation_id, version, place, item_id, action, changed_by)
-      values (v_user, v_id, p_version, place, v_old.id, 'supersede', p_author);
+        user_id, conversation_id, version, place, item_id, action, changed_by, kept)
+      values (v_user, v_id, p_version, place, v_old.id, 'supersede', p_author, memory_private.wordless_item(v_old));
     end if;
   end loop;
 end
@@ -458,9 +623,10 @@ begin
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
     v_changed := v_changed + 1;
     insert into memory.conversation_board_changes (
-      user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by)
+      user_id, conversation_id, version, place, item_id, action, before, sequence, changed_by, kept)
     values (
-      v_user, v_id, p_version, p_place + v_changed, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author);
+      v_user, v_id, p_version, p_place + v_changed, v_old.id, v_item.state, v_old.state, v_source.sequence, p_author,
+      memory_private.wordless_item(v_old));
   end loop;
   return v_changed;
 end
@@ -544,6 +710,9 @@ begin
   if p_profile is not null then
     perform memory_private.add_profile_items(v_c, p_profile, p_author);
   end if;
+  perform memory_private.note_board_version(
+    v_user, v_c.id, (v_b.summary, v_b.context_notes, v_b.title)
+      is distinct from (p_summary, p_context_notes, coalesce(v_b.title, nullif(p_title, ''))));
   v_now := clock_timestamp();
   update memory.conversation_summary_boards b
      set summary = p_summary, context_notes = p_context_notes, title = coalesce(b.title, nullif(p_title, '')),
@@ -617,7 +786,9 @@ create function public.memory_board(
   p_agent_id  text    default 'default',
   p_history   boolean default false, -- also what was superseded, and all changes
   p_limit     integer default 500,
-  p_retention json    default null
+  p_retention json    default null,
+  p_at        timestamptz default null, -- as it was at this instant,
+  p_version   bigint  default null      -- or at this version; null: as it is
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -626,7 +797,9 @@ declare
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
   v_id   uuid; -- null: the board has expired
-  v_items json;
+  v_items record;
+  v_is_past boolean := false;
+  v_is_rewritten boolean := false;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -636,7 +809,28 @@ begin
   v_id := case when not (memory_private.expired_derived(v_user, v_c.id, p_retention)).board then v_c.id end;
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_id;
-  v_items := memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000)));
+  if v_b.version is not null and (p_at is not null or p_version is not null) then
+    p_version := least(coalesce(p_version, memory_private.board_version_at(v_b, p_at)), v_b.version);
+    v_is_past := p_version < v_b.version;
+  end if;
+  if p_version <= 0 then
+    v_id := null; -- there was none yet
+    v_b := null;
+  elsif v_is_past then
+    v_items := memory_private.board_items_at(v_user, v_id, p_version, p_history, greatest(0, least(p_limit, 1000)));
+    v_is_rewritten := exists (
+      select from memory.conversation_board_changes h
+      where h.user_id = v_user and h.conversation_id = v_id and h.version > p_version and h.place = 0
+        and h.action = 'revise');
+    v_b := memory_private.board_at(v_b, p_version);
+  end if;
+  if v_id is null or not v_is_past then
+    select memory_private.board_items(v_user, v_id, p_history, greatest(0, least(p_limit, 1000))) as items,
+           count(*) as listed, 0::bigint as gone
+      into v_items from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.deleted_at is null
+       and (p_history or i.superseded_at is null);
+  end if;
   return json_build_object(
     'conversation_id', v_c.id,
     'revision', v_c.revision,
@@ -655,21 +849,23 @@ begin
     'through_sequence', coalesce(v_b.through_sequence, -1),
     'version', coalesce(v_b.version, 0),
     'updated_at', v_b.updated_at,
-    'items', v_items,
-    'unlisted', greatest(0, (
-      select count(*) from memory.conversation_board_items i
-      where i.user_id = v_user and i.conversation_id = v_id and i.deleted_at is null
-        and (p_history or i.superseded_at is null)) - least(p_limit, 1000)),
+    'items', v_items.items,
+    'unlisted', greatest(0, v_items.listed - least(p_limit, 1000)),
+    'gone', v_items.gone,
+    'rewritten', v_is_rewritten,
     'changes', case when p_history then coalesce((
       select json_agg(r order by r.version desc, r.place desc)
       from (select h.version, h.place, h.item_id, h.action, h.before, h.changed_by, h.changed_at
             from memory.conversation_board_changes h
-            where h.user_id = v_user and h.conversation_id = v_id
+            where h.user_id = v_user and h.conversation_id = v_id and h.place > 0 and h.action <> 'repeat'
+              and (not v_is_past or h.version <= p_version)
             order by h.version desc, h.place desc limit greatest(0, least(p_limit, 500))) r), '[]') end);
 end
 $function$;
 comment on function public.memory_board is
-  'langchain-supabase-memory: Read the board of a conversation, with its items and, on wish, its history.
+  'langchain-supabase-memory: Read the board of a conversation, with its items and, on wish, its history; as it is, or
+  as it was. What was added later is not there then, and what was superseded, closed or edited later stands as it did.
+  What has been deleted since stays deleted.
 
 p_thread_id: the thread of the conversation.
 p_user_id: the owner; null: the subject of the caller''s token.
@@ -677,9 +873,11 @@ p_agent_id: the agent of the conversation.
 p_history: also items that were superseded, and all changes.
 p_limit: the most items, at most 1000, and the most changes, at most 500.
 p_retention: what is kept, as in memory_append; null: everything. A board that is beyond it is shown as empty.
+p_at: as it was at this instant, by the database''s clock; null: as it is.
+p_version: as it was at this version, whatever p_at says; null: by p_at.
 Returns: object or null. Null if there is no such conversation.
 - conversation_id: uuid. The conversation.
-- revision: integer. Counts edits and deletions of messages.
+- revision: integer. Counts edits and deletions of messages, those of today.
 - next_sequence: integer. The sequence that the next message gets.
 - title: text or null. What its summarizer calls the conversation.
 - summary: text. The summary; empty if none was written.
@@ -720,6 +918,8 @@ Returns: object or null. Null if there is no such conversation.
 - items[].said_at: timestamp or null. When it was said there.
 - items[].author_id: text or null. In a space: who said it, as far as it comes from messages or was contributed.
 - unlisted: integer. How many items there are beyond p_limit.
+- gone: integer. How many items it had then that a person has deleted since; 0 without p_at and p_version.
+- rewritten: boolean. Whether its summary, notes and title have been written anew since, so that they are empty.
 - changes: object[] or null. The newest first; null without p_history.
 - changes[].version: integer. The version that it made.
 - changes[].place: integer. Its place among the changes of that version.
@@ -872,7 +1072,7 @@ begin
          edited_at = p_now, version = i.version + 1
    where i.user_id = v_user and i.conversation_id = v_id and i.id = p_old.id;
   update memory.conversation_board_changes h
-     set before = null
+     set before = null, kept = null
    where h.user_id = v_user and h.conversation_id = v_id and h.item_id = p_old.id;
 end
 $function$;
@@ -940,6 +1140,7 @@ declare
   v_item    uuid := p_item_id;
   v_is_new  boolean;
   v_before  text;
+  v_kept    jsonb;
   v_c       memory.conversations;
   v_most    integer := (memory_private.current_limits()).board_items;
   v_is_model constant boolean := p_author_kind = 'model';
@@ -1013,8 +1214,10 @@ begin
     end if;
   when 'edit' then
     v_before := case when p_text is not null then v_old.text else v_old.state end;
+    v_kept := memory_private.wordless_item(v_old) || jsonb_build_object('has_words', p_text is not null);
     perform memory_private.edit_board_item(v_old, p_by, p_author_kind, p_type, p_text, p_state, v_now);
   when 'pin', 'unpin' then
+    v_kept := memory_private.wordless_item(v_old);
     update memory.conversation_board_items i
        set pinned = p_action = 'pin', version = i.version + 1
      where i.user_id = v_user and i.conversation_id = v_id and i.id = v_old.id;
@@ -1022,6 +1225,8 @@ begin
     perform memory_private.delete_board_item(v_old, p_by, p_author_kind, v_now);
   when 'summary' then
     v_before := v_b.edited_summary;
+    v_kept := case when v_b.edited_summary is not null then jsonb_build_object(
+      'edited_by', v_b.edited_by, 'editor_kind', v_b.editor_kind, 'edited_at', v_b.edited_at) end;
     update memory.conversation_summary_boards b
        set edited_summary = nullif(p_text, ''), edited_by = p_by, editor_kind = p_author_kind, edited_at = v_now
      where b.user_id = v_user and b.conversation_id = v_id;
@@ -1030,12 +1235,13 @@ begin
   else
     raise exception 'unknown action' using errcode = 'PT400';
   end case;
+  perform memory_private.note_board_version(v_user, v_id, p_action in ('delete', 'regenerate'));
   update memory.conversation_summary_boards b
      set version = b.version + 1, updated_at = v_now
    where b.user_id = v_user and b.conversation_id = v_id;
   insert into memory.conversation_board_changes (
-    user_id, conversation_id, version, place, item_id, action, before, changed_by)
-  values (v_user, v_id, v_b.version + 1, 1, v_item, p_action, v_before, p_by);
+    user_id, conversation_id, version, place, item_id, action, before, changed_by, kept)
+  values (v_user, v_id, v_b.version + 1, 1, v_item, p_action, v_before, p_by, v_kept);
   return json_build_object('item_id', v_item, 'version', v_b.version + 1, 'is_new', p_action = 'add');
 end
 $function$;

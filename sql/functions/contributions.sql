@@ -74,6 +74,7 @@ begin
          key_facts = (select jsonb_agg(f order by n) from jsonb_array_elements(s.key_facts) with ordinality as e (f, n)
                       where f ->> 'text' <> v_item.text)
    where s.user_id = p_space_id and s.conversation_id = v_c.id and s.level > 0;
+  perform memory_private.note_board_version(p_space_id, v_c.id, true);
   update memory.conversation_summary_boards b
      set edited_summary = nullif(memory_private.remove_phrases(b.edited_summary, v_said), ''),
          summary = memory_private.remove_phrases(b.summary, v_said), version = b.version + 1, updated_at = v_now
@@ -199,6 +200,7 @@ begin
       p_space, v_board.id, p_kind, v_quote, v_digest, v_state, v_quote, v_now, v_now, v_user, 'person', v_user, 'person',
       v_now, v_user, v_m.created_at)
     returning * into v_item;
+    perform memory_private.note_board_version(p_space, v_board.id, false);
     update memory.conversation_summary_boards b set version = b.version + 1, updated_at = v_now
      where b.user_id = p_space and b.conversation_id = v_board.id;
     insert into memory.conversation_board_changes (

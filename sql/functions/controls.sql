@@ -212,7 +212,7 @@ begin
      and i.edited_at is null and not i.pinned and i.deleted_at is null;
   delete from memory.conversation_board_changes h
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id
-     and (h.sequence is not null or h.item_id is null and h.action <> 'summary');
+     and (h.sequence is not null or h.item_id is null and h.action <> 'summary' and h.place > 0);
   update memory.conversation_board_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.item_id is not null
      and h.before is not null;
@@ -235,6 +235,13 @@ begin
      and not exists (
        select from memory.conversation_board_items i
        where i.user_id = p_user_id and i.conversation_id = p_conversation_id);
+  -- The next board begins with version 1 again.
+  delete from memory.conversation_board_changes h
+   where h.user_id = p_user_id and h.conversation_id = p_conversation_id
+     and not exists (
+       select from memory.conversation_summary_boards b
+       where b.user_id = p_user_id and b.conversation_id = p_conversation_id);
+  perform memory_private.note_board_version(p_user_id, p_conversation_id, true);
   update memory.conversation_summary_boards b
      set summary = '', context_notes = '', title = null, language = null, model = null, tokens = 0, quality = null,
          through_sequence = -1, version = b.version + 1, updated_at = v_now
@@ -357,6 +364,7 @@ begin
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id
      and (select memory_private.mentions(h.before, v_topics, v_c.language));
+  perform memory_private.note_board_version(p_user_id, p_conversation_id, true);
   update memory.conversation_summary_boards b
      set summary = (select memory_private.remove_mentions(b.summary, v_topics, v_c.language)),
          context_notes = (select memory_private.remove_mentions(b.context_notes, v_topics, v_c.language)),
@@ -476,6 +484,12 @@ begin
     where h.item_id is null or exists (
       select from memory.conversation_board_items i
       where i.user_id = p_user_id and i.conversation_id = v_undo.conversation_id and i.id = h.item_id)
+    on conflict do nothing;
+    insert into memory.conversation_board_changes (
+      user_id, conversation_id, version, place, action, changed_by)
+    select p_user_id, v_undo.conversation_id, b.version, 0, 'revise', 'memory'
+    from memory.conversation_summary_boards b
+    where b.user_id = p_user_id and b.conversation_id = v_undo.conversation_id
     on conflict do nothing;
     insert into memory.chunk_ratings
     select * from jsonb_populate_recordset(null::memory.chunk_ratings, v_rest -> 'ratings')

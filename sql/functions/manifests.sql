@@ -91,7 +91,11 @@ as $function$
     select case when e ->> 0 = '3' then (e ->> 1)::bigint when e ->> 1 in ('2', '5', '6') then (e ->> 6)::bigint end as first,
            case when e ->> 0 = '3' then (e ->> 2)::bigint when e ->> 1 in ('2', '5', '6') then (e ->> 7)::bigint end as last
     from json_array_elements(p_pack) e
-    where e ->> 0 in ('1', '3')) t
+    where e ->> 0 in ('1', '3')
+    union all
+    select (e ->> i)::bigint, (e ->> i)::bigint + (e ->> i + 1)::bigint
+    from json_array_elements(p_pack) e cross join lateral generate_series(1, json_array_length(e) - 3, 3) i
+    where e ->> 0 = '14') t
   where t.first >= 0 and t.last >= t.first
 $function$;
 
@@ -249,16 +253,26 @@ Returns: object.
 - manifests[].to_sequence: integer. The last one, mostly the answer.
 - manifests[].made_at: timestamp. When it was stored.
 - manifests[].expires_at: timestamp or null. When it goes by itself; null: with its messages.
-- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, entry point, unit, budget, used, sequence of
-  the question, flags, age in seconds, board items left out, messages, characters and tokens of the whole history]; of
-  an age 0 is as long as the messages, -1 is 30 days. Then [1, part, reason, messages, characters, tokens, first, last,
-  number] for each part; [2, items of the board, by the first eight digits of their ids]; [3, first, last, part,
-  hundredths of the score''s parts] for each passage of this conversation, [4, first eight digits of its id,
-  hundredths] for one of another; [5, first, last, reason] for what was left out; [6, tokens of the model: in, out,
-  together, read from a cache]; [7, 0 for a space or 1 for an agent, its place among those, 1 if it was refused, items left
-  out, items] for each board of those; [8, items of the profile, by the first eight digits of their ids]. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
-  ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed),
-  4 (the reranker failed), 8 (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
+- manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, entry point, unit, budget, used,
+  sequence of the question, flags, age in seconds, board items left out, messages, characters and tokens of the whole
+  history, minutes by which the reader''s time zone is ahead of UTC, 0 if the prompt says that older messages are
+  omitted or the number of messages that it says are shown]; of an age 0 is as long as the messages, -1 is 30 days.
+  Then [1, part, reason, messages, characters, tokens, first, last, number] for each part; [2, items of the board, by
+  the first eight digits of their ids]; [3, first, last, part, hundredths of the score''s parts] for each passage of
+  this conversation, [4, first eight digits of its id, hundredths] for one of another; [5, first, last, reason] for
+  what was left out; [6, tokens of the model: in, out, together, read from a cache]; [7, 0 for a space or 1 for an
+  agent, its place among those, 1 if it was refused, items left out, items] for each board of those; [8, items of the
+  profile, by the first eight digits of their ids]. What a past prompt is rebuilt from: [9, version of the board,
+  characters that a person''s summary is cut to, 1 if its notes are shown or 2 if they come right behind what is
+  pinned]; [10, part, messages that were stored later, first, last, …] where a part does not show just its range; [11,
+  message or -2 and down for those that were stored later or -1 for a turn that was pointed at, characters that it is
+  cut to, media left out]; [12, first, last, part, how often, day of the first and the last time, from 1970] of a
+  passage that was said more than once; [13, first eight digits of its id, place, part, the same three] of one of
+  another conversation; [14, first, how many further messages, part, …] in the place of all lists 3 of a pack that is
+  cut. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
+  ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts
+  ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed), 4 (the reranker failed), 8
+  (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.
 - manifests[].changed: json. The same of those that were edited since.
 - manifests[].changed_items: integer[]. The items of the board that it names, by the first eight digits of their ids as
@@ -267,3 +281,124 @@ Returns: object.
 - after: text or null. Where the next page begins; null: there is none.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody; or p_after is no place.';
+
+-- Returns the chunks that a prompt showed, each by its messages and part in this conversation, or by the first eight
+-- digits of its id, its place and its part in another of the owner's newest thousand.
+create or replace function memory_private.prompt_passages(
+  p_user_id text, p_conversation_id uuid, p_passages json
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set jit = off
+as $function$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('number', t.number - 1, 'chunk', t.shown) order by t.number), '[]')
+    from (
+      select e.number, (
+        select r from (
+          select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.stretch,
+                 k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at, c.thread_id, c.agent_id) r) as shown
+      from (select n.number, n.e, n.e -> 0 as first, (n.e ->> 1)::bigint as second, (n.e ->> 2)::integer as part
+            from json_array_elements(p_passages) with ordinality n (e, number) limit 200 offset 0) e
+      cross join lateral (
+        select k.* from memory.working_memory_chunks k
+        where json_typeof(e.first) = 'number' and k.user_id = p_user_id and k.conversation_id = p_conversation_id
+          and k.to_sequence = e.second and k.from_sequence = (e.first #>> '{}')::bigint and k.part = e.part
+        union all
+        select k.*
+        from (select c.id from memory.conversations c
+              where json_typeof(e.first) = 'string' and c.user_id = p_user_id and c.id <> p_conversation_id
+              order by c.user_id desc, c.updated_hour desc, c.agent_id desc limit 1000) c
+        cross join lateral (
+          select k.* from memory.working_memory_chunks k
+          where k.user_id = p_user_id and k.conversation_id = c.id and k.place = e.second and k.part = e.part
+          offset 0) k
+        where left(k.id::text, 8) = e.first #>> '{}'
+        limit 1) k
+      cross join lateral (
+        select c.thread_id, c.agent_id from memory.conversations c
+        where c.user_id = p_user_id and c.id = k.conversation_id offset 0) c
+      where not k.stale and (k.expires_at is null or k.expires_at > clock_timestamp())) t);
+end
+$function$;
+
+create function public.memory_prompt(
+  p_thread_id text,
+  p_user_id   text        default null,
+  p_agent_id  text        default 'default',
+  p_messages  json        default '[]', -- the first and the last of each range
+  p_segment   integer     default null,
+  p_at        timestamptz default null, -- when the board was read,
+  p_version   bigint      default null, -- and its version then; both null: no board
+  p_passages  json        default '[]',
+  p_turn      bigint      default null, -- the first message of a turn that was pointed at
+  p_retention json        default null
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_user text := memory_private.resolve_owner(p_user_id);
+  v_c    memory.conversations;
+  v_gone int8multirange;
+begin
+  perform memory_private.check_limits(p_messages), memory_private.check_limits(p_passages);
+  select c.* into v_c from memory.conversations c
+   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
+  if not found then
+    return null;
+  end if;
+  v_gone := (memory_private.find_expired(v_c, p_retention)).messages;
+  if v_c.expired_through >= 0 then
+    v_gone := v_gone + int8multirange(int8range(0, v_c.expired_through, '[]'));
+  end if;
+  return json_build_object(
+    'messages', coalesce((
+      select json_agg(public.memory_read(
+               p_thread_id, v_user, p_agent_id, p_from => (e ->> 0)::bigint, p_to => (e ->> 1)::bigint,
+               p_columns => '["payload", "updated_at"]', p_retention => p_retention) order by n)
+      from json_array_elements(p_messages) with ordinality r (e, n)), '[]'),
+    'superseded', case when v_c.has_superseded then coalesce((
+      select json_agg(public.memory_read(
+               p_thread_id, v_user, p_agent_id, p_from => (e ->> 0)::bigint, p_to => (e ->> 1)::bigint,
+               p_columns => '["payload", "updated_at"]', p_retention => p_retention, p_superseded => true) order by n)
+      from json_array_elements(p_messages) with ordinality r (e, n)), '[]') end,
+    'expired', memory_private.range_pairs(v_gone),
+    'segment', case when p_segment is not null then
+      public.memory_summaries(p_thread_id, v_user, p_agent_id, p_segment + 1, 1, 0, p_retention) -> 0 end,
+    'board', case when p_at is not null or p_version is not null then
+      public.memory_board(p_thread_id, v_user, p_agent_id, true, 1000, p_retention, p_at, p_version) end,
+    'passages', memory_private.prompt_passages(v_user, v_c.id, p_passages),
+    'turn', case when p_turn is not null then
+      public.memory_turns(
+        p_thread_id, v_user, p_agent_id, p_last => 1, p_before => p_turn + 1, p_retention => p_retention)
+        -> 'turns' -> 0 end);
+end
+$function$;
+comment on function public.memory_prompt is
+  'langchain-supabase-memory: Read what a past prompt was made of, as its manifest names it, in one call. Nothing of
+  others is read, and nothing that is gone comes back.
+
+p_thread_id: the thread of the conversation.
+p_user_id: the owner; null: the subject of the caller''s token.
+p_agent_id: the agent of the conversation.
+p_messages: ranges of messages, each as its first and last sequence.
+p_segment: the number of a summary; null: none.
+p_at: when the board was read; null: by p_version.
+p_version: the version of the board that was read, which comes before p_at; both null: no board.
+p_passages: chunks: of this conversation as [first message, last message, part]; of another one of the owner''s newest
+  1000 as [first eight digits of its id, place, part]. At most 200.
+p_turn: the first message of a turn; null: none.
+p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
+Returns: object or null. Null if there is no such conversation.
+- messages: object[] as memory_read. A page for each range; one with more goes on with memory_read.
+- superseded: object[] as memory_read or null. The same of messages that a graph has left; null if it has left none.
+- expired: json. First and last of each range of messages that have expired.
+- segment: json. The newest summary up to that number, as memory_summaries has it; null if there is none.
+- board: object as memory_board or null. The board as it was, with what was superseded.
+- passages: object[]. The chunks that are there.
+- passages[].number: integer. The place in p_passages, from 0.
+- passages[].chunk: object as memory_chunks.chunks. The chunk.
+- turn: object as memory_turns.turns or null. The turn that begins there, or the one before.
+Errors:
+- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT413: an argument is larger than call_bytes, or a list in it longer than call_items (see memory_limits).';

@@ -269,6 +269,7 @@ declare
   v_ids    text[];
   v_places bigint[];
   v_found  uuid;
+  v_old    memory.conversation_board_items;
 begin
   restored := 0;
   refused := 0;
@@ -294,6 +295,10 @@ begin
     join memory.conversation_messages m
       on m.user_id = v_user and m.conversation_id = v_id and m.message_id = e.id;
     v_found := null;
+    select i.* into v_old from memory.conversation_board_items i
+     where i.user_id = v_user and i.conversation_id = v_id and i.kind = v_each ->> 'kind' and i.superseded_at is null
+       and i.digest = case when (v_each ->> 'gone')::boolean then v_each ->> 'digest'
+                           else memory_private.item_digest(v_each ->> 'text') end;
     -- Items that people wrote or deleted here meanwhile stay; a model's item is replaced.
     insert into memory.conversation_board_items as i (
       user_id, conversation_id, kind, type, text, digest, state, importance, quote, message_ids, sequences,
@@ -324,11 +329,12 @@ begin
     continue when v_found is null;
     restored := restored + 1;
     insert into memory.conversation_board_changes (
-      user_id, conversation_id, version, place, item_id, action, changed_by, changed_at)
+      user_id, conversation_id, version, place, item_id, action, kept, changed_by, changed_at)
     values (
       v_user, v_id, p_version, p_place + restored, v_found,
       case when (v_each ->> 'gone')::boolean then 'delete' when v_each ->> 'by' is not null then 'edit'
            when (v_each ->> 'pinned')::boolean then 'pin' else 'add' end,
+      case when v_old.id is not null and not (v_each ->> 'gone')::boolean then memory_private.wordless_item(v_old) end,
       coalesce(v_each ->> 'by', v_each ->> 'author'),
       memory_private.parse_past_time(coalesce(v_each ->> 'at', v_each ->> 'last_seen_at')));
   end loop;
@@ -376,6 +382,7 @@ begin
       hint = 'restore fewer items, or raise board_items in memory_private.limits';
   end if;
   if restored > 0 and v_version is not null then
+    perform memory_private.note_board_version(v_user, v_id, false);
     v_now := clock_timestamp();
     update memory.conversation_summary_boards b set version = v_version, updated_at = v_now
      where b.user_id = v_user and b.conversation_id = v_id;

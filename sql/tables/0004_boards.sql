@@ -121,6 +121,7 @@ create table memory.conversation_board_changes (
   sequence        bigint,
   changed_by      text        not null check (octet_length(changed_by) <= 1000),
   changed_at      timestamptz not null default clock_timestamp(),
+  kept            jsonb       check (octet_length(kept::text) <= 65536),
   primary key (user_id, conversation_id, version, place),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
   foreign key (user_id, conversation_id, item_id)
@@ -130,9 +131,16 @@ create table memory.conversation_board_changes (
 );
 
 create index conversation_board_changes_item_idx
-  on memory.conversation_board_changes (user_id, conversation_id, item_id);
+  on memory.conversation_board_changes (user_id, conversation_id, item_id, version, place);
+
+create index conversation_board_changes_version_idx
+  on memory.conversation_board_changes (user_id, conversation_id, changed_at, version) where place = 0;
 
 comment on column memory.conversation_board_changes.sequence is
   'The message that says so, where a model changed a state.';
+comment on column memory.conversation_board_changes.kept is
+  'What was there before, without words, so that the board can be read as it was; null where nothing was, and once a
+  person deleted the item.';
 comment on table memory.conversation_board_changes is
-  'The history of a board: version counts its changes, place those of one version.';
+  'The history of a board: version counts its changes, place those of one version. Place 0 is the version itself, by the
+  database''s clock: its action is revise where the summary or the notes were written anew, else change.';

@@ -484,7 +484,7 @@ def test_the_comment_of_the_function_says_every_code() -> None:
     }
     assert flags.keys() == named.keys()
     assert all(name in flags[bit] for bit, name in named.items())
-    kinds = [int(kind) for kind in re.findall(r"\[(\d), ", pack.meaning)]
+    kinds = [int(kind) for kind in re.findall(r"\[(\d+), ", pack.meaning)]
     assert kinds == [
         encoding.HEAD,
         encoding.PART,
@@ -495,6 +495,12 @@ def test_the_comment_of_the_function_says_every_code() -> None:
         encoding.USAGE,
         encoding.SHARED,
         encoding.PROFILE,
+        encoding.BOARD,
+        encoding.SHOWN,
+        encoding.ALTERED,
+        encoding.REPEATED,
+        encoding.LOCATED,
+        encoding.PASSAGES,
     ]
     head = re.findall(r"\[0, ([^]]*)\]", pack.meaning)[0].split(", ")
     assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (encoding.FLAGS, encoding.AGE)

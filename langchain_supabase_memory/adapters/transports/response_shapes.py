@@ -57,7 +57,8 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_append_context": _object("stored context", parts={"stored": "memory_append", "context": "memory_context"}),
     "memory_board": _object(
         "conversation_id revision next_sequence title summary context_notes edited_summary edited_by editor_kind"
-        " edited_at language model tokens quality through_sequence version updated_at items unlisted changes",
+        " edited_at language model tokens quality through_sequence version updated_at items unlisted gone rewritten"
+        " changes",
         or_null=True,
     ),
     "memory_chunks": _object("chunks more"),
@@ -124,6 +125,7 @@ SHAPES: Final[dict[str, Shape]] = {
     ),
     "memory_profile": _object("items after"),
     "memory_promote": _ARRAY,
+    "memory_prompt": _object("messages superseded expired segment board passages turn", or_null=True),
     "memory_rate_chunk": _object("importance version"),
     "memory_read": _object("messages more"),
     "memory_recall": _object("chunks searched approximate by_meaning"),

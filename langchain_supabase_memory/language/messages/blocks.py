@@ -57,10 +57,14 @@ class PromptEntry:
         message: The message as it will be sent.
         sequences: Its sequence in the conversation; empty if it is not stored or not part of the conversation, several
             if messages were merged.
+        cut_to: The characters that are left of its text and arguments; `None` if it is whole.
+        media_left_out: How many of its images and files are replaced by names.
     """
 
     message: AnyMessage
     sequences: tuple[int, ...] = ()
+    cut_to: int | None = None
+    media_left_out: int = 0
 
     @cached_property
     def rendered(self) -> Rendered:

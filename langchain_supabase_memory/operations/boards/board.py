@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.checks import require_type
 from langchain_supabase_memory.effects import Flow, call, offload
-from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
 from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ordering_effort, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
@@ -145,6 +145,9 @@ class Board(ItemLists):
         changes: Its history, newest first, if it was requested.
         unlisted: How many more items there are than `items` lists.
         revision: How often a message of the conversation was edited or forgotten.
+        gone: Of a board as it was at an instant, how many of its items a person has deleted since.
+        rewritten: Whether its summary, notes and title have been written anew since that instant, so that they are
+            empty: their earlier words are not kept.
     """
 
     thread_id: str
@@ -167,6 +170,8 @@ class Board(ItemLists):
     unlisted: int = 0
     revision: int = 0
     title: str | None = field(default=None, repr=False)
+    gone: int = 0
+    rewritten: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -187,8 +192,14 @@ def read_board(
     limit: int = 500,
     retention: Retention | None = None,
     perspective: Perspective | None = None,
+    at: datetime | None = None,
+    version: int | None = None,
 ) -> Flow[Board]:
-    """Return the board: its summary and the items of each kind.
+    """Return the board: its summary and the items of each kind; as it is, or as it was at an instant.
+
+    At an instant, items that were added later are absent, and those that were superseded, closed or edited later
+    are as they were. What a person has deleted since, and what was read from messages that are forgotten, stays
+    deleted.
 
     Args:
         key: The conversation.
@@ -198,17 +209,21 @@ def read_board(
         retention: The retention; a board beyond its `max_summary_age` is not returned.
         perspective: What an agent watches: its order of the items that hold, without kinds that it is not shown;
             the others come last.
+        at: The instant, with a time zone, by the database's clock; now by default.
+        version: Instead, the version of the board.
 
     Returns:
-        The board; an empty one if none exists.
+        The board; an empty one if none exists, or if none existed then.
 
     Raises:
         ConfigurationError: It is no perspective.
+        InvalidInputError: The time is naive.
     """
     require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
     bounds = {"p_history": history, "p_limit": limit, "p_retention": retention_argument(retention)}
-    row = yield from call("memory_board", {**conversation_ids(key), **bounds})
-    board = Board(key.thread_id) if row is None else _board(key, row)
+    then = {"p_at": moment("at", at), "p_version": version}
+    row = yield from call("memory_board", {**conversation_ids(key), **bounds, **then})
+    board = Board(key.thread_id) if row is None else board_of(key, row)
     if perspective is None:
         return board
     effort = ordering_effort(item.text for item in board.items)
@@ -226,7 +241,8 @@ def _seen_by(perspective: Perspective, board: Board) -> Board:
     )
 
 
-def _board(key: ConversationKey, row: Mapping[str, Any]) -> Board:
+def board_of(key: ConversationKey, row: Mapping[str, Any]) -> Board:
+    """Return a board of the SQL functions as a value."""
     plain: dict[str, Any] = {name: row[name] for name in _PLAIN}
     return Board(
         thread_id=key.thread_id,
@@ -253,6 +269,8 @@ _PLAIN = (
     "edited_by",
     "editor_kind",
     "unlisted",
+    "gone",
+    "rewritten",
     "revision",
 )
 

@@ -52,6 +52,12 @@ OMITTED: Final = 5
 USAGE: Final = 6
 SHARED: Final = 7
 PROFILE: Final = 8
+BOARD: Final = 9
+SHOWN: Final = 10
+ALTERED: Final = 11
+REPEATED: Final = 12
+LOCATED: Final = 13
+PASSAGES: Final = 14
 
 OPTED_OUT: Final = 8
 CUT: Final = 16
@@ -60,6 +66,8 @@ MORE: Final = 32
 
 FLAGS: Final = 6
 AGE: Final = 7
+TIME_OFFSET: Final = 12
+NOTE: Final = 13
 """Positions in the head."""
 
 NONE: Final = -1
@@ -87,8 +95,8 @@ def hundredths(score_parts: Mapping[str, float]) -> list[int]:
 def fit_manifest(lists: Sequence[list[int]]) -> Lists:
     """Fit a manifest into its maximum size by dropping the least needed parts, and flag it as cut.
 
-    Parts of scores and shared items are dropped first. Then as many omitted ranges, shared boards, passages, items and
-    items of the profile are kept, in this order, as fit.
+    Parts of scores and shared items are dropped first. Then as many omitted ranges, details of messages, shared boards,
+    passages with their details, items and items of the profile are kept, in this order, as fit.
     """
     if _bytes(lists) <= LONGEST:
         return [*lists]
@@ -97,19 +105,29 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
     kept = [head, *(each for each in lists[1:] if each[0] in (PART, USAGE))]
     room = LONGEST - _bytes(kept)
     for row in _optional_parts(lists):
-        while row[0] in (ITEMS, PROFILE) and len(row) > 1 and _bytes(row) + 1 > room:
-            row = row[:-1]
+        step = _STEPS.get(row[0], 0)
+        while step and len(row) > 1 and _bytes(row) + 1 > room:
+            row = row[:-step]
         size = _bytes(row) + 1
-        if size <= room and row not in ([ITEMS], [PROFILE]):
+        if size <= room and (not step or len(row) > 1):
             kept.append(row)
             room -= size
     return kept
 
 
+_STEPS: Final = {ITEMS: 1, PROFILE: 1, PASSAGES: 3}
+"""How many numbers an entry has in lists that are shortened where they do not fit."""
+
+
 def _optional_parts(lists: Sequence[list[int]]) -> Iterator[list[int]]:
     """Yield the optional parts, the most needed first, without parts of scores and shared items."""
-    for kind, length in ((OMITTED, None), (SHARED, 5), (PASSAGE, 4), (ELSEWHERE, 2), (ITEMS, None), (PROFILE, None)):
-        yield from (each[:length] for each in lists if each[0] == kind)
+    passages = [PASSAGES, *(n for row in lists if row[0] == PASSAGE for n in (row[1], row[2] - row[1], row[3]))]
+    shorter = [*lists, passages]
+    for kind, length in (
+        (OMITTED, None), (BOARD, None), (SHOWN, None), (ALTERED, None), (SHARED, 5), (PASSAGES, None), (ELSEWHERE, 2),
+        (REPEATED, None), (LOCATED, None), (ITEMS, None), (PROFILE, None),
+    ):  # fmt: skip
+        yield from (each[:length] for each in shorter if each[0] == kind)
 
 
 def _bytes(lists: Sequence[Any]) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
 from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.beginning import Beginning
+from langchain_supabase_memory.operations.manifests.details import ManifestDetails, manifest_details
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff, diff
 from langchain_supabase_memory.operations.manifests.parts import ManifestBoard, ManifestPart, ManifestPassage
 
@@ -70,6 +71,7 @@ class Manifest:
         changed: First and last of each range of its messages that were edited since.
         changed_items: Those of its `items` that were edited or deleted since.
         resummarized: Whether its summary was regenerated since, or is gone.
+        details: From what `Conversation.prompt` rebuilds the prompt.
     """
 
     entry_point: str
@@ -101,6 +103,7 @@ class Manifest:
     changed: tuple[tuple[int, int], ...] = ()
     changed_items: tuple[str, ...] = ()
     resummarized: bool = False
+    details: ManifestDetails = field(default_factory=ManifestDetails, repr=False)
 
     @property
     def characters(self) -> int:
@@ -254,6 +257,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         changed=_pairs(stored.get("changed", ())),
         changed_items=_items(stored.get("changed_items", ())),
         resummarized=stored.get("resummarized", False),
+        details=manifest_details(lists),
     )
 
 
@@ -280,6 +284,9 @@ def _passages(lists: Lists) -> Iterator[ManifestPassage]:
     for row in lists:
         if row[0] == encoding.PASSAGE and len(row) >= 4:
             yield ManifestPassage(row[1], row[2], row[3], None, _scores(row[4:]))
+        elif row[0] == encoding.PASSAGES:
+            for first, further, part in zip(row[1::3], row[2::3], row[3::3], strict=False):
+                yield ManifestPassage(first, first + further, part)
         elif row[0] == encoding.ELSEWHERE and len(row) >= 2:
             yield ManifestPassage(None, None, None, f"{row[1]:08x}", _scores(row[2:]))
 
