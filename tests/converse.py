@@ -438,7 +438,8 @@ def _roll_out(call: Caller) -> None:
     chunk = call("chunks", thread_id="studio", limit=1)["chunks"][0]
     place = [[chunk["from_sequence"], chunk["to_sequence"], chunk["part"]]]
     segment = call("summaries", thread_id="studio")[-1]["number"]
-    named: dict[str, Any] = {"segment": segment, "version": 1, "passages": place, "turn": 0}
+    turn = call("turns", thread_id="studio", last=1)["turns"][0]["from_sequence"]
+    named: dict[str, Any] = {"segment": segment, "version": 1, "passages": place, "turn": turn}
     made = call("prompt", thread_id="studio", messages=[[0, 3]], at="2026-01-01T00:00:00Z", **named)
     assert made["segment"] is not None
     assert made["board"] is not None

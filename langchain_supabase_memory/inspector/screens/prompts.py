@@ -1,4 +1,4 @@
-"""The prompts of earlier answers: their parts and reasons, in numbers, and the difference from the previous one."""
+"""The prompts of earlier answers: their parts, reasons and words, and the difference from the previous one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.context.past_prompt import CHANGES
 from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.inspector.rendering import number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
@@ -70,6 +71,7 @@ async def turn(request: Request) -> Response:
         raise _no_prompt()
     manifest, *before = page.manifests
     # A manifest identifies an item by a prefix of its id.
+    rebuilt = await conversation.aprompt(manifest)
     board = await conversation.board.aread(history=True) if manifest.items else None
     items = {} if board is None else {item.id[:8]: item for item in board.items}
     return render_page(
@@ -85,6 +87,8 @@ async def turn(request: Request) -> Response:
         states=STATES,
         why=PART_REASONS,
         items=items,
+        rebuilt=rebuilt,
+        changes=CHANGES,
         lost=sum(each not in items for each in manifest.items),
         copied=json.dumps(manifest.to_dict(), indent=2, ensure_ascii=False),
     )
