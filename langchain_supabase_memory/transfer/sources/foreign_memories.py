@@ -71,20 +71,20 @@ ITEMS: Final = 200
 """The maximum number of items that are stored at once."""
 
 
-def profile_events(found: Iterable[Found], path: str | os.PathLike[str], library: str) -> Iterator[Event]:
+def profile_events(memories: Iterable[Found], path: str | os.PathLike[str], library: str) -> Iterator[Event]:
     """Yield what an import stores of another library's memories: items of the user's profile that hold.
 
     Nothing here says so but the import, which counts as the person: so an item has no quote. It holds since the time
     that the library gives, or since the file's last change, so that a repeated import changes nothing.
 
     Args:
-        found: The memories.
+        memories: What a reader of its document yields.
         path: Their file.
         library: The library's name, the author of the items.
     """
     items: list[Mapping[str, Any]] = []
     place = ""
-    for each in found:
+    for each in memories:
         if isinstance(each, ForeignMemory):
             place = place or each.place
             items.append(_item(each, path, library))
