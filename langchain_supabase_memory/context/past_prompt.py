@@ -12,6 +12,7 @@ from langchain_supabase_memory.context.board import LONGEST_NOTES, BoardPart
 from langchain_supabase_memory.context.load import referenced_turn_message
 from langchain_supabase_memory.context.manifest_details import REFERENCE
 from langchain_supabase_memory.context.media import without_media
+from langchain_supabase_memory.context.profile_part import ProfilePart, profile_line
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.summary_part import SummaryPart, note, opening
 from langchain_supabase_memory.context.truncate import cut_to
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.manifests.details import AlteredMessage
     from langchain_supabase_memory.operations.manifests.manifest import Manifest
     from langchain_supabase_memory.operations.manifests.parts import ManifestPart
+    from langchain_supabase_memory.operations.profile import ProfileItem
     from langchain_supabase_memory.values import ConversationKey, Segment, Turn
 
 PartChange: TypeAlias = Literal[
@@ -38,15 +40,15 @@ PartChange: TypeAlias = Literal[
 ]
 """Why a part is not as it was.
 
-Messages were `edited`, are `gone`, or have `expired`; the summary was regenerated or is gone (`resummarized`); a person
-`deleted` a board item or summary; the board's notes were `rewritten`; a passage is `not_indexed` any more; the manifest
-was `cut` to its maximum size; the part is of others and `not_read`; or something `other` has changed, such as the
-counter of tokens, or a redactor that stores other words than were sent.
+Messages were `edited`, are `gone` (as items of the profile may be), or have `expired`; the summary was regenerated or
+is gone (`resummarized`); a person `deleted` a board item or summary; the board's notes were `rewritten`; a passage is
+`not_indexed` any more; the manifest was `cut` to its maximum size; the part is of others and `not_read`; or something
+`other` has changed, such as the counter of tokens, or a redactor that stores other words than were sent.
 """
 
 CHANGES: Final[Mapping[PartChange, str]] = {
     "edited": "Messages were edited since.",
-    "gone": "Messages were deleted since.",
+    "gone": "Messages, or items of the profile, were deleted since.",
     "expired": "Messages have expired since.",
     "resummarized": "The summary was rewritten since, or is gone.",
     "deleted": "A person deleted it from the board since.",
@@ -132,6 +134,7 @@ class Sources:
         board: The board as it was; `None` if nothing of it is needed.
         passages: The chunks that are there, by the place of the passage.
         turn: The turn that was pointed at; `None` if it is gone.
+        profile: The items of the profile that hold, or held.
     """
 
     rows: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -140,6 +143,7 @@ class Sources:
     board: Board | None = None
     passages: Mapping[int, Chunk] = field(default_factory=dict)
     turn: Turn | None = None
+    profile: Sequence[ProfileItem] = ()
 
 
 def shown_sequences(manifest: Manifest, name: str) -> tuple[list[tuple[int, int]], list[int]]:
@@ -207,6 +211,8 @@ class PromptRebuilder:
             return self._recalled(part)
         if part.name == "reference":
             return self._reference(part)
+        if part.name == "profile":
+            return self._profile(part)
         items = tuple(item for board in self.manifest.shared for item in board.items) if part.name == "shared" else ()
         return RebuiltPart(part, changes=("not_read",), items=items)
 
@@ -298,6 +304,13 @@ class PromptRebuilder:
     def _is_since(self, time: str | None) -> bool:
         made_at = self.manifest.made_at
         return time is not None and made_at is not None and datetime.fromisoformat(time) > made_at
+
+    def _profile(self, part: ManifestPart) -> RebuiltPart:
+        known = {item.id[:8]: item for item in self.sources.profile}
+        shown = [known[each] for each in self.manifest.profile if each in known]
+        lines = [profile_line(item, self.sources.profile) for item in shown]
+        changes: list[PartChange] = ["gone"] if len(shown) < len(self.manifest.profile) else []
+        return self._rebuilt(part, [ProfilePart(tuple(lines)).message], changes)
 
     def _board(self, part: ManifestPart) -> RebuiltPart:
         board, details = self.sources.board, self.manifest.details

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.context.token_meter import Meter
+    from langchain_supabase_memory.operations.profile import ProfileItem
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_profile"
@@ -139,6 +140,19 @@ class ProfilePart:
     @property
     def _texts(self) -> list[str]:
         return [item.text for item in self.items]
+
+
+def profile_line(item: ProfileItem, profile: Sequence[ProfileItem]) -> ProfileLine:
+    """Return the line of an item as a prompt shows it.
+
+    Args:
+        item: The item.
+        profile: All items, those that held before among them.
+    """
+    ended = [each for each in profile if each.superseded_by == item.id and each.held_at is not None]
+    before = max(ended, key=lambda each: (each.ended_at is not None, each.ended_at, each.id), default=None)
+    row = {name: getattr(item, name) for name in ("subject", "kind", "condition", "polarity", "value")}
+    return ProfileLine(item.id, line({**row, "before": None if before is None else before.value}))
 
 
 def line(row: Mapping[str, Any]) -> str:

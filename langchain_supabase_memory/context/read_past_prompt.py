@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.context.past_prompt import PromptRebuilder, RebuiltPrompt, Sources, shown_sequences
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
+from langchain_supabase_memory.operations import profile
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.boards.board import board_of
 from langchain_supabase_memory.operations.conversations import read_rows
@@ -37,7 +39,7 @@ def prompt(
     It is made from the answer's manifest and from what is stored, so each part says whether it is as it was, and
     if not, why: what was edited, forgotten or has expired since does not come back. The board is read as it was.
     Boards of spaces and other agents are named, and not read. One round trip with a manifest, two with a number;
-    one more for each 1,000 messages, or about 4 MiB, of a part.
+    one more for each 1,000 messages, or about 4 MiB, of a part, and one where it showed a profile.
 
     Args:
         key: The conversation.
@@ -65,6 +67,9 @@ def prompt(
         raise InvalidInputError("The manifest is not stored.", hint="Pass one of manifests().manifests.")
     found = yield from call("memory_prompt", {**conversation_ids(key), **_arguments(answer, retention)})
     sources = Sources() if found is None else (yield from _read(key, answer, found, retention))
+    if any(part.name == "profile" for part in answer.parts):
+        person = yield from profile.read(key.user_id, states=("held", "superseded"), limit=None)
+        sources = replace(sources, profile=person)
     return PromptRebuilder(key, answer, sources, zone(time_zone)).rebuild()
 
 

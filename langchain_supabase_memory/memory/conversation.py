@@ -706,7 +706,7 @@ class Conversation(ConversationHandle):
         It is made from the answer's manifest and from what is stored, so each part says whether it is as it was, and
         if not, why: what was edited, forgotten or has expired since does not come back. The board is read as it was.
         Boards of spaces and other agents are named, and not read. One round trip with a manifest, two with a number;
-        one more for each 1,000 messages, or about 4 MiB, of a part.
+        one more for each 1,000 messages, or about 4 MiB, of a part, and one where it showed a profile.
 
         Args:
             answer: A manifest of `manifests`, or the number of the message that answered: the last one that was stored

@@ -58,12 +58,12 @@ as $function$
   select '{inferred,repeated,stated,corrected,person}'::text[]
 $function$;
 
--- Says whether a value takes over from the one that holds: it is held by itself, and its authority is not below. The user's
--- own correction also takes over from what a person wrote.
+-- Says whether a value takes over from the one that holds: it is held by itself, and its authority is not below. What the user
+-- says of themself later also takes over from what they corrected, and a correction from what a person wrote.
 create or replace function memory_private.takes_over(p_rank integer, p_current integer) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
-  select p_rank > 0 and (p_current is null or p_rank >= p_current or p_rank = 3 and p_current = 4)
+  select p_rank > 0 and (p_current is null or p_rank >= p_current or p_rank in (2, 3) and p_current = p_rank + 1)
 $function$;
 
 -- Returns all that was said and done about one chain, in the order in which it was: evidence (with what it counts for by

@@ -127,7 +127,17 @@ async def test_a_tool_loop_keeps_what_its_turn_began_with(person: SupabaseMemory
     assert "Bea" in str(first[0].content)
     assert [str(each.content) for each in loop[: len(first)]] == [str(each.content) for each in first]
     assert "vegan" in str(second[0].content)
-    assert person.conversation("talk").manifests().manifests[0].profile
+    talk = person.conversation("talk")
+    (answer,) = talk.manifests(limit=1).manifests
+    assert len(answer.profile) == 2
+    rebuilt = talk.prompt(answer)
+    assert [(each.name, each.is_equal) for each in rebuilt.parts if each.name == "profile"] == [("profile", True)]
+    assert "vegan" in rebuilt.parts[0].text
+    (vegan,) = [each for each in person.profile.read() if "vegan" in each.value]
+    person.profile.delete(vegan)
+    (gone,) = [each for each in talk.prompt(answer).parts if each.name == "profile"]
+    assert gone.changes == ("gone",)
+    assert "vegan" not in gone.text
     await person.aclose()
 
 

@@ -190,7 +190,7 @@ AUTHORITY = [
     ("stated", "stated", True),
     ("stated", "repeated", False),
     ("stated", "corrected", True),
-    ("corrected", "stated", False),
+    ("corrected", "stated", True),
     ("corrected", "corrected", True),
     ("person", "stated", False),
     ("person", "corrected", True),
