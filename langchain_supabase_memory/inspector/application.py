@@ -12,7 +12,14 @@ from starlette.routing import Route
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.inspector import edit_routes, error_pages, live_updates, space_routes, static_files
+from langchain_supabase_memory.inspector import (
+    edit_routes,
+    error_pages,
+    live_updates,
+    profile_routes,
+    space_routes,
+    static_files,
+)
 from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
 from langchain_supabase_memory.inspector.request_context import InspectorState, admitted
 from langchain_supabase_memory.inspector.screen_list import SCREENS
@@ -70,6 +77,7 @@ def application(
             *(Route(screen.path, admitted(screen.respond)) for screen in SCREENS),
             Route("/events", live_updates.events),
             *edit_routes.ROUTES,
+            *profile_routes.ROUTES,
             *space_routes.ROUTES,
             Route("/static/{name}", static_files.static_file),
         ],

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from langchain_supabase_memory.adapters.telemetry.logs import error_fields
 from langchain_supabase_memory.errors import SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.inspector.request_context import RequestContext
-from langchain_supabase_memory.inspector.screens import conversation_header, conversations, queue, space
+from langchain_supabase_memory.inspector.screens import conversation_header, conversations, profile, queue, space
 from langchain_supabase_memory.worker.wake import Wake
 
 if TYPE_CHECKING:
@@ -131,6 +131,10 @@ async def _space_version(context: RequestContext) -> str:
     return (await space.load_space(context)).etag
 
 
+async def _profile_version(context: RequestContext) -> str:
+    return (await profile.load_profile(context)).etag
+
+
 async def _database_version(context: RequestContext) -> str:
     await context.owned(context.reader).work.astatus(limit=1)
     return "there"
@@ -140,6 +144,7 @@ _VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
     "conversation": _conversation_version,
     "list": _list_version,
     "queue": _queue_version,
+    "profile": _profile_version,
     "space": _space_version,
     "database": _database_version,
 }

@@ -297,6 +297,22 @@ def pin(owner: str | None, item: ProfileItem | str, *, pinned: bool = True, acto
     yield from _edit(owner, "pin" if pinned else "unpin", actor, item_id=_item_id(item))
 
 
+def read_page(
+    owner: str | None, *, states: Sequence[ProfileState], limit: int, after: Mapping[str, Any] | None = None
+) -> Flow[Mapping[str, Any]]:
+    """Read a page of a profile, as `memory_profile` answers it: its items in their order, and where the next begins.
+
+    Args:
+        owner: The user; `None` means the access token's subject.
+        states: Which states.
+        limit: The maximum number of items, up to 500. Very long ones make fewer.
+        after: The `after` of the page before; `None` starts at the beginning.
+    """
+    asked = {"p_states": list(states), "p_limit": limit, "p_after": after, "p_user_id": owner}
+    page: Mapping[str, Any] = yield from call("memory_profile", asked)
+    return page
+
+
 def consent(owner: str | None, purpose: Purpose, allowed: bool, *, actor: str) -> Flow[bool]:
     """Set what the user allows to be derived. What they refuse is derived no more, and what there is goes.
 
@@ -340,7 +356,7 @@ def _read(owner: str | None, arguments: Mapping[str, Any], limit: int | None) ->
     while limit is None or len(found) < limit:
         size = _PAGE if limit is None else min(_PAGE, limit - len(found))
         page = yield from call("memory_profile", {**arguments, "p_user_id": owner, "p_limit": size, "p_after": after})
-        found += [_item(row) for row in page["items"]]
+        found += [to_item(row) for row in page["items"]]
         after = page["after"]
         if after is None:
             break
@@ -385,7 +401,8 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _item(row: Mapping[str, Any]) -> ProfileItem:
+def to_item(row: Mapping[str, Any]) -> ProfileItem:
+    """Return an item from a row of `memory_profile`."""
     return ProfileItem(
         row["id"],
         row["kind"],

@@ -16,7 +16,7 @@ from tests.services.postgres import Cluster
 
 SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
 SCREENS["recall"][1]["thread"] = "long"
-SCREENS["spaces"][1]["user"] = "u"
+SCREENS["spaces"][1]["user"] = SCREENS["profile"][1]["user"] = "u"
 FEW, MANY = 100, 5_000
 
 # Conversations of others, each with messages that are due. A user's own list reads that user's conversations: an index

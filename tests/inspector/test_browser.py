@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
 PAGES = {
-    **{screen.name: address_of(screen, "studio") for screen in SCREENS if screen.name not in OF_A_SPACE},
+    **{
+        screen.name: address_of(screen, "studio")
+        for screen in SCREENS
+        if screen.name not in {*OF_A_SPACE, "profile_export"}
+    },
     "prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
     "turn": "/conversation/prompts/turn?thread=studio&answer=84",
     "recall of one": "/recall?thread=studio&q=kiln",

@@ -275,8 +275,9 @@ async def test_a_look_makes_nothing(conn_string: str, user_id: str) -> None:
             before = stored()
             async with Person(memory) as person:
                 for screen in SCREENS:
-                    # There is neither an answer nor a board, and no space in a database without them.
+                    # There is no answer, no item of a board or a profile, and no space in a database without them.
                     missing = {"turn": 404, "item": 404, "space": 404, "erase": 404, "shared": 409, "source": 409}
+                    missing["profile_item"] = 404
                     status = missing.get(screen.name, 200)
                     await person.page(screen.path, status, part=screen.name == "messages", **asked_of(screen))
                 await person.page("/recall", thread="t", q="kiln")
@@ -530,7 +531,7 @@ NEEDED = {
     "timeline": "memory_coverage", "message": "memory_manifests", "prompt": "memory_context",
     "prompts": "memory_manifests", "turn": "memory_manifests", "board": "memory_board",
     "history": "memory_control_changes", "summaries": "memory_summaries", "savings": "memory_comparisons",
-    "spaces": "memory_spaces",
+    "spaces": "memory_spaces", "profile": "memory_profile", "profile_export": "memory_profile",
 }  # fmt: skip
 """A function that each screen needs and that another release may lack."""
 FUNCTIONS = {address_of(each): NEEDED[each.name] for each in SCREENS if each.name in NEEDED} | {
@@ -539,12 +540,13 @@ FUNCTIONS = {address_of(each): NEEDED[each.name] for each in SCREENS if each.nam
 OF_A_SPACE = {"space", "erase", "shared", "source"}
 """Screens that need a space, which tests/inspector/test_spaces.py has."""
 ADDRESSES = [
-    *(address_of(each) for each in SCREENS if each.name not in {"item", *OF_A_SPACE}), "/?state=opted-out",
+    *(address_of(each) for each in SCREENS if each.name not in {"item", "profile_item", *OF_A_SPACE}), "/?state=opted-out",
 ]  # fmt: skip
 
 
 def test_each_screen_names_a_function_that_it_needs() -> None:
-    exempt = {"doctor", "messages", "item"}  # which reports it; which leads to the timeline; which is on the board
+    # Which reports it; which leads to the timeline; which are on the board and in the profile.
+    exempt = {"doctor", "messages", "item", "profile_item"}
     assert NEEDED.keys() == {each.name for each in SCREENS} - exempt - OF_A_SPACE
 
 

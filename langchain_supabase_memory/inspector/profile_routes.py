@@ -1,0 +1,103 @@
+"""A person's changes to their profile: remember, correct, delete, pin, allow. The database decides what holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.inspector.edit_routes import change
+from langchain_supabase_memory.inspector.request_context import is_uuid
+from langchain_supabase_memory.inspector.screens.profile import (
+    KINDS,
+    PURPOSES,
+    no_profile_item,
+    page_query,
+    profile_owner,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_supabase_memory.inspector.request_context import RequestContext
+
+
+async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Remember something about the user."""
+    kind = next((each for each in KINDS if each == form.get("kind")), None)
+    if kind is None:
+        raise InvalidInputError("There is no such kind of item.", hint="Choose a kind from the list.")
+    subject = form.get("subject", "").strip() or None
+    mine = profile_owner(context).profile
+    item = await mine.aremember(form.get("text", ""), kind=kind, subject=subject, actor=_actor(context))
+    return _page(context, item)
+
+
+async def _correct(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Set the right value of an item."""
+    item, value = _item(form), form.get("value", "").replace("\r\n", "\n")
+    if value.strip() != form.get("was", "").strip():
+        item = await profile_owner(context).profile.acorrect(item, value, actor=_actor(context))
+    return _page(context, item)
+
+
+async def _mark(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Confirm, pin or unpin an item."""
+    name = next((each for each in ("confirm", "pin", "unpin") if each in form), "item")
+    item, mine = _item(form, name), profile_owner(context).profile
+    if name == "confirm":
+        item = await mine.aconfirm(item, actor=_actor(context))
+    else:
+        await mine.apin(item, pinned=name == "pin", actor=_actor(context))
+    return _page(context, item)
+
+
+async def _delete(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Delete an item."""
+    _confirmed(form)
+    await profile_owner(context).profile.adelete(_item(form), actor=_actor(context))
+    return _page(context)
+
+
+async def _consent(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Allow or refuse a purpose; what is refused goes, so that is asked first."""
+    purpose = next((each for each in PURPOSES if each == form.get("purpose")), None)
+    if purpose is None:
+        raise InvalidInputError("There is no such purpose.", hint="Use the forms of the page.")
+    allowed = form.get("do") == "allow"
+    if not allowed:
+        _confirmed(form)
+    mine = profile_owner(context)
+    actor = _actor(context) or mine._services.fixed_user_id or context.state.actor
+    await mine.privacy.aconsent(purpose, allowed, actor=actor)
+    return f"{context.link('/profile', **context.member_query)}#allowed"
+
+
+def _actor(context: RequestContext) -> str | None:
+    """Return the name to record with a change; `None` for the user, if the memory acts as one."""
+    return None if context.acts_as_user else context.state.actor
+
+
+def _item(form: Mapping[str, str], name: str = "item") -> str:
+    item = form.get(name, "")
+    if not is_uuid(item):
+        raise no_profile_item()
+    return item
+
+
+def _confirmed(form: Mapping[str, str]) -> None:
+    if not form.get("sure"):
+        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
+
+
+def _page(context: RequestContext, item: str = "") -> str:
+    address = context.link("/profile", **page_query(context))
+    return f"{address}#item-{item}" if item else address
+
+
+ROUTES: Final = [
+    change("/profile/remember", _remember),
+    change("/profile/correct", _correct),
+    change("/profile/mark", _mark),
+    change("/profile/delete", _delete),
+    change("/profile/consent", _consent),
+]
