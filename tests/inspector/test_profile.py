@@ -190,7 +190,7 @@ async def test_what_is_no_item_is_refused_with_the_next_action(of: Any, maya: st
 async def test_who_refuses_a_profile_has_none(of: Any, server: SupabaseMemory, maya: str) -> None:
     async with Person(of(maya), write=True, actor="ana") as person:
         page = await person.page(PROFILE)
-        assert "Profile: allowed" in page.text
+        assert "Profile: on" in page.text
         actor = "ana" if "with a server" in page.text else maya
         for purpose in ("profile", "tone"):
             done = await person.post("/profile/consent", {"purpose": purpose, "do": "refuse", "sure": "1"})
@@ -202,6 +202,7 @@ async def test_who_refuses_a_profile_has_none(of: Any, server: SupabaseMemory, m
         ]
         page = await person.page(PROFILE)
         assert "do not allow a profile" in page.text
+        assert "Profile: off" in page.text
         assert "Nothing is remembered yet" in page.text
         assert "/profile/remember" not in {str(each["action"]) for each in page.all("form", method="post")}
         refused = await person.post("/profile/remember", {"text": "I am vegan", "kind": "fact"})
