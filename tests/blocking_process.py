@@ -675,6 +675,7 @@ _tool("search_conversation_history", query=POINTING)
 _tool("get_conversation_summary")
 _tool("get_turn", n=1)
 _tool("read_messages", first=0, last=3)
+_tool("get_profile")
 for _kind in ("action_items", "questions", "facts", "entities"):
     _tool("recall_context", context_type=_kind)
 
@@ -689,7 +690,9 @@ async def mcp_server(place: Place) -> None:
         "search_conversation_history": {"query": POINTING},
         "get_context": {"question": POINTING},
         "list_conversations": {},
-        "recall_context": {"context_type": "facts"},
+        "get_profile": {},
+        "get_conversation_summary": {},
+        "remember": {"text": "I like clay."},
         "save_turn": {"user": "a", "assistant": "b", "conversation_id": "mcp", "idempotency_key": "1"},
     }
     async with (

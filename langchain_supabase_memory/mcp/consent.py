@@ -1,4 +1,4 @@
-"""The question to a person before something is forgotten or shared, in their own words.
+"""The question to a person before something is forgotten, remembered or shared, in their own words.
 
 The client shows it to the person, who owns the content; no log contains any of it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import date_of
+from langchain_supabase_memory.agents.tools.profile import describe_item
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.mcp.request_memory import current_request
@@ -19,12 +20,23 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from langchain_supabase_memory.memory.conversation import Conversation
+    from langchain_supabase_memory.operations.profile import ProfileItem
 
 _WORDS: Final = 100
 """The maximum number of characters shown of a title, and of a message."""
 
 _LOOKED_AT: Final = 2_000
 """The number of newest messages that are searched for the message to forget, to show how it begins."""
+
+
+def has_dialog(context: Context[object, object]) -> bool:
+    """Return whether the client can ask the person.
+
+    Args:
+        context: The request.
+    """
+    capabilities = context.client_capabilities
+    return capabilities is not None and capabilities.elicitation is not None
 
 
 def require_dialog(context: Context[object, object], outcome: str, hint: str) -> None:
@@ -38,8 +50,7 @@ def require_dialog(context: Context[object, object], outcome: str, hint: str) ->
     Raises:
         ConfigurationError: The client cannot ask.
     """
-    capabilities = context.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
+    if not has_dialog(context):
         raise ConfigurationError(f"This client cannot ask the person, so {outcome}.", hint=hint)
 
 
@@ -61,6 +72,22 @@ async def consent_question(conversation: Conversation, message_id: str | None, c
     if info is not None:
         lines.append(f"Begun: {_day(info.created_at)}; last changed: {_day(info.updated_at)}")
     return "\n".join(lines)
+
+
+def item_question(item: ProfileItem) -> str:
+    """Return the question before an item of the profile is forgotten, with one line for each fact.
+
+    Args:
+        item: The item.
+    """
+    since = item.held_at or item.first_seen_at
+    return "\n".join(
+        [
+            f"Permanently forget this about you?\n{item.kind}: {_begun(describe_item(item))}",
+            f"Since: {_day(since)}",
+            "No conversation brings it back.",
+        ]
+    )
 
 
 async def _of_message(conversation: Conversation, message_id: str) -> str:

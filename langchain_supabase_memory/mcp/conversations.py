@@ -1,9 +1,12 @@
-"""Lists of conversations for a model: pages, the newest first, or those that match a query."""
+"""Conversations for a model: pages, the newest first, those that match a query, and what one was about."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.agents.tools import history
+from langchain_supabase_memory.agents.tools.board_recall import recall_derived
 from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, fit_passages, note, wrap
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations import listing
@@ -12,8 +15,11 @@ from langchain_supabase_memory.operations.recall.query import Filters, check_que
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_supabase_memory.agents.tools.binding import Answer, ToolCall
     from langchain_supabase_memory.effects import Flow
+    from langchain_supabase_memory.operations.boards.kinds import ContextType
     from langchain_supabase_memory.values import Chunk, ConversationInfo
 
 _CANDIDATES: Final = 200
@@ -21,6 +27,9 @@ _CANDIDATES: Final = 200
 
 _WORDS: Final = 300
 """The maximum number of characters shown of a passage."""
+
+
+_OPEN: Final[Sequence[ContextType]] = ("action_items", "questions")
 
 
 def list_page(call: ToolCall, limit: int, after: str | None) -> Flow[Answer]:
@@ -79,6 +88,25 @@ def find_fitting(call: ToolCall, query: str, limit: int, after: str | None) -> F
     shown = [_passage(call, each) for each in list(best.values())[:limit]]
     fits = fit_passages(shown, call.binding.characters)
     return wrap(fits.elements), [dict(each.source) for each in shown[: fits.shown_count]]
+
+
+def get_overview(call: ToolCall) -> Flow[Answer]:
+    """Return the newest summary of a conversation, what is left to do in it, and what was never answered.
+
+    Args:
+        call: The call, which names the conversation.
+    """
+    key = call.key()
+    passages, remark = yield from history.read_summary(call, key)
+    for kind in _OPEN:
+        listed = yield from recall_derived(key, kind, call.zone)
+        named = call.conversation_attributes(key)
+        passages += [
+            replace(each, attributes={**each.attributes, **named})
+            for each in listed.passages
+            if each.attributes.get("state") == "open"
+        ]
+    return history.fit(passages, call.binding.characters, [remark]) if passages else (note(remark), [])
 
 
 def _entry(call: ToolCall, info: ConversationInfo) -> Passage:

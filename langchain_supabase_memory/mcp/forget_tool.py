@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
+from uuid import UUID
 
 from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, Elicit
@@ -12,9 +13,13 @@ from pydantic import BaseModel, Field
 from langchain_supabase_memory.agents.tools.output_limit import note
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
-from langchain_supabase_memory.mcp.consent import consent_question, require_dialog
+from langchain_supabase_memory.mcp.consent import consent_question, item_question, require_dialog
+from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import conversation
 from langchain_supabase_memory.values import Receipt  # noqa: TC001  # the SDK reads it
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.operations.profile import ProfileItem
 
 _Id = Annotated[str | None, Field(min_length=1, max_length=512)]
 
@@ -33,7 +38,11 @@ _NOT_ASKED: Final = DeletionConsent(forget=False)
 
 
 async def ask(
-    conversation_id: str | None, message_id: str | None, dry_run: bool, ctx: Context[object, object]
+    conversation_id: str | None,
+    message_id: str | None,
+    item_id: str | None,
+    dry_run: bool,
+    ctx: Context[object, object],
 ) -> DeletionConsent | Elicit[DeletionConsent]:
     """Ask the person for consent, if something would be removed.
 
@@ -41,12 +50,18 @@ async def ask(
         ConfigurationError: The client cannot ask.
         InvalidInputError: The arguments name nothing to forget.
     """
-    if conversation_id is None and message_id is None:
-        raise InvalidInputError("Nothing is named.", hint="Pass conversation_id, message_id, or both.")
+    if conversation_id is None and message_id is None and item_id is None:
+        raise InvalidInputError("Nothing is named.", hint="Pass conversation_id, message_id, or item_id.")
+    if item_id is not None and (conversation_id is not None or message_id is not None):
+        raise InvalidInputError("An item is of no conversation.", hint="Pass item_id by itself.")
     if dry_run:
         return _NOT_ASKED
-    elsewhere = "Tell the person to run `supabase-memory forget`, or to use a client with elicitation."
+    command = "forget" if item_id is None else "profile delete"
+    elsewhere = f"Tell the person to run `supabase-memory {command}`, or to use a client with elicitation."
     require_dialog(ctx, "nothing is forgotten", elsewhere)
+    if item_id is not None:
+        item = await _item(item_id)
+        return _NOT_ASKED if item is None else Elicit(item_question(item), Consent)
     receipt = await _forget(conversation_id, message_id, dry_run=True)
     if _is_empty(receipt):
         return _NOT_ASKED
@@ -61,20 +76,24 @@ async def forget(
         _Id, Field(description="The conversation; for a message, by default the newest.")
     ] = None,
     message_id: Annotated[_Id, Field(description="One message, from `message_ids` of a result.")] = None,
+    item_id: Annotated[_Id, Field(description="One item of get_profile.")] = None,
     dry_run: Annotated[bool, Field(description="Only say what would be forgotten.")] = True,
 ) -> ToolReply:
-    """Forget a conversation or one message, with everything made from it, for good.
+    """Forget a conversation, a message or something about the person for good, with all that was made from it.
 
     Use it only when the person asks for it: first as a dry run, then with dry_run=false, which asks the person.
     """
     agreed = isinstance(answer, AcceptedElicitation) and answer.data.forget
-    receipt = await _forget(conversation_id, message_id, dry_run=not agreed)
-    if _is_empty(receipt):
+    if item_id is not None:
+        counts = await _forget_item(item_id, dry_run=not agreed)
+    else:
+        counts = _describe(await _forget(conversation_id, message_id, dry_run=not agreed))
+    if not counts:
         words = "There is nothing with this id."
     elif agreed:
-        words = f"Forgotten: {_describe(receipt)}."
+        words = f"Forgotten: {counts}."
     elif dry_run:
-        words = f"This would be forgotten: {_describe(receipt)}. Nothing was forgotten yet."
+        words = f"This would be forgotten: {counts}. Nothing was forgotten yet."
     else:
         words = "The person did not agree. Nothing was forgotten; do not ask again."
     return reply(note(words))
@@ -85,6 +104,24 @@ async def _forget(conversation_id: str | None, message_id: str | None, *, dry_ru
     if message_id is None:
         return await handle.aforget(dry_run=dry_run)
     return await handle.aforget_message(message_id, dry_run=dry_run)
+
+
+async def _forget_item(item_id: str, *, dry_run: bool) -> str:
+    """Forget an item of the profile; return what goes, and nothing if there is no such item."""
+    if await _item(item_id) is None:
+        return ""
+    if not dry_run:
+        await current_request().memory.profile.adelete(item_id)
+    return "1 item of the profile"
+
+
+async def _item(item_id: str) -> ProfileItem | None:
+    try:
+        named = str(UUID(item_id))
+    except ValueError:
+        return None
+    listed = await current_request().memory.profile.ahistory(named)
+    return next((each for each in listed if each.id == named), None)
 
 
 def _is_empty(receipt: Receipt) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 
-from langchain_supabase_memory.agents.tools import history, messages, turns
+from langchain_supabase_memory.agents.tools import history, messages, profile, turns
 from langchain_supabase_memory.agents.tools.output_limit import Passage, wrap
 from langchain_supabase_memory.language.chunks.kinds import Kind
 from langchain_supabase_memory.mcp import conversations
@@ -15,7 +15,6 @@ from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import conversation, run, run_for_conversation
 from langchain_supabase_memory.mcp.spaces import within_space
-from langchain_supabase_memory.operations.boards.kinds import ContextType  # noqa: TC001  # the SDK reads it
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import RecallScope  # noqa: TC001  # the SDK reads it
@@ -67,22 +66,22 @@ async def search_conversation_history(
 
 
 async def get_conversation_summary(conversation_id: ConversationId = None, space_id: Space = None) -> ToolReply:
-    """Read the summary of a conversation. Use it to learn what a conversation was about before you read it."""
-    async with within_space(space_id):
-        return await run_for_conversation(conversation_id, history.get_summary)
+    """Read what a conversation was about, what is left to do, and what was never answered.
 
-
-async def recall_context(
-    context_type: Annotated[ContextType, Field(description="Action items, questions, facts, or entities.")],
-    conversation_id: ConversationId = None,
-    space_id: Space = None,
-) -> ToolReply:
-    """Recall the important points of a conversation by kind, open ones first.
-
-    Use it for "what is left to do", "what was decided", "who was that".
+    Use it for "where did we stop", "what is left to do".
     """
     async with within_space(space_id):
-        return await run_for_conversation(conversation_id, partial(history.recall_context, context_type=context_type))
+        return await run_for_conversation(conversation_id, conversations.get_overview)
+
+
+async def get_profile(
+    skip: Annotated[int, Field(ge=0, le=LARGEST, description="How many to skip, as the page before says.")] = 0,
+) -> ToolReply:
+    """Read what is remembered about the person from all conversations, with where and when they said it.
+
+    Use it for "what do you know about me", and before an answer that depends on who asks.
+    """
+    return await run(partial(profile.read_profile, skip=skip))
 
 
 async def read_messages(

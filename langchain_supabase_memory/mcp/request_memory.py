@@ -28,7 +28,7 @@ class ServerOptions:
         conversation_id: The conversation of calls that name none; by default the newest.
         characters: The maximum number of characters of one result.
         time_zone: The time zone of displayed times and of "today"; UTC by default.
-        write: Whether turns and notes can be stored.
+        write: Whether turns can be stored, and something about the person remembered.
         destructive: Whether something can be forgotten.
         spaces: Whether the person's spaces are served, too.
     """

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import Field
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
+from mcp.server.mcpserver import Context, Elicit
+from mcp.server.mcpserver.resolve import Resolve
+from pydantic import BaseModel, Field
 
 from langchain_supabase_memory.agents.tools import output_limit
+from langchain_supabase_memory.agents.tools.output_limit import note
+from langchain_supabase_memory.agents.tools.profile import TextToRemember, check_text, remember_text
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
+from langchain_supabase_memory.mcp.consent import has_dialog
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
 from langchain_supabase_memory.mcp.spaces import within_space
-from langchain_supabase_memory.operations.boards.kinds import BoardItemKind  # noqa: TC001  # the SDK reads it
+from langchain_supabase_memory.operations.profile import LONGEST_SUBJECT, LONGEST_VALUE, ProfileKind
 
 LONGEST: Final = 1_000_000
-BY: Final = "assistant (MCP)"
-"""The author of a note, as shown on the board."""
+ASSISTANT: Final = "assistant (MCP)"
+"""Who remembers what a person was not asked about, as shown to the person."""
 
 _Id = Annotated[str, Field(min_length=1, max_length=512, description="Its id; a new id starts a conversation.")]
 
@@ -43,26 +49,61 @@ async def save_turn(
         await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
     if not places:
-        return reply(output_limit.note("It was not stored: it has expired or was forgotten."))
+        return reply(note("It was not stored: it has expired or was forgotten."))
     first, last = min(places), max(places)
     where = output_limit.sequence_range(first, last)
     what = f"Stored as messages {where}." if stored.appended else f"It was stored before, as messages {where}."
     source = {"thread_id": conversation_id, "from_sequence": first, "to_sequence": last}
-    return reply(output_limit.note(what), [source])
+    return reply(note(what), [source])
 
 
-async def note(
-    kind: Annotated[BoardItemKind, Field(description="The kind of item; an action is something to do.")],
-    text: Annotated[str, Field(min_length=1, max_length=500, description="The note, in one sentence.")],
-    conversation_id: Annotated[str, Field(min_length=1, max_length=512, description="The conversation's id.")],
-) -> ToolReply:
-    """Write a note on a conversation's board. Use it when the person asks you to remember something.
+class RememberConsent(BaseModel):
+    """What the person is asked before something is remembered.
 
-    The same text twice is one note. A new id starts a conversation.
+    Attributes:
+        remember: Whether it is to be remembered.
     """
-    item = (
-        await current_request()
-        .memory.conversation(conversation_id)
-        .board.aadd(kind, text, actor=BY, author_kind="model", begin=True)
-    )
-    return reply(output_limit.note(f"Noted on the board as {item}."), [{"thread_id": conversation_id}])
+
+    remember: bool = Field(title="Remember it", description="Assistants read it in all later conversations.")
+
+
+async def ask_to_remember(
+    text: str, kind: ProfileKind, about: str | None, ctx: Context[object, object]
+) -> RememberConsent | Elicit[RememberConsent]:
+    """Ask the person for consent, if the client can, to the very words that will be stored.
+
+    Raises:
+        InvalidInputError: It cannot be remembered.
+    """
+    wanted = await _checked(text, kind, about)
+    return Elicit(wanted.question(), RememberConsent) if has_dialog(ctx) else RememberConsent(remember=True)
+
+
+async def remember(
+    answer: Annotated[ElicitationResult[RememberConsent], Resolve(ask_to_remember)],
+    ctx: Context[object, object],
+    text: Annotated[
+        str, Field(min_length=1, max_length=LONGEST_VALUE, description="One short sentence, in the person's words.")
+    ],
+    kind: Annotated[
+        ProfileKind, Field(description="An instruction says how to answer; a constraint says what must not be.")
+    ] = "fact",
+    about: Annotated[
+        str | None,
+        Field(
+            max_length=LONGEST_SUBJECT,
+            description="Its subject, such as home; replaces what is known of it.",
+        ),
+    ] = None,
+) -> ToolReply:
+    """Remember something about the person for all later conversations. Use it when the person asks for it."""
+    if not (isinstance(answer, AcceptedElicitation) and answer.data.remember):
+        return reply(note("The person did not agree. Nothing was remembered; do not ask again."))
+    wanted = await _checked(text, kind, about)
+    flow = remember_text(wanted, actor=None if has_dialog(ctx) else ASSISTANT)
+    return reply(*await current_request().memory._services.arun(flow))
+
+
+async def _checked(text: str, kind: ProfileKind, about: str | None) -> TextToRemember:
+    served = current_request()
+    return await served.memory._services.arun(check_text(tool_call(served), text, kind, about))

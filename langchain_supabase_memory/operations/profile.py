@@ -350,6 +350,19 @@ def consents(owner: str | None) -> Flow[list[Consent]]:
     return [Consent(row["purpose"], row["allowed"], row["by"], datetime.fromisoformat(row["at"])) for row in rows]
 
 
+def stored_text(text: str, redactor: Redactor | None) -> str:
+    """Return the words of a text as `remember` stores them, so that they can be shown to somebody first.
+
+    Args:
+        text: What is to be remembered.
+        redactor: Removes secrets and personal data before storage.
+
+    Raises:
+        InvalidInputError: The text is empty, or has more than 500 characters.
+    """
+    return _text("text", text, LONGEST_VALUE, redactor)
+
+
 def _read(owner: str | None, arguments: Mapping[str, Any], limit: int | None) -> Flow[list[ProfileItem]]:
     found: list[ProfileItem] = []
     after = None

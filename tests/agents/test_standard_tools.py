@@ -22,6 +22,7 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("recall_context", {"context_type": "facts"}),
     ("get_turn", {"n": 1}),
     ("read_messages", {"first": 0, "last": 3}),
+    ("get_profile", {}),
 ]
 
 

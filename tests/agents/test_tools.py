@@ -49,6 +49,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "recall_context": {"context_type": "facts"},
     "get_turn": {"n": 1},
     "read_messages": {"first": 0, "last": 9},
+    "get_profile": {},
 }
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
@@ -85,6 +86,7 @@ def test_a_toolkit_has_them_all_with_typed_schemas(memory: SupabaseMemory) -> No
         "recall_context": ["context_type", "conversation_id"],
         "get_turn": ["n"],
         "read_messages": ["conversation_id", "first", "last", "skip"],
+        "get_profile": ["skip"],
     }
     for tool in made.values():
         schema: Any = tool.tool_call_schema
@@ -261,6 +263,7 @@ async def test_two_users_with_threads_of_the_same_name_never_meet(caller: Caller
         secret = [HumanMessage(f"A secret kiln of Bea is {color}")]
         await caller(caller.service.for_user(owner).conversation(f"only {color}").append, secret)
         await caller(caller.service.for_user(owner).conversation("same").index)
+        await caller(caller.service.for_user(owner).profile.remember, f"Bea likes {color} kilns")
 
     mine = tools(caller.as_token(token("authenticated", user_id)), thread_id="same", scope="user")
     served = tools(caller.service.for_user(user_id), thread_id="same", scope="agent")
@@ -431,6 +434,8 @@ async def test_a_result_is_bounded_and_says_what_is_left_out(
         for n in range(12):
             memory.conversation("t").append([HumanMessage(f"{n} {long}"), AIMessage(f"{n} yes {long}")])
         memory.conversation("t").summaries.make(policy=SummaryPolicy(keep_messages=4, max_characters=3000))
+        for n in range(12):
+            memory.profile.remember(f"{n} {long}"[:500])
         made = tools(memory, thread_id="t", characters=characters)
         asked = {**ARGUMENTS, "search_conversation_history": {"query": "kiln", "limit": 20}}
         for name, arguments in asked.items():
@@ -777,7 +782,7 @@ async def test_nothing_recalled_is_indexed_again(memory: SupabaseMemory, color: 
     messages = await run(color, agent, {"messages": [HumanMessage("And now?")]}, config())
     assert sum("zirconium" in each.text for each in results(messages)) >= 3
     stored = [each.message for each in conversation.read() if each.message]
-    assert len(results(stored)) == 6
+    assert len(results(stored)) == 7
     conversation.index()
     chunks = conversation.chunks.list()
     assert [each.content for each in chunks if "needs zirconium" in each.content] == ["The kiln needs zirconium"]

@@ -25,17 +25,20 @@ READING: dict[str, dict[str, Any]] = {
     "get_context": {"question": "What did my kiln show?"},
     "list_conversations": {},
     "get_conversation_summary": {},
-    "recall_context": {"context_type": "facts"},
+    "get_profile": {},
     "read_messages": {"first": 0, "last": 9},
     "get_turn": {"n": 1},
 }
 WRITING: dict[str, dict[str, Any]] = {
     "save_turn": {"user": "hello", "assistant": "hi", "conversation_id": "studio", "idempotency_key": "1"},
-    "note": {"kind": "fact", "text": "Likes clay.", "conversation_id": "studio"},
+    "remember": {"text": "Likes clay."},
 }
 FORGETTING: dict[str, dict[str, Any]] = {"forget": {"conversation_id": "studio"}}
 EVERY = {**READING, **WRITING, **FORGETTING}
 SPACE_ID = "space:00000000-0000-4000-8000-000000000000"
+READING_SPACES = {name: arguments for name, arguments in READING.items() if name != "get_profile"}
+"""Those that take a space: what is remembered of a person is in none."""
+
 IN_SPACES: dict[str, dict[str, Any]] = {
     "list_spaces": {},
     "read_space_board": {"space_id": SPACE_ID},
@@ -49,7 +52,7 @@ FOUND = {
     "get_context": "Assistant: That is the thermocouple.",
     "list_conversations": '<conversation id="studio" messages="2"',
     "get_conversation_summary": "There is no summary yet. There are 2 messages",
-    "recall_context": "My kiln shows E-47",
+    "get_profile": "I fire the kiln on Fridays.",
     "read_messages": '<message number="1" by="assistant"',
     "get_turn": "User: My kiln shows E-47",
 }
@@ -97,7 +100,7 @@ class Person:
         return self.answer
 
 
-YES = ElicitResult(action="accept", content={"forget": True})
+YES = ElicitResult(action="accept", content={"forget": True, "remember": True})
 
 
 @pytest.fixture
@@ -110,10 +113,11 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 @pytest.fixture
 async def studio(memory: SupabaseMemory) -> AsyncIterator[SupabaseMemory]:
-    """A memory with a conversation that is indexed."""
+    """A memory with a conversation that is indexed, and something that is remembered."""
     conversation = memory.conversation("studio")
     await conversation.aadd_turn("My kiln shows E-47", "That is the thermocouple.", idempotency_key="kiln")
     await conversation.aindex()
+    await memory.profile.aremember("I fire the kiln on Fridays.")
     yield memory
     await memory.aclose()
 

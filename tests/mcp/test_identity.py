@@ -54,12 +54,14 @@ class Victim:
         user_id: The owner.
         conversation_id: Their only conversation.
         message_id: A message of it.
+        item_id: What is remembered of them.
         memory: Their memory.
     """
 
     user_id: str
     conversation_id: str
     message_id: str
+    item_id: str
     memory: SupabaseMemory
 
     def said(self, token: str) -> list[Any]:
@@ -86,10 +88,11 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
         await conversation.aindex()
         await conversation.board.aadd("fact", f"The code is {SECRET}.", actor="victim")
         await conversation.board.aadd("action", f"Ask whether the code is {SECRET}.", actor="victim")
+        item_id = await memory.profile.aremember(f"The code is {SECRET}.")
         (first, _) = await conversation.aread()
         assert first.message is not None
         assert first.message.id is not None
-        yield Victim(owner, conversation._key.thread_id, first.message.id, memory)
+        yield Victim(owner, conversation._key.thread_id, first.message.id, item_id, memory)
         # Whatever was tried, nothing of theirs is gone or has come.
         assert await conversation.acount() == 2
         board = await conversation.board.aread()
@@ -98,6 +101,7 @@ async def victim(conn_string: str, user_id: str) -> AsyncIterator[Victim]:
             f"Ask whether the code is {SECRET}.",
         ]
         assert len(await memory.aconversations()) == 1
+        assert [each.value for each in await memory.profile.aread()] == [f"The code is {SECRET}."]
 
 
 async def shown(call: Awaitable[Any]) -> bool:
@@ -156,6 +160,7 @@ async def every_argument(made: Client, victim: Victim, token: str, *, singly: bo
                 victim.user_id,
                 victim.conversation_id,
                 victim.message_id,
+                victim.item_id,
                 f"' or user_id = '{victim.user_id}' --",
                 f"{victim.user_id}/{victim.conversation_id}",
                 "*",

@@ -18,7 +18,18 @@ from langchain_supabase_memory import MemoryConfig, SupabaseMemory, Worker
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.settings import ChunkPolicy
 from langchain_supabase_memory.values import SpaceRole
-from tests.mcp.conftest import IN_SPACES, MODES, READING, SPACE_ID, Person, client, failed, result_text, words
+from tests.mcp.conftest import (
+    IN_SPACES,
+    MODES,
+    READING,
+    READING_SPACES,
+    SPACE_ID,
+    Person,
+    client,
+    failed,
+    result_text,
+    words,
+)
 from tests.mcp.test_http import serving, signed_in
 from tests.services.postgres import Cluster
 from tests.services.project import Project
@@ -129,7 +140,7 @@ async def test_a_member_lists_reads_and_searches_a_space(
         assert "broke" not in board, "nothing else of the message has moved"
         actions = await made.call_tool("read_space_board", {"space_id": team.space_id, "kind": "action"})
         assert "There is nothing of this kind" in result_text(actions)
-        for name, arguments in READING.items():
+        for name, arguments in READING_SPACES.items():
             given = {**arguments, "space_id": team.space_id}
             asked = {"query": "cone", "question": "Which cone?"}
             given |= {key: value for key, value in asked.items() if key in given}
@@ -254,7 +265,7 @@ async def test_a_role_that_is_taken_away_holds_no_more_in_the_next_call(
         assert CANARY in result_text(await made.call_tool("read_space_board", given))
         team.set_role("ben", None)
         assert NO_SPACE in failed(await made.call_tool("read_space_board", given))
-        for name, arguments in READING.items():
+        for name, arguments in READING_SPACES.items():
             assert NO_SPACE in failed(await made.call_tool(name, {**arguments, **given})), name
         assert "not in this team" in failed(await made.call_tool("share_with_space", {**given, "quote": QUOTE}))
         assert "The person is in no space." in result_text(await made.call_tool("list_spaces", {}))
@@ -307,7 +318,7 @@ async def test_without_the_option_there_is_nothing_of_it(team: Team, team_projec
         for name, arguments in IN_SPACES.items():
             given = {**arguments, **({"space_id": team.space_id} if "space_id" in arguments else {})}
             assert "There is no such tool." in failed(await made.call_tool(name, given))
-        for name, arguments in READING.items():
+        for name, arguments in READING_SPACES.items():
             given = {**arguments, "space_id": team.space_id}
             assert "This server serves no spaces. Leave space_id out." in failed(await made.call_tool(name, given))
     async with connected(team, "claims", "ben", team_project, write=False) as made:

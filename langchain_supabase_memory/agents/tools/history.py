@@ -210,19 +210,29 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
         call: The call.
         conversation_id: Another conversation of the same owner and agent.
     """
-    key = call.key(conversation_id)
+    passages, remark = yield from read_summary(call, call.key(conversation_id))
+    return fit(passages, call.binding.characters, [remark]) if passages else (note(remark), [])
+
+
+def read_summary(call: ToolCall, key: ConversationKey) -> Flow[tuple[list[Passage], str]]:
+    """Return the newest summary of a conversation, or none, and what there is to say of it.
+
+    Args:
+        call: The call.
+        key: The conversation.
+    """
     retention = call.binding.memory._services.settings.retention
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
     segments = yield from summaries.list_segments(key, last=1, retention=retention)
     if not newest:
-        return note(f"Nothing was said in this conversation. {_conversation_phrase(call, key)}".rstrip()), []
+        return [], f"Nothing was said in this conversation. {_conversation_phrase(call, key)}".rstrip()
     last = newest[0].sequence
     if not segments:
         messages = yield from count(key, retention=retention)
         where = (
             f"There are {messages:,} messages; the newest is number {last}. {_conversation_phrase(call, key)}".rstrip()
         )
-        return note(f"There is no summary yet. {where}"), []
+        return [], f"There is no summary yet. {where}"
     segment = segments[0]
     attributes: dict[str, str | int] = {
         "messages": sequence_range(0, segment.to_sequence),
@@ -232,7 +242,7 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
     source = {"thread_id": key.thread_id, "from_sequence": 0, "to_sequence": segment.to_sequence}
     newer = last - segment.to_sequence
     newer_note = f"Newer messages are not in it: {sequence_range(segment.to_sequence + 1, last)}." if newer > 0 else ""
-    return fit([Passage("summary", segment.content, attributes, source)], call.binding.characters, [newer_note])
+    return [Passage("summary", segment.content, attributes, source)], newer_note
 
 
 def recall_context(call: ToolCall, context_type: ContextType, conversation_id: str | None = None) -> Flow[Answer]:

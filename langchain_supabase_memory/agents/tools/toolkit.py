@@ -17,6 +17,7 @@ from langchain_supabase_memory.agents.tools.history import (
 )
 from langchain_supabase_memory.agents.tools.messages import read_messages_tool
 from langchain_supabase_memory.agents.tools.output_limit import CHARACTERS
+from langchain_supabase_memory.agents.tools.profile import get_profile_tool
 from langchain_supabase_memory.agents.tools.turns import get_turn_tool
 from langchain_supabase_memory.checks import choice, refuse_unknown
 from langchain_supabase_memory.errors import ConfigurationError
@@ -35,7 +36,7 @@ class _Bindings(Bindings, total=False):
 
 
 class SupabaseMemoryToolkit(BaseToolkit):
-    """Tools that let an agent search and read earlier messages.
+    """Tools that let an agent search and read earlier messages, and what is known of the user.
 
     ```python
     agent = create_agent(model, SupabaseMemoryToolkit(memory).get_tools())
@@ -77,8 +78,8 @@ class SupabaseMemoryToolkit(BaseToolkit):
     def get_tools(self) -> list[BaseTool]:
         """Return all tools that read.
 
-        These are `search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn` and
-        `read_messages`.
+        These are `search_conversation_history`, `get_conversation_summary`, `recall_context`, `get_turn`,
+        `read_messages` and `get_profile`.
         """
         bound: Any = {name: getattr(self, name) for name in Bindings.__annotations__}
         return [
@@ -87,4 +88,5 @@ class SupabaseMemoryToolkit(BaseToolkit):
             recall_context_tool(self.memory, **bound),
             get_turn_tool(self.memory, **bound),
             read_messages_tool(self.memory, **bound),
+            get_profile_tool(self.memory, **bound),
         ]
