@@ -62,6 +62,7 @@ COMMANDS: Final = {
         CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "inspector"),
         CommandSpec("mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "mcp-server"),
         CommandSpec("migrate", "Set up a database, or upgrade it to this release.", "set-up-a-database"),
+        CommandSpec("profile", "Show what is remembered about a user, and change it.", "profile"),
         CommandSpec("retry", "Retry the work that workers have given up.", "run-workers"),
         CommandSpec("search", "Search a user's conversations, by recall and by exact words.", "read-conversations"),
         CommandSpec("show", "Print the messages of a conversation.", "read-conversations"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Id = Annotated[str | None, Field(min_length=1, max_length=512)]
 
 
-class DeletionConsent(BaseModel):
+class ForgetConsent(BaseModel):
     """What the person is asked.
 
     Attributes:
@@ -34,7 +34,7 @@ class DeletionConsent(BaseModel):
     forget: bool = Field(title="Forget it", description="This cannot be undone.")
 
 
-_NOT_ASKED: Final = DeletionConsent(forget=False)
+_NOT_ASKED: Final = ForgetConsent(forget=False)
 
 
 async def ask(
@@ -43,7 +43,7 @@ async def ask(
     item_id: str | None,
     dry_run: bool,
     ctx: Context[object, object],
-) -> DeletionConsent | Elicit[DeletionConsent]:
+) -> ForgetConsent | Elicit[ForgetConsent]:
     """Ask the person for consent, if something would be removed.
 
     Raises:
@@ -61,17 +61,17 @@ async def ask(
     require_dialog(ctx, "nothing is forgotten", elsewhere)
     if item_id is not None:
         item = await _item(item_id)
-        return _NOT_ASKED if item is None else Elicit(item_question(item), Consent)
+        return _NOT_ASKED if item is None else Elicit(item_question(item), ForgetConsent)
     receipt = await _forget(conversation_id, message_id, dry_run=True)
     if _is_empty(receipt):
         return _NOT_ASKED
     return Elicit(
-        await consent_question(await conversation(conversation_id), message_id, _describe(receipt)), DeletionConsent
+        await consent_question(await conversation(conversation_id), message_id, _describe(receipt)), ForgetConsent
     )
 
 
 async def forget(
-    answer: Annotated[ElicitationResult[DeletionConsent], Resolve(ask)],
+    answer: Annotated[ElicitationResult[ForgetConsent], Resolve(ask)],
     conversation_id: Annotated[
         _Id, Field(description="The conversation; for a message, by default the newest.")
     ] = None,

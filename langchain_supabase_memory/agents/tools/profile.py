@@ -138,10 +138,12 @@ def read_profile(call: ToolCall, skip: int = 0, *, agent_id: str | None = None) 
     passages = [_passage(each, call.zone) for each in rest]
     more = f"There is more: go on with skip={_LARGEST}."
     fits = fit_passages(passages, call.binding.characters, more)
-    shown = rest[: max(fits.shown_count, 1)]
+    shown = rest[: max(fits.full_count, 1)]  # one that would be cut begins the next page
     following = skip + len(shown)
     more = f"There is more: go on with skip={following}." if following < len(items) else ""
-    return wrap(fits.elements, more), [_source(each, said) for each in shown for said in each.evidence[-_QUOTES:]]
+    return wrap(fits.elements[: len(shown)], more), [
+        _source(each, said) for each in shown for said in each.evidence[-_QUOTES:]
+    ]
 
 
 @dataclass(frozen=True)
@@ -200,11 +202,11 @@ def check_text(call: ToolCall, text: str, kind: ProfileKind, about: str | None) 
     return TextToRemember(owner, words, kind, subject)
 
 
-def remember_text(wanted: TextToRemember, *, actor: str | None) -> Flow[Answer]:
+def remember_text(item: TextToRemember, *, actor: str | None) -> Flow[Answer]:
     """Remember it.
 
     Args:
-        wanted: What is remembered.
+        item: What is remembered.
         actor: Who remembers it, if it is not the person.
 
     Raises:
@@ -212,10 +214,10 @@ def remember_text(wanted: TextToRemember, *, actor: str | None) -> Flow[Answer]:
     """
     try:
         yield from profile.remember(
-            wanted.owner,
-            wanted.text,
-            kind=wanted.kind,
-            subject=wanted.about,
+            item.owner,
+            item.text,
+            kind=item.kind,
+            subject=item.about,
             actor=actor,
             author_kind="person" if actor is None else "application",
         )
@@ -239,9 +241,9 @@ def _remember(
     return (yield from remember_text(wanted, actor=None if ask else ASSISTANT))
 
 
-def _has_agreed(wanted: TextToRemember) -> bool:
+def _has_agreed(item: TextToRemember) -> bool:
     """Stop the run until the person has answered, and return whether they agree."""
-    request = {"name": NAME, "args": wanted.arguments(), "description": wanted.question()}
+    request = {"name": NAME, "args": item.arguments(), "description": item.question()}
     review = {"action_name": NAME, "allowed_decisions": ["approve", "reject"]}
     try:
         answer: Any = interrupt({"action_requests": [request], "review_configs": [review]})
@@ -333,12 +335,12 @@ def _passage(item: ProfileItem, zone: tzinfo) -> Passage:
     return Passage(item.kind, "\n".join(lines), attributes)
 
 
-def _source(item: ProfileItem, said: ProfileEvidence) -> dict[str, Any]:
+def _source(item: ProfileItem, evidence: ProfileEvidence) -> dict[str, Any]:
     return {
         "item_id": item.id,
-        "thread_id": said.thread_id,
-        "agent_id": said.agent_id,
-        "from_sequence": said.sequence,
-        "to_sequence": said.sequence,
-        "message_ids": [said.message_id],
+        "thread_id": evidence.thread_id,
+        "agent_id": evidence.agent_id,
+        "from_sequence": evidence.sequence,
+        "to_sequence": evidence.sequence,
+        "message_ids": [evidence.message_id],
     }
