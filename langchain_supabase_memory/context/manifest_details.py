@@ -49,8 +49,8 @@ def encode_details(pack: ContextPack, reference: PromptEntry | None) -> Iterator
         notes = 0 if not board.context_notes else 1 if board.places is None else 2
         yield [encoding.BOARD, board.version, shown, notes]
     current = [entry for entry in pack.fitted.current if entry is not reference]
-    yield from _shown(pack, "recent", pack.fitted.recent, current)
-    yield from _shown(pack, "current", current, pack.fitted.recent)
+    yield from _message_ranges(pack, "recent", pack.fitted.recent, current)
+    yield from _message_ranges(pack, "current", current, pack.fitted.recent)
     later = 0
     for entry in (*([] if reference is None else [reference]), *pack.fitted.recent, *current):
         number = REFERENCE if entry is reference else entry.sequences[0] if entry.sequences else -2 - later
@@ -61,7 +61,7 @@ def encode_details(pack: ContextPack, reference: PromptEntry | None) -> Iterator
     yield from _passages(pack)
 
 
-def _shown(
+def _message_ranges(
     pack: ContextPack, name: str, entries: Sequence[PromptEntry], others: Sequence[PromptEntry]
 ) -> Iterator[list[int]]:
     """Yield the messages of a part, if they are not just the stored ones of its range."""
@@ -73,14 +73,14 @@ def _shown(
         yield [encoding.SHOWN, code, later, *(number for each in ranges for number in each)]
 
 
-def _ranges(pack: ContextPack, shown: list[int], others: set[int]) -> list[tuple[int, int]]:
+def _ranges(pack: ContextPack, sequences: list[int], others: set[int]) -> list[tuple[int, int]]:
     """Return the ranges of sequences between which something is stored that is not shown."""
     summary = pack.summary
-    hidden = (set(pack.fitted.omitted) | others).difference(shown)
+    hidden = (set(pack.fitted.omitted) | others).difference(sequences)
     left_out = [(first, last) for first, last, _ in pack.fitted.ranges]
     left_out += [(0, summary.to_sequence)] if summary is not None else []
     made: list[tuple[int, int]] = []
-    for sequence in shown:
+    for sequence in sequences:
         before = made[-1][1] if made else -1
         is_apart = sequence > before + 1 and (
             any(before < each < sequence for each in hidden)

@@ -204,7 +204,7 @@ class PromptRebuilder:
             message = opening() if part.reason == "opening" else SummaryPart(note=note(told or None)).message()
             return self._rebuilt(part, [message], [])
         if part.name in ("recent", "current"):
-            return self._said(part)
+            return self._messages(part)
         if part.name == "board":
             return self._board(part)
         if part.name == "recalled":
@@ -282,7 +282,7 @@ class PromptRebuilder:
                 entries[block.place >= start].append(_altered(was, how))
         return entries[False], entries[True], changes
 
-    def _said(self, part: ManifestPart) -> RebuiltPart:
+    def _messages(self, part: ManifestPart) -> RebuiltPart:
         recent, current, changes = self._entries
         entries = recent if part.name == "recent" else current
         found: list[PartChange] = list(changes[part.name])

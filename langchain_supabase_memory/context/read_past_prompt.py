@@ -107,10 +107,10 @@ def _arguments(manifest: Manifest, retention: Retention | None) -> dict[str, Any
 
 
 def _read(
-    key: ConversationKey, manifest: Manifest, found: Mapping[str, Any], retention: Retention | None
+    key: ConversationKey, manifest: Manifest, document: Mapping[str, Any], retention: Retention | None
 ) -> Flow[Sources]:
     rows: dict[int, Mapping[str, Any]] = {}
-    for (_, last), page in zip(_ranges(manifest), found["messages"], strict=True):
+    for (_, last), page in zip(_ranges(manifest), document["messages"], strict=True):
         rows.update((row["sequence"], row) for row in page["messages"])
         if page["more"] and page["messages"]:
             rest = yield from read_rows(
@@ -121,19 +121,19 @@ def _read(
                 retention=retention,
             )
             rows.update((row["sequence"], row) for row in rest)
-    for row in _superseded(found):
+    for row in _superseded(document):
         rows.setdefault(row["sequence"], row)
-    segment, turn, board = found["segment"], found["turn"], found["board"]
+    segment, turn, board = document["segment"], document["turn"], document["board"]
     return Sources(
         rows=dict(sorted(rows.items())),
-        expired=found["expired"],
+        expired=document["expired"],
         segment=None if segment is None else read_segment(segment),
         board=None if board is None else board_of(key, board),
-        passages={each["number"]: chunk(each["chunk"]) for each in found["passages"]},
+        passages={each["number"]: chunk(each["chunk"]) for each in document["passages"]},
         turn=None if turn is None else turn_of(turn),
     )
 
 
-def _superseded(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for page in found["superseded"] or ():
+def _superseded(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for page in document["superseded"] or ():
         yield from page["messages"]
