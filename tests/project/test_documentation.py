@@ -759,5 +759,5 @@ def test_lines_are_no_longer_than_a_screen(page: Page) -> None:
 def test_the_words_of_the_glossary_are_explained_once() -> None:
     words = re.findall(r"^\| ([^|]+) \|", PAGES["docs/glossary.md"].text, re.MULTILINE)
     explained = sorted(word for word in words if word not in {"word", "---"})
-    assert 0 < len(explained) < 70, "a reader learns no more"
+    assert 0 < len(explained) < 60, "a reader learns no more"
     assert not [word for word, following in pairwise(explained) if word == following]

@@ -43,7 +43,7 @@ BY = {"by": "mallory"}
 COMMIT = {"conversation_id": "{conversation}", "through": -1, "revision": 0, "to": 0, "message_ids": ["m1"]}
 READS: dict[str, dict[str, Any]] = {
     "read": AT, "find": {"texts": ["e-47"]}, "count": AT, "conversations": {}, "unreadable": {}, "turns": AT,
-    "context": {**AT, "recall": {"query": "thermocouple"}, "board": 10}, "manifests": AT, "due": {}, "pending": AT,
+    "context": {**AT, "recall": {"query": "thermocouple"}, "board": 10}, "manifests": AT, "prompt": {**AT, "messages": [[0, 9]]}, "due": {}, "pending": AT,
     "summaries": AT, "coverage": AT, "unembedded_summaries": {"model": "x"}, "recall_summaries": {"query": "kiln", "vector": [1.0, 0.0, 0.0], "model": "words"},
     "index_due": {}, "pending_chunks": AT, "recall": {"ask": {"query": "thermocouple"}}, "chunks": AT, "pending_board": AT,
     "board": AT, "store": {"ops": [{"op": "search", "prefix": [], "limit": 9}, {"op": "list", "limit": 9}]},

@@ -116,23 +116,23 @@ def parse_profile(answer: Mapping[str, Any], lines: Sequence[TranscriptLine]) ->
     for line in lines:
         if line.role == "user":
             texts[line.number] = texts.get(line.number, "") + line.text
-    said = {number: TextMatcher(text) for number, text in texts.items()}
+    matchers = {number: TextMatcher(text) for number, text in texts.items()}
     given = answer.get("profile")
     listed = given if isinstance(given, list) else []
-    items = [item for value in listed[:MAX_ITEMS] if (item := _item(value, said)) is not None]
+    items = [item for value in listed[:MAX_ITEMS] if (item := _item(value, matchers)) is not None]
     return items, len(listed) - len(items)
 
 
-def _item(value: Any, said: Mapping[int, TextMatcher]) -> NewProfileItem | None:
+def _item(value: Any, matchers: Mapping[int, TextMatcher]) -> NewProfileItem | None:
     if not isinstance(value, dict) or value.get("kind") not in PROFILE_KINDS:
         return None
     texts = {name: _words(value.get(name))[:longest].rstrip() for name, longest in _LONGEST.items()}
     source, quote = value.get("source"), value.get("quote")
     if not texts["subject"] or not texts["value"] or not isinstance(quote, str):
         return None
-    if type(source) is not int or source not in said:
+    if type(source) is not int or source not in matchers:
         return None
-    found = said[source].locate(TextMatcher(clean(quote[: 2 * LONGEST_QUOTE]).strip()))
+    found = matchers[source].locate(TextMatcher(clean(quote[: 2 * LONGEST_QUOTE]).strip()))
     if not found:
         return None
     polarity = value.get("polarity")
