@@ -147,7 +147,7 @@ class Sources:
 
 
 def shown_sequences(manifest: Manifest, name: str) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the messages that a part showed: ranges that were stored, and those that were stored later.
+    """Return the messages that a part showed: ranges with numbers, and those that had none as they were not read.
 
     Args:
         manifest: The manifest.
@@ -162,9 +162,12 @@ def shown_sequences(manifest: Manifest, name: str) -> tuple[list[tuple[int, int]
     if shown is not None:
         stored, later = list(shown.ranges), shown.stored_later
     first = manifest.from_sequence or 0
+    # The newest of what was stored with it is the answer. What is more was stored before, and not read.
+    unread = max(0, later - ((manifest.to_sequence or 0) - first)) if name == "current" else 0
+    begin = stored[0][0] if stored else first
     if name == "current" and (of_recent := manifest.details.shown.get("recent")) is not None:
         first += of_recent.stored_later
-    return stored, list(range(first, min(first + later, (manifest.to_sequence or 0) + 1)))
+    return stored, [*range(max(begin - unread, 0), begin), *range(first, first + later - unread)]
 
 
 @dataclass
@@ -261,7 +264,7 @@ class PromptRebuilder:
             starts[name] = len(before)
             stored, later = shown_sequences(self.manifest, name)
             wanted = [(number, True) for first, last in stored for number in range(first, last + 1)]
-            wanted += [(number, False) for number in later]
+            wanted = sorted([*wanted, *((number, False) for number in later)])
             changes[name] = []
             for number, is_stored in wanted:
                 if number not in rows:

@@ -78,7 +78,7 @@ def _ranges(manifest: Manifest) -> list[tuple[int, int]]:
     made: list[tuple[int, int]] = []
     for name in ("recent", "current"):
         stored, later = shown_sequences(manifest, name)
-        made += [*stored, *([(later[0], later[-1])] if later else [])]
+        made += [*stored, *((number, number) for number in later)]
     return made
 
 
