@@ -86,12 +86,14 @@ class StoreLongTerm(SingleUserLongTerm):
             there = yield self._batch(GetOp(self._namespace, id_, refresh_ttl=False) for id_ in page)
             known = {id_ for id_, item in zip(page, there, strict=True) if item is not None and self._owns(item.value)}
             new = [id_ for id_ in page if id_ not in known]
-            if new:
+            done.stored.extend(new)
+            while new:  # LangGraph's store in memory refuses a batch that has one text twice
+                once = {page[id_].text: id_ for id_ in reversed(new)}
                 yield self._batch(
                     PutOp(self._namespace, id_, {**page[id_].to_json(), "user_id": self._user_id}, ["text"])
-                    for id_ in new
+                    for id_ in reversed(once.values())
                 )
-            done.stored.extend(new)
+                new = [id_ for id_ in new if once[page[id_].text] != id_]
             done.known.extend(id_ for id_ in page if id_ in known)
         return done
 
