@@ -840,7 +840,7 @@ class Cause:
 
     Attributes:
         part: `database`, `embedder`, `summarizer`, `reranker`, `expander` (the query expander), or `long
-            term` (the memory that facts are promoted to).
+            term` (the memory that profiles are promoted to).
         error: The class of its newest error.
         reason: What went wrong, without content.
         code: The server's or the provider's code, if there is one.

@@ -37,9 +37,9 @@ declare
     'memory_recall', 'memory_chunks', 'memory_rate_chunk',
     -- Boards: what to revise one with, and the result; read and edit it.
     'memory_pending_board', 'memory_commit_board', 'memory_board', 'memory_edit_board',
-    -- The store, and moving from conversations to long-term memory.
+    -- The store, and moving what a profile holds to a long-term memory elsewhere.
     'memory_store', 'memory_store_sweep', 'memory_store_reindex',
-    'memory_important', 'memory_promote', 'memory_withdrawn',
+    'memory_promote', 'memory_withdrawn',
     -- Controls: opt-outs, and the record of changes.
     'memory_opt_out', 'memory_opt_in', 'memory_opt_outs', 'memory_control_changes',
     -- Transfer: export and import of conversations, and of what people set in them.
@@ -233,6 +233,7 @@ begin
     memory_private.profile_json(memory.profile_items, timestamptz),
     memory_private.restore_profile_item(text, json, text[]), memory_private.restore_profile(text, json),
     memory_private.assert_profile_item(text, jsonb, text, text), memory_private.delete_profile_item(memory.profile_items),
+    memory_private.held_evidence(text, uuid), memory_private.is_promoted(text, text, uuid, uuid[], uuid),
     -- Citus: granted
     -- Citus: end
     memory_private.store_path(text[]), memory_private.store_words(jsonb), memory_private.store_lexemes(text),

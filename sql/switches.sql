@@ -10,8 +10,7 @@ begin
       from (select c.user_id from memory.conversations c
             union all select i.user_id from memory.store_items i
             union all select o.user_id from memory.opt_outs o
-            union all select h.user_id from memory.control_changes h
-            union all select p.user_id from memory.promotions p) o
+            union all select h.user_id from memory.control_changes h) o
      where o.user_id ~ '^space:' and not exists (select from memory.spaces s where s.user_id = o.user_id)
      limit 1;
     if found then

@@ -916,8 +916,10 @@ async def long_term(place: Place) -> None:
 async def promoting(place: Place) -> None:
     async with place.memory() as memory:
         for made in _long_term(place, memory):
-            await apromote(memory, made, min_importance=0.0)
-            await aforget_source(memory, made, **THREAD)
+            item = await memory.profile.aremember(made.name)
+            await apromote(memory, made)
+            await memory.profile.adelete(item)
+            await aforget_source(memory, made)
 
 
 @use

@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _move_to_long_term, _work, _give_up, _roll_out, _change_a_fact, _know, _share, _forget,
+        _work, _give_up, _roll_out, _change_a_fact, _share, _know, _move_to_long_term, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -361,26 +361,8 @@ def _change_a_fact(call: Caller) -> None:
     assert [each["text"] for each in found["newer"]] in ([said[2]], [])
 
 
-def _move_to_long_term(call: Caller) -> None:
-    call("append", thread_id="market", messages=rows([HumanMessage("I sell cups on Sundays.", id="k0")]))
-    pending = call("pending_chunks", thread_id="market")
-    commit = {**_read(pending), "chunks": [{**_chunk(0, pending["messages"][0], VECTORS[2]), "embedding": None}]}
-    del commit["message_ids"]
-    call("commit_chunks", thread_id="market", **commit)
-    item = call(
-        "edit_board", thread_id="studio", action="add", by="maya", kind="fact", text="It is gas.", state="current"
-    )
-    facts = call("important", min_importance=0.1, target="store")["facts"]
-    assert item["item_id"] in [each["source_id"] for each in facts]
-    moving = [
-        {**each, "text_id": each["source_id"], "memory_id": each["source_id"], "repeats": False} for each in facts
-    ]
-    assert len(call("promote", target="store", facts=moving)) == len(facts)
-    assert len(call("promote", target="store", facts=moving, moved=True)) == len(facts)
-    assert call("withdrawn", target="store", thread_id="market")["memories"]
-
-
 def _work(call: Caller) -> None:
+    call("append", thread_id="market", messages=rows([HumanMessage("I sell cups on Sundays.", id="k0")]))
     call("request", thread_id="studio", priority=1)
     call("request", thread_id="nowhere")
     call("status", thread_id="studio")
@@ -522,6 +504,22 @@ def _know(call: Caller) -> None:
     assert call("consents")
     (gone,) = call("profile", states=["deleted"])["items"]
     assert call("restore", edits={"profile": [gone], "consents": call("consents")}) == {"restored": 0, "refused": 0}
+
+
+def _move_to_long_term(call: Caller) -> None:
+    """What the profile holds moves, and goes when a message is gone that says so."""
+    call("append", thread_id="stall", messages=rows([HumanMessage("I always sell cups on Sundays.", id="k0")]))
+    found = {"kind": "fact", "value": "Sells cups", "durable": True, "sequence": 0, "quote": "sell cups"}
+    beside = {"summary": "", "context_notes": "", "tokens": 0, "quality": None, "profile": [found]}
+    call("commit_board", thread_id="stall", **_read(call("pending_board", thread_id="stall")), **beside)
+    items = [{"item_id": each["id"], "evidence": each["evidence"]} for each in call("profile")["items"]]
+    moving = call("promote", target="store", items=items)
+    assert len(call("promote", target="store", items=moving, moved=True)) == len(moving)
+    assert call("promote", target="store", items=items) == []
+    call("forget_message", thread_id="stall", message_id="k0")
+    (gone,) = call("withdrawn", target="store")["memories"]
+    assert gone in [each["memory_id"] for each in moving]
+    call("withdrawn", target="store", gone=[gone])
 
 
 def _forget(call: Caller) -> None:

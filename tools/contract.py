@@ -102,8 +102,8 @@ PAGES = {
     "store": ("The store", "Items of long-term memory by namespace and key.", "store store_sweep store_reindex"),
     "long-term": (
         "Long-term memory",
-        "Move what is important from conversations to a long-term memory, and take back what was forgotten.",
-        "important promote withdrawn",
+        "Move what a profile holds to a long-term memory elsewhere, and take back what it does not hold any more.",
+        "promote withdrawn",
     ),
     "controls": (
         "Controls",

@@ -76,7 +76,7 @@ API = {
         "Long-term memory and transfer",
         "Memories that stay, LangGraph's store, import and export.",
         "SupabaseStore long_term.LongTerm long_term.StoreLongTerm long_term.VectorStoreLongTerm long_term.Memory "
-        "long_term.Remembered long_term.Promoted long_term.Revoked long_term.promote long_term.apromote "
+        "long_term.Remembered long_term.promote long_term.apromote "
         "long_term.forget_source long_term.aforget_source transfer.import_conversations "
         "transfer.aimport_conversations transfer.ImportReceipt transfer.export_conversations "
         "transfer.aexport_conversations transfer.ExportReceipt transfer.sources.chatgpt.chatgpt "

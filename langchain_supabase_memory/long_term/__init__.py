@@ -1,9 +1,7 @@
-"""Long-term memory: facts that outlive their conversations, in a store of your choice."""
+"""Long-term memory: what outlives its conversations, in a store of your choice."""
 
 from langchain_supabase_memory.long_term.memories import LongTerm, Memory, Remembered
 from langchain_supabase_memory.long_term.promotion import (
-    Promoted,
-    Revoked,
     aforget_source,
     apromote,
     forget_source,
@@ -15,9 +13,7 @@ from langchain_supabase_memory.long_term.vector_backend import VectorStoreLongTe
 __all__ = [
     "LongTerm",
     "Memory",
-    "Promoted",
     "Remembered",
-    "Revoked",
     "StoreLongTerm",
     "VectorStoreLongTerm",
     "aforget_source",

@@ -135,7 +135,7 @@ class LongTerm(Protocol):
 
     Attributes:
         user_id: The user who owns the memories; no method reaches another user's.
-        name: A name that distinguishes this long-term memory from the user's others, to record which facts it received.
+        name: A name that distinguishes this long-term memory from the user's others, to record what it received.
     """
 
     @property
@@ -168,11 +168,6 @@ class LongTerm(Protocol):
 def fold_text(text: str) -> str:
     """Normalize a text's case and spaces."""
     return " ".join(text.casefold().split())
-
-
-def text_id(user_id: str, text: str) -> str:
-    """Return a UUID that is the same for the same text of one user."""
-    return str(uuid.uuid5(_IDS, json.dumps([user_id, fold_text(text)])))
 
 
 def derived_id(user_id: str, id_: str) -> str:

@@ -903,7 +903,7 @@ class Conversation(ConversationHandle):
         Opting out of a conversation retains its messages, because the chat needs them, and deletes everything derived
         from it in the same transaction. Nothing new is derived: no chunk, summary or board. Board items that a person
         or the application wrote, pinned, rated or deleted stay until they delete them; an edited segment of the summary
-        is deleted, because it stands for messages. Facts promoted to long-term memory are deleted by the next
+        is deleted, because it stands for messages. What was promoted to long-term memory is forgotten there by the next
         `forget_source`. The conversation need not exist yet. For a minute `opt_in` undoes the opt-out; later it derives
         the rest again.
 

@@ -58,7 +58,7 @@ _CONSEQUENCES: Final[dict[Part, str]] = {
     "summarizer": "no summaries are written until it answers",
     "reranker": "recall keeps the first stage's order until it answers",
     "expander": "recall searches for the question as it is until it answers",
-    "long term": "nothing is promoted to it or revoked from it until it answers",
+    "long term": "nothing is promoted to it or forgotten there until it answers",
 }
 _UNATTENDED: Final = """Context packs omit messages that no summary covers: this memory has no summarizer, and no \
 worker has processed the conversation for an hour. Pass a model to the memory, or run a worker:

@@ -85,7 +85,7 @@ def opt_out(scope: Scope, topic: str | None = None, *, actor: str) -> Flow[bool]
     Opting out of a conversation retains its messages, because the chat needs them, and deletes everything derived
     from it in the same transaction. Nothing new is derived: no chunk, summary or board. Board items that a person
     or the application wrote, pinned, rated or deleted stay until they delete them; an edited segment of the summary
-    is deleted, because it stands for messages. Facts promoted to long-term memory are deleted by the next
+    is deleted, because it stands for messages. What was promoted to long-term memory is forgotten there by the next
     `forget_source`. The conversation need not exist yet. For a minute `opt_in` undoes the opt-out; later it derives
     the rest again.
 
@@ -171,7 +171,7 @@ def rate(
     useful: bool | None = None,
     importance: float | None = None,
 ) -> Flow[float]:
-    """Rate how much a chunk matters. Recall and promotion use the rating, and chunks with the same text keep it.
+    """Rate how much a chunk matters. Recall uses the rating, and chunks with the same text keep it.
 
     Args:
         owner: The owner; `None` means the access token's subject.

@@ -45,7 +45,7 @@ class JobResult:
         index: The result of indexing.
         summary: The result of summarizing.
         board: The result of revising the board.
-        promoted: How many facts were promoted to long-term memory.
+        promoted: How many items of the user's profile were promoted to long-term memory.
         failed: The failed duties, each with a one-word reason.
         conflict: Whether another worker committed first, so that the conversation must be processed again.
         poor: The quality of a summary below the policy's minimum; `None` if there is none.
@@ -94,7 +94,7 @@ async def run_job(
     for raised in sides:
         if raised is not None:
             raise raised
-    if long_term is not None and "promote" in duties and key.user_id is not None:
+    if long_term is not None and "promote" in duties and key.user_id is not None and not key.is_in_space:
         await _promote(memory, key, done, long_term)
     return done
 
@@ -199,10 +199,9 @@ async def _promote(
     try:
         found = long_term(key.user_id)
         target: LongTerm = await found if inspect.isawaitable(found) else found
-        moved = await apromote(memory.for_user(key.user_id), target, thread_id=key.thread_id, agent_id=key.agent_id)
-        done.promoted = len(moved.moved)
-        # Revoke facts that were superseded, deleted or forgotten since their promotion.
+        # First, so that of two values of the same the old one is gone before the new one is there.
         await aforget_source(memory.for_user(key.user_id), target)
+        done.promoted = len((await apromote(memory.for_user(key.user_id), target)).stored)
     except Exception as error:  # a long-term memory can raise any error
         _failed(memory, key, done, "promote", error)
 

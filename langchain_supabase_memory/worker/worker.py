@@ -59,7 +59,7 @@ class WorkerStats:
         summaries: How many segments were written.
         boards: How many boards were revised.
         chunks: How many chunks were stored.
-        promoted: How many facts were promoted to long-term memory.
+        promoted: How many items of users' profiles were promoted to long-term memory.
         model_calls: How often the model was called, including failed calls.
     """
 
@@ -86,8 +86,8 @@ class Worker(Unpicklable):
     Args:
         memory: The memory, with the model, the embedder and the policies to use.
         policy: The worker's policy.
-        long_term: A (sync or async) function from a user's id to their long-term memory, to which important facts are
-            promoted.
+        long_term: A (sync or async) function from a user's id to their long-term memory, to which what their profile
+            holds is promoted.
         name: The worker's name in the queue; by default the host, the process id and a random part.
         on_alert: Called with the alert (`quality`, `dead` or `lag`) and its ids and counts, never content. The
             `rollout` alert, which `memory_alerts_total` also counts, is raised where the agent runs, not here.

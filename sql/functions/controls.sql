@@ -201,8 +201,6 @@ as $function$
 declare
   v_now constant timestamptz := clock_timestamp();
 begin
-  update memory.promotions p set withdrawn = true
-   where p.user_id = p_user_id and p.conversation_id = p_conversation_id;
   delete from memory.chunk_postings l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
   delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
   delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
@@ -283,20 +281,6 @@ begin
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and not k.stale
     group by k.place
     having memory_private.mentions(string_agg(k.content, ' ' order by k.part), v_topics, v_c.language));
-  -- Items in long-term memory too, also from messages that are gone here.
-  update memory.promotions p set withdrawn = true
-   where p.user_id = p_user_id and p.conversation_id = p_conversation_id and not p.withdrawn
-     and (p.source_id in (select k.id from memory.working_memory_chunks k
-                          where k.user_id = p_user_id and k.conversation_id = p_conversation_id
-                            and k.place = any (v_places))
-          or p.source_id in (select i.id from memory.conversation_board_items i
-                             where i.user_id = p_user_id and i.conversation_id = p_conversation_id
-                               and (select memory_private.mentions(
-                                 concat_ws(' ', i.text, i.quote), v_topics, v_c.language)))
-          or exists (select from memory.conversation_messages m
-                     where m.user_id = p_user_id and m.conversation_id = p_conversation_id
-                       and m.message_id = any (p.message_ids)
-                       and (select memory_private.mentions(m.text, v_topics, v_c.language))));
   if v_places <> '{}' then
     perform memory_private.delete_ratings(p_user_id, p_conversation_id, v_places);
     perform memory_private.delete_chunks(p_user_id, p_conversation_id, v_places);
@@ -408,9 +392,6 @@ begin
       'manifests', (
         select coalesce(jsonb_agg(to_jsonb(x) order by x.sequence, x.id), '[]') from memory.context_manifests x
         where x.user_id = p_user_id and x.conversation_id = p_conversation_id),
-      'promotions', (
-        select coalesce(jsonb_agg(to_jsonb(p) order by p.target, p.source_id), '[]') from memory.promotions p
-        where p.user_id = p_user_id and p.conversation_id = p_conversation_id and not p.withdrawn),
       'title', (
         select c.title from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id)));
 end
@@ -502,11 +483,6 @@ begin
     on conflict do nothing;
     for v_row in select * from jsonb_populate_recordset(null::memory.control_changes, v_rest -> 'controls') loop
       update memory.control_changes h set before = v_row.before where h.user_id = p_user_id and h.id = v_row.id;
-    end loop;
-    for v_row in select * from jsonb_populate_recordset(null::memory.promotions, v_rest -> 'promotions') loop
-      update memory.promotions p set withdrawn = false
-       where p.user_id = p_user_id and p.conversation_id = v_undo.conversation_id
-         and p.target = v_row.target and p.source_id = v_row.source_id;
     end loop;
     update memory.conversations c set title = coalesce(c.title, v_rest ->> 'title'), revision = c.revision + 1
      where c.user_id = p_user_id and c.id = v_undo.conversation_id;

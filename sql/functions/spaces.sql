@@ -636,10 +636,8 @@ begin
   v_receipt := public.memory_forget(p_user_id => p_space, p_everything => true, p_dry_run => p_dry_run) - 'profile'
     || jsonb_build_object(
       'members', (select count(*) from memory.memberships m where m.space_id = p_space and m.role > 0),
-      'invitations', (select count(*) from memory.invitations i where i.user_id = p_space),
-      'promotions', (select count(*) from memory.promotions p where p.user_id = p_space));
+      'invitations', (select count(*) from memory.invitations i where i.user_id = p_space));
   if not p_dry_run then
-    delete from memory.promotions p where p.user_id = p_space;
     delete from memory.memberships m where m.space_id = p_space;
     delete from memory.spaces s where s.user_id = p_space;
   end if;
@@ -665,8 +663,6 @@ Returns: object.
 - spaces: integer. Always 0.
 - members: integer. How many members it had.
 - invitations: integer. How many open invitations.
-- promotions: integer. How many facts a server had moved to a long-term memory elsewhere; memory_withdrawn names them
-  as long as the space is there.
 Errors:
 - PT400: the caller''s token names nobody.
 - PT404: there is no such space, or the manager is not in it.

@@ -60,6 +60,7 @@ comment on column memory.profile_items.evidence is
 -- The messages that say so. Where one goes, what holds is settled anew.
 create table memory.profile_evidence (
   user_id         text        not null check (user_id !~ '^space:'),
+  id              uuid        not null default gen_random_uuid(),
   item_id         uuid        not null,
   conversation_id uuid        not null,
   message_id      text        not null check (octet_length(message_id) <= 512),
@@ -79,6 +80,8 @@ create index profile_evidence_message_idx on memory.profile_evidence (user_id, c
 
 comment on table memory.profile_evidence is
   'Which messages of a person say what is in their profile.';
+comment on column memory.profile_evidence.id is
+  'Drawn by chance; stays with the words where they become evidence of another stretch of time.';
 comment on column memory.profile_evidence.place is
   'Where in the message the quote begins, from 1; 0: unknown.';
 comment on column memory.profile_evidence.durable is

@@ -1,4 +1,4 @@
-"""Long-term memory: in any store, for one user, without duplicates; important items are promoted and revoked."""
+"""Long-term memory: in any store, for one user, without duplicates; what a profile holds moves there, and goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,12 +21,12 @@ import psycopg
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langgraph.store.base import BaseStore, Item, Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langchain_supabase_memory import ChunkPolicy, MemoryConfig, Retention, SupabaseMemory, SupabaseStore
+from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseStore
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import (
     AccessError,
@@ -37,9 +38,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.long_term import (
     LongTerm,
     Memory,
-    Promoted,
     Remembered,
-    Revoked,
     StoreLongTerm,
     VectorStoreLongTerm,
     aforget_source,
@@ -51,11 +50,10 @@ from langchain_supabase_memory.long_term import (
 from langchain_supabase_memory.long_term.memories import derived_id
 from langchain_supabase_memory.long_term.store_backend import _label
 from langchain_supabase_memory.settings import NO_RETRY
-from langchain_supabase_memory.values import ConversationKey, Scope
+from langchain_supabase_memory.types import ProfileItem
 from tests.conftest import Caller
-from tests.context.test_context_board import new, write, writing
 from tests.each_case import each_case
-from tests.owners import conversation_of
+from tests.profile_items import add_item
 from tests.services.data_api import token
 
 WHEN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -562,41 +560,47 @@ def test_metadata_are_flat_and_without_nulls() -> None:
     assert sorted(texts(memory.recall("porcelain", 9))) == ["Maya fires porcelain at cone 6 🙂", "bare"]
 
 
-# What is important moves
-
-
-def weigh(text: str, kind: Any) -> float:
-    return 0.9 if "!" in text else 0.3
-
-
-POLICY = ChunkPolicy(importance=weigh)
+# What a profile holds moves
 
 
 @pytest.fixture
 def direct(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
-    with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(chunking=POLICY), retry=NO_RETRY
-    ) as memory:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, retry=NO_RETRY) as memory:
         yield memory
 
 
-def say(memory: SupabaseMemory, *said: str, thread_id: str = "t", prefix: str = "m", **who: Any) -> list[str]:
-    """Store and index what was said; the messages' ids."""
-    ids = [f"{prefix}{number}" for number in range(len(said))]
-    batch = [HumanMessage(text, id=id_) for text, id_ in zip(said, ids, strict=True)]
-    conversation_of(memory, thread_id, **who).append(batch)
-    conversation_of(memory, thread_id, **who).index(chunking=POLICY)
-    return ids
+@dataclass
+class Telling:
+    """What a user says of themself, and the writer of the board reads.
+
+    Attributes:
+        memory: A memory of the user.
+        sql: A connection beside it.
+    """
+
+    memory: SupabaseMemory
+    sql: psycopg.Connection
+
+    def __call__(self, *values: str, thread_id: str = "t", prefix: str = "m", **more: Any) -> list[str]:
+        """Store messages that each say one thing; return their ids."""
+        ids = [f"{prefix}{number}" for number in range(len(values))]
+        batch = [HumanMessage(f"From now on: {value}", id=id_) for value, id_ in zip(values, ids, strict=True)]
+        self.memory.conversation(thread_id).append(batch)
+        for value, id_ in zip(values, ids, strict=True):
+            add_item(self.sql, str(self.memory.user_id), id_, value, thread_id=thread_id, **more)
+        return ids
+
+    def ledger(self) -> list[tuple[Any, ...]]:
+        """Return what is recorded as moved or moving."""
+        return self.sql.execute(
+            "select moved, cardinality(evidence) from memory.promotions where user_id = %s order by 1, 2",
+            [self.memory.user_id],
+        ).fetchall()
 
 
-def ledger(sql: psycopg.Connection, user_id: str) -> list[tuple[Any, ...]]:
-    return sql.execute(
-        "select moved, repeats, message_ids from memory.promotions where user_id = %s order by message_ids", [user_id]
-    ).fetchall()
-
-
-def given(memory: SupabaseMemory) -> SupabaseMemory:
-    return SupabaseMemory(memory._services.transport, user_id=memory.user_id, config=MemoryConfig(chunking=POLICY))
+@pytest.fixture
+def tell(direct: SupabaseMemory, sql: psycopg.Connection) -> Telling:
+    return Telling(direct, sql)
 
 
 class Recording(StoreLongTerm):
@@ -604,16 +608,14 @@ class Recording(StoreLongTerm):
 
     def __init__(self, user_id: str, store: BaseStore | None = None, name: str | None = None) -> None:
         super().__init__(store or in_memory(), user_id, name=name)
-        self.asked: list[str] = []
         self.forgotten: list[str] = []
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
+        self.after_forgetting: Callable[[], None] = lambda: None
 
     def remember(self, memories: Any) -> Remembered:
         self.before()
-        listed = list(memories)
-        self.asked += texts(listed)
-        done = super().remember(listed)
+        done = super().remember(list(memories))
         self.after()
         return done
 
@@ -624,123 +626,115 @@ class Recording(StoreLongTerm):
         listed = list(ids)
         self.forgotten += listed
         super().forget(listed)
+        self.after_forgetting()
 
     async def aforget(self, ids: Any) -> None:
         self.forget(ids)
 
     def all(self) -> list[str]:
-        return sorted(texts(self.recall("", 1000)))
+        return sorted(each.text.removeprefix("Fact: ") for each in self.recall("", 1000))
 
 
 def crash() -> None:
     raise ConnectionError("away")
 
 
-async def moved(caller: Caller, *arguments: Any, **named: Any) -> Promoted:
+async def moved(caller: Caller, *arguments: Any, **named: Any) -> Remembered:
     return promote(*arguments, **named) if caller.color == "sync" else await apromote(*arguments, **named)
 
 
-async def gone(caller: Caller, *arguments: Any, **named: Any) -> Revoked:
+async def gone(caller: Caller, *arguments: Any, **named: Any) -> list[str]:
     return forget_source(*arguments, **named) if caller.color == "sync" else await aforget_source(*arguments, **named)
 
 
-SAID = (
-    "Ana lives in Cebu!",
-    "It rained on 3 May.",
-    "The code is 7!",
-    "tea is nice!",
-    "What is the code 7?",
-    "It is 12!",
-)
-FACTS = ["Ana lives in Cebu!", "It is 12!", "The code is 7!"]
+FACTS = ["Ana lives in Cebu", "I am a potter", "the code is 7"]
 
 
-async def test_what_is_important_moves_once_through_every_door(caller: Caller, user_id: str) -> None:
-    memory = SupabaseMemory(
-        caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY), embeddings=Words()
-    )
+async def test_what_is_held_moves_once_through_every_door(caller: Caller, user_id: str, tell: Telling) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, embeddings=Words())
     long_term = StoreLongTerm(SupabaseStore(memory), user_id)
-    batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(SAID[:5])] + [AIMessage(SAID[5], id="m5")]
+    assert await moved(caller, memory, long_term) == Remembered()
     conversation = memory.conversation("t")
-    await caller(conversation.append, batch, created_at=WHEN)
-    assert await moved(caller, memory, long_term, thread_id="t") == Promoted(), "nothing is indexed"
-    await caller(conversation.index)
-    done = await moved(caller, memory, long_term, thread_id="t", min_importance=0.6)
-    assert (len(done.moved), done.known) == (3, [])
-    assert await moved(caller, memory, long_term, thread_id="t") == Promoted()
-    found = await caller(long_term.recall, "Ana Cebu", 10)
-    assert sorted(texts(found)) == FACTS
-    (ana,) = [each for each in found if "Ana" in each.text]
-    assert ana == Memory(
-        "Ana lives in Cebu!",
-        "fact",
-        0.9,
-        WHEN,
-        "t",
-        ("m0",),
-        metadata={"role": "user", "agent_id": "default"},
-        id=ana.id,
+    await caller(conversation.append, [HumanMessage("I live in Cebu. I may go.", id="m0")], created_at=WHEN)
+    add_item(tell.sql, user_id, "m0", "I live in Cebu", subject="home", kind="trait", condition="in May", polarity=-1)
+    add_item(tell.sql, user_id, "m0", "I may go", durable=False)
+    item_id = await caller(memory.profile.remember, "Has a kiln.", subject="tools", agent_id="coach")
+    done = await moved(caller, memory, long_term)
+    assert (len(done.stored), done.known) == (2, []), "what is proposed does not move"
+    assert await moved(caller, memory, long_term) == Remembered()
+    found = {each.kind: each for each in await caller(long_term.recall, "Cebu kiln", 10)}
+    home, kiln = found["trait"], found["fact"]
+    assert home == Memory(
+        "Trait (home, in May): not I live in Cebu",
+        "trait",
+        said_at=WHEN,
+        thread_id="t",
+        message_ids=("m0",),
+        quote="I live in Cebu",
+        metadata={"subject": "home", "value": "I live in Cebu", "polarity": -1, "condition": "in May"},
+        id=home.id,
     )
-    (answer,) = [each for each in found if "12" in each.text]
-    assert (answer.kind, answer.metadata["role"]) == ("answer", "assistant")
-    # What came since, and only that.
-    await caller(conversation.append, [HumanMessage("The new code is 8!", id="n")])
-    await caller(conversation.index)
-    assert len((await moved(caller, memory, long_term)).moved) == 1
+    (item,) = [each for each in await caller(memory.profile.read) if each.id == item_id]
+    assert kiln == Memory(
+        "Fact (tools, with coach): Has a kiln.",
+        said_at=item.held_at,
+        metadata={"subject": "tools", "value": "Has a kiln.", "polarity": 0, "agent_id": "coach"},
+        id=kiln.id,
+    )
     # Forgetting in the memory reaches it.
     await caller(conversation.forget_message, "m0")
-    dry = await gone(caller, memory, long_term, dry_run=True)
-    assert dry == Revoked([str(ana.id)], dry_run=True)
-    assert len(await caller(long_term.recall, "Ana", 10)) == 4
-    assert await gone(caller, memory, long_term) == Revoked([str(ana.id)])
-    assert await gone(caller, memory, long_term) == Revoked()
-    assert "Ana lives in Cebu!" not in texts(await caller(long_term.recall, "Ana", 10))
+    assert await gone(caller, memory, long_term, dry_run=True) == [home.id]
+    assert len(await caller(long_term.recall, "Cebu", 10)) == 2
+    assert await gone(caller, memory, long_term) == [home.id]
+    assert await gone(caller, memory, long_term) == []
+    assert texts(await caller(long_term.recall, "Cebu", 10)) == [kiln.text]
     await caller(memory.forget_user)
-    assert len((await gone(caller, memory, long_term)).memories) == 3
-    assert await caller(long_term.recall, "Ana code 7", 10) == []
+    assert await gone(caller, memory, long_term) == [kiln.id]
+    assert await caller(long_term.recall, "kiln", 10) == []
+    assert tell.ledger() == []
 
 
-def test_what_moves_is_what_was_asked_for(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *SAID)
-    everything = Recording(user_id, name="everything")
-    promote(direct, everything, min_importance=0, types=("fact", "answer", "question", "dialogue"))
-    assert everything.all() == sorted(SAID)
-    strict = Recording(user_id, name="strict")
-    assert promote(direct, strict, min_importance=1) == Promoted()
-    questions = Recording(user_id, name="questions")
-    promote(direct, questions, min_importance=0, types=["question"])
-    assert questions.all() == [SAID[4]]
-    late = Recording(user_id, name="late")
-    assert promote(direct, late, since=datetime.now(UTC) + timedelta(hours=1)) == Promoted()
-    assert len(promote(direct, late, since=datetime.now(UTC) - timedelta(hours=1)).moved) == 3
-    for wrong in (
-        {"min_importance": 2},
-        {"min_importance": True},
-        {"types": ("gossip",)},
-        {"types": "fact"},
-        {"since": datetime(2026, 1, 1)},
-        {"thread_id": ""},
-    ):
-        with pytest.raises(InvalidInputError):
-            promote(direct, late, **wrong)
-
-
-def test_of_one_thread_or_agent_or_all(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, "one is 1!", thread_id="a")
-    say(direct, "two is 2!", thread_id="b")
-    say(direct, "three is 3!", thread_id="a", agent_id="coach")
-    long_term = Recording(user_id)
-    promote(direct, long_term, thread_id="a")
-    assert long_term.all() == ["one is 1!"]
-    promote(direct, long_term, agent_id="coach")
-    assert long_term.all() == ["one is 1!", "three is 3!"]
+@each_case(
+    ("item", "sentence"),
+    [
+        ({"kind": "fact", "text": "Has a kiln."}, "Fact: Has a kiln."),
+        ({"kind": "instruction", "subject": "name", "text": "May"}, "Instruction (name): May"),
+        ({"kind": "preference", "subject": "Coffee", "text": "coffee", "polarity": -1}, "Preference: not coffee"),
+        ({"kind": "constraint", "text": "Be brief.", "condition": "by phone"}, "Constraint (by phone): Be brief."),
+        ({"kind": "trait", "subject": "mood", "text": "calm", "condition": "at home"}, "Trait (mood, at home): calm"),
+    ],
+)
+def test_an_item_is_a_sentence(direct: SupabaseMemory, item: dict[str, Any], sentence: str) -> None:
+    direct.forget_user()
+    direct.profile.remember(**item)
+    long_term = Recording(str(direct.user_id), store=in_memory())
     promote(direct, long_term)
-    assert long_term.all() == ["one is 1!", "three is 3!", "two is 2!"]
+    assert texts(long_term.recall("", 10)) == [sentence]
 
 
-def test_more_than_a_page(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
-    say(direct, *[f"number {n} is here!" for n in range(230)], thread_id="a")
-    say(direct, *[f"number {n} is there!" for n in range(30)], thread_id="b")
+def test_of_one_agent_or_all(direct: SupabaseMemory, user_id: str) -> None:
+    for agent_id in (None, "coach", "cook"):
+        direct.profile.remember("Be brief.", agent_id=agent_id)
+    long_term = Recording(user_id)
+    promote(direct, long_term, agent_id="coach")
+    assert long_term.all() == ["Be brief.", "Fact (with coach): Be brief."]
+    promote(direct, long_term)
+    assert long_term.all() == ["Be brief.", "Fact (with coach): Be brief.", "Fact (with cook): Be brief."]
+
+
+def test_two_items_that_read_alike_are_two_memories(direct: SupabaseMemory, user_id: str) -> None:
+    first = direct.profile.remember("Be brief.", subject="by phone")
+    direct.profile.remember("Be brief.", condition="by phone")
+    long_term = Recording(user_id)
+    assert len(set(promote(direct, long_term).stored)) == 2
+    direct.profile.delete(first)
+    assert len(forget_source(direct, long_term)) == 1
+    assert [each.metadata.get("condition") for each in long_term.recall("", 10)] == ["by phone"]
+
+
+def test_more_than_a_page(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    for number in range(260):
+        direct.profile.remember(f"number {number} is here")
     calls: list[int] = []
 
     class Counting(Recording):
@@ -751,90 +745,109 @@ def test_more_than_a_page(direct: SupabaseMemory, user_id: str, sql: psycopg.Con
 
     long_term = Counting(user_id)
     done = promote(direct, long_term)
-    assert len(set(done.moved)) == 260
+    assert len(set(done.stored)) == 260
     assert calls == [100, 100, 60]
     assert len(long_term.all()) == 260
-    assert promote(direct, long_term) == Promoted()
+    assert promote(direct, long_term) == Remembered()
     assert len(calls) == 3
-    direct.forget_user()
-    assert len(set(forget_source(direct, long_term).memories)) == 260
+    direct.privacy.consent("profile", False, actor="maya")
+    assert len(set(forget_source(direct, long_term))) == 260
+    assert sorted(long_term.forgotten) == sorted(done.stored), "each once"
     assert long_term.all() == []
-    assert ledger(sql, user_id) == []
+    assert tell.ledger() == []
 
 
-def test_repeats_are_one_memory(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
-    say(direct, "Ana lives in Cebu!", "ana  lives in CEBU!", thread_id="a")
+def test_what_is_said_again_stays_one_memory(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell("Ana lives in Cebu")
     long_term = Recording(user_id)
     done = promote(direct, long_term)
-    assert (len(done.moved), done.known) == (1, done.moved)
-    say(direct, "Ana lives in Cebu!", thread_id="b")
-    again = promote(direct, long_term)
-    assert again == Promoted([], done.moved)
-    assert long_term.all() == ["Ana lives in Cebu!"]
-    assert promote(direct, long_term) == Promoted()
-    # Who forgets a repeat forgets no more than that; the place itself, and the repeat stands for it.
-    direct.conversation("a").forget_message("m1")
-    assert forget_source(direct, long_term, dry_run=True) == Revoked(dry_run=True)
-    assert len(ledger(sql, user_id)) == 3
-    assert forget_source(direct, long_term) == Revoked()
-    assert len(ledger(sql, user_id)) == 2
-    direct.conversation("a").forget()
-    assert forget_source(direct, long_term) == Revoked(done.moved)
+    tell("ana lives in cebu", thread_id="b", prefix="n")
+    assert promote(direct, long_term) == Remembered()
+    assert forget_source(direct, long_term) == []
+    # The words of a message that is gone go, and what another says stands for it.
+    direct.conversation("t").forget()
+    assert forget_source(direct, long_term) == done.stored
     assert long_term.all() == []
-    (moved_anew,) = promote(direct, long_term).moved
+    (anew,) = promote(direct, long_term).stored
     (recalled,) = long_term.recall("Ana")
-    assert (recalled.id, recalled.thread_id) == (moved_anew, "b")
-    assert ledger(sql, user_id) == [(True, False, ["m0"])]
+    assert (recalled.id, recalled.thread_id, recalled.message_ids) == (anew, "b", ("n0",))
+    assert anew not in done.stored
+    assert tell.ledger() == [(True, 1)]
 
 
-def test_what_was_forgotten_there_does_not_come_back(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *SAID)
+def test_messages_of_one_id_in_two_threads_are_told_apart(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell("Ana lives in Cebu", thread_id="a")
+    tell("Ana lives in Cebu", thread_id="b")
     long_term = Recording(user_id)
     done = promote(direct, long_term)
-    long_term.forget(done.moved)
-    say(direct, "It is cold at 4!", prefix="n")
-    assert len(promote(direct, long_term).moved) == 1
-    assert long_term.all() == ["It is cold at 4!"]
+    (memory,) = long_term.recall("Ana")
+    assert (memory.thread_id, memory.message_ids) == ("b", ("m0", "m0"))
+    direct.conversation("b").forget_message("m0")
+    assert forget_source(direct, long_term) == done.stored
+    promote(direct, long_term)
+    (memory,) = long_term.recall("Ana")
+    assert (memory.thread_id, memory.message_ids) == ("a", ("m0",))
+
+
+def test_what_was_forgotten_there_does_not_come_back(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell(*FACTS)
+    long_term = Recording(user_id)
+    done = promote(direct, long_term)
+    long_term.forget(done.stored)
+    tell("it is cold", prefix="n")
+    assert len(promote(direct, long_term).stored) == 1
+    assert long_term.all() == ["it is cold"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-async def test_a_move_that_breaks_off_is_made_up_for(
-    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection, moment: str
-) -> None:
-    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
-        say(other, *SAID)
-
+async def test_a_move_that_breaks_off_is_made_up_for(caller: Caller, user_id: str, tell: Telling, moment: str) -> None:
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    tell(*FACTS)
     long_term = Recording(user_id)
     setattr(long_term, moment, crash)
     with pytest.raises(ConnectionError):
         await moved(caller, memory, long_term)
     assert len(long_term.all()) == (3 if moment == "after" else 0)
-    assert [row[0] for row in ledger(sql, user_id)] == [False] * 3, "written down before it moved"
+    assert [row[0] for row in tell.ledger()] == [False] * 3, "written down before it moved"
     setattr(long_term, moment, lambda: None)
     done = await moved(caller, memory, long_term)
-    assert (len(done.moved), len(done.known)) == ((3, 0) if moment == "before" else (0, 3))
+    assert (len(done.stored), len(done.known)) == ((3, 0) if moment == "before" else (0, 3))
     assert long_term.all() == FACTS
-    assert [row[0] for row in ledger(sql, user_id)] == [True] * 3
-    assert await moved(caller, memory, long_term) == Promoted()
+    assert [row[0] for row in tell.ledger()] == [True] * 3
+    assert await moved(caller, memory, long_term) == Remembered()
 
 
-def test_what_is_forgotten_after_a_crash_is_found_all_the_same(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *SAID)
+def test_what_is_forgotten_after_a_crash_is_found_all_the_same(
+    direct: SupabaseMemory, user_id: str, tell: Telling
+) -> None:
+    tell(*FACTS)
     long_term = Recording(user_id)
     long_term.after = crash
     with pytest.raises(ConnectionError):
         promote(direct, long_term)
     assert long_term.all() == FACTS
     direct.conversation("t").forget()
-    assert len(forget_source(direct, long_term).memories) == 3
+    assert len(forget_source(direct, long_term)) == 3
     assert long_term.all() == []
+    assert tell.ledger() == []
 
 
-def test_what_is_forgotten_while_it_moves_is_gone(
-    direct: SupabaseMemory, user_id: str, sql: psycopg.Connection
-) -> None:
-    ids = say(direct, "Ana lives in Cebu!", "The code is 7!", "ANA lives in Cebu!")
+def test_what_a_crash_left_goes_where_more_was_said_since(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell("Ana lives in Cebu")
+    long_term = Recording(user_id)
+    long_term.after = crash
+    with pytest.raises(ConnectionError):
+        promote(direct, long_term)
+    long_term.after = lambda: None
+    tell("Ana lives in Cebu", prefix="n")
+    (anew,) = promote(direct, long_term).stored
+    assert len(forget_source(direct, long_term)) == 1
+    assert [each.id for each in long_term.recall("", 10)] == [anew]
+    assert tell.ledger() == [(True, 2)]
+
+
+def test_what_is_forgotten_while_it_moves_is_gone(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    ids = tell("Ana lives in Cebu", "the code is 7")
     long_term = Recording(user_id)
 
     def forget() -> None:
@@ -843,290 +856,277 @@ def test_what_is_forgotten_while_it_moves_is_gone(
         forget_source(direct, long_term)
 
     long_term.before = forget
-    done = promote(direct, long_term)
-    assert long_term.all() == ["The code is 7!"]
-    assert len(done.moved) == 1
-    assert [row[2] for row in ledger(sql, user_id)] == [["m1"]]
-    # The repeat is still there, and moves in its turn.
-    assert len(promote(direct, long_term).moved) == 1
-    assert long_term.all() == ["ANA lives in Cebu!", "The code is 7!"]
+    assert len(promote(direct, long_term).stored) == 1
+    assert long_term.all() == ["the code is 7"]
+    assert tell.ledger() == [(True, 1)]
 
 
-async def test_two_who_move_at_once_move_each_fact_once(
-    conn_string: str, user_id: str, sql: psycopg.Connection
+def test_words_that_are_forgotten_while_two_move_them_are_gone(
+    direct: SupabaseMemory, user_id: str, tell: Telling
 ) -> None:
-    async with SupabaseMemory.from_conn_string(
-        conn_string, user_id=user_id, config=MemoryConfig(chunking=POLICY)
-    ) as memory:
-        say(memory, *[f"number {n} is here!" for n in range(150)])
+    """The one read them before, the other what was left; what the first stores late does not stay."""
+    ids = tell("ANA lives in Cebu", "Ana lives in Cebu")
+    long_term = Recording(user_id)
+
+    def overtake() -> None:
+        long_term.before = lambda: None
+        direct.conversation("t").forget_message(ids[1])
+        forget_source(direct, long_term)
+        assert len(promote(direct, long_term).stored) == 1
+
+    long_term.before = overtake
+    assert promote(direct, long_term) == Remembered()
+    (memory,) = long_term.recall("", 10)
+    assert (memory.quote, memory.message_ids) == ("ANA lives in Cebu", ("m0",))
+    assert tell.ledger() == [(True, 1)]
+
+
+def test_two_who_move_what_was_said_again_meanwhile_store_it_once(
+    direct: SupabaseMemory, user_id: str, tell: Telling
+) -> None:
+    tell("Ana lives in Cebu")
+    long_term = Recording(user_id)
+
+    def overtake() -> None:
+        long_term.before = lambda: None
+        tell("Ana lives in Cebu", prefix="n")
+        assert len(promote(direct, long_term).stored) == 1
+
+    long_term.before = overtake
+    assert promote(direct, long_term) == Remembered()
+    assert len(list(long_term._store.search(long_term._namespace, limit=10))) == 1
+    assert tell.ledger() == [(True, 2)]
+    assert forget_source(direct, long_term) == []
+
+
+async def test_two_who_move_at_once_move_each_item_once(conn_string: str, user_id: str, tell: Telling) -> None:
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        tell(*[f"number {n} is here" for n in range(150)])
         long_term = StoreLongTerm(SupabaseStore(memory), user_id)
         await asyncio.gather(*(apromote(memory, long_term) for _ in range(4)))
         assert len(await long_term.arecall("", 1000)) == 150
-    assert [row[0] for row in ledger(sql, user_id)] == [True] * 150
+        assert await aforget_source(memory, long_term) == []
+    assert [row[0] for row in tell.ledger()] == [True] * 150
 
 
-def test_an_edit_takes_back_what_was_moved_before_it(direct: SupabaseMemory, user_id: str) -> None:
-    ids = say(direct, "Ana lives in Cebu!", "The code is 7!")
-    long_term = Recording(user_id)
-    promote(direct, long_term)
-    direct.conversation("t").append([HumanMessage("The code is 7!", id=ids[1])])
-    assert forget_source(direct, long_term) == Revoked(), "the same once more is no edit"
-    direct.conversation("t").append([HumanMessage("Ana lives in Manila!", id=ids[0])])
-    direct.conversation("t").index()
-    assert len(promote(direct, long_term).moved) == 1
-    assert len(forget_source(direct, long_term).memories) == 1
-    assert long_term.all() == ["Ana lives in Manila!", "The code is 7!"]
-    assert forget_source(direct, long_term) == Revoked()
-
-
-def test_what_expires_stays_until_it_is_named(direct: SupabaseMemory, user_id: str) -> None:
-    ids = say(direct, *SAID, "Nothing more.")
-    long_term = Recording(user_id)
-    promote(direct, long_term)
-    conversation = direct.conversation("t")
-    direct.forget_expired(retention=Retention(max_messages=1))
-    assert conversation.count() == 1
-    assert conversation.chunks.list() == [each for each in conversation.chunks.list() if "Nothing" in each.content]
-    assert forget_source(direct, long_term) == Revoked()
-    assert long_term.all() == FACTS, "that is what it is for"
-    assert len(forget_source(direct, long_term, message_ids=[ids[0]], thread_id="t").memories) == 1
-    assert forget_source(direct, long_term, message_ids=[ids[2]], thread_id="other") == Revoked()
-    assert forget_source(direct, long_term, thread_id="t", agent_id="other") == Revoked()
-    assert len(forget_source(direct, long_term, message_ids=[ids[2]]).memories) == 1
-    assert len(forget_source(direct, long_term, thread_id="t").memories) == 1
-    assert long_term.all() == []
-    with pytest.raises(InvalidInputError):
-        forget_source(direct, long_term, message_ids="m1")
-
-
-def test_each_long_term_memory_has_its_own_record(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *SAID)
+def test_each_long_term_memory_has_its_own_record(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell(*FACTS)
     one, other = Recording(user_id, name="one"), Recording(user_id, name="other")
-    assert len(promote(direct, one).moved) == 3
-    assert len(promote(direct, other).moved) == 3
+    assert len(promote(direct, one).stored) == 3
+    assert len(promote(direct, other).stored) == 3
     direct.conversation("t").forget()
-    assert len(forget_source(direct, one).memories) == 3
+    assert len(forget_source(direct, one)) == 3
     assert (len(one.all()), len(other.all())) == (0, 3)
-    assert len(forget_source(direct, other).memories) == 3
+    assert len(forget_source(direct, other)) == 3
 
 
-def test_into_a_vector_store_that_cannot_say_what_it_has(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *SAID)
+def test_into_a_vector_store_that_cannot_say_what_it_has(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell(*FACTS)
     careless = Careless()
     long_term = VectorStoreLongTerm(careless, user_id)
-    assert len(promote(direct, long_term).moved) == 3
-    assert promote(direct, long_term) == Promoted()
+    assert len(promote(direct, long_term).stored) == 3
+    assert promote(direct, long_term) == Remembered()
     assert len(careless.inner.store) == 3
     direct.forget_user()
-    assert len(forget_source(direct, long_term).memories) == 3
+    assert len(forget_source(direct, long_term)) == 3
     assert careless.inner.store == {}
 
 
-# From the board
+# What the profile does not hold any more
 
 
-def fact(text: str, sequence: int = 0, importance: float = 0.9, **more: Any) -> dict[str, Any]:
-    return new("fact", text, sequence, importance=importance, **more)
+async def _supersede(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.conversation("t").append, [HumanMessage("Now it is Manila.", id="n")])
+    add_item(tell.sql, str(memory.user_id), "n", "Manila", subject="home")
 
 
-def item(memory: SupabaseMemory, text: str) -> str:
-    (found,) = [each.id for each in memory.conversation("t").board.read().items if each.text == text]
-    return found
+async def _said(memory: SupabaseMemory) -> ProfileItem:
+    (item,) = [each for each in await memory.profile.aread() if each.value == "Cebu"]
+    return item
 
 
-def test_facts_move_from_the_board_where_there_is_one(direct: SupabaseMemory, user_id: str) -> None:
-    ids = say(direct, "Ana lives in Cebu!", "It is 12!", "I like tea")
-    say(direct, "The code is 7!", thread_id="other")
-    facts = [fact("Ana's home is Cebu"), fact("Ana likes tea", 2, 0.2), fact("It may rain", 1, 0.1)]
-    write(direct, [*facts, new("action", "Call Ana", 0, importance=1.0), new("entity", "Ana", 0, importance=1.0)])
-    direct.conversation("t").board.pin(item(direct, "Ana likes tea"), actor="maya")
-    direct.conversation("t").board.add("fact", "Ana is a potter", actor="maya")
-    long_term = Recording(user_id)
-    assert len(promote(direct, long_term).moved) == 4
-    assert long_term.all() == ["Ana is a potter", "Ana likes tea", "Ana's home is Cebu", "The code is 7!"]
-    assert promote(direct, long_term) == Promoted()
-    found = {each.text: each for each in long_term.recall("", 10)}
-    home, tea = found["Ana's home is Cebu"], found["Ana likes tea"]
-    assert (home.kind, home.importance, home.message_ids, home.quote) == ("fact", 0.9, (ids[0],), "We spoke")
-    assert (tea.importance, found["Ana is a potter"].message_ids) == (1.0, ())
-    # What is said once more is the same fact; what is new on the board moves, and what is no fact never does.
-    say(direct, "Ana lives in Cebu!", "She has a cat!", prefix="n")
-    write(direct, [fact("Ana's home is Cebu", 3), fact("Ana has a cat", 4)])
-    assert len(promote(direct, long_term).moved) == 1
-    assert "Ana has a cat" in long_term.all()
-    # Who asks for something else than facts gets chunks.
-    answers = Recording(user_id, name="answers")
-    promote(direct, answers, types=["answer", "question", "dialogue"], min_importance=0)
-    assert "I like tea" in answers.all()
-    assert not {"Ana likes tea", "Ana's home is Cebu"} & set(answers.all())
-    late = Recording(user_id, name="late")
-    assert promote(direct, late, since=datetime.now(UTC) + timedelta(hours=1)) == Promoted()
-    assert promote(direct, late, thread_id="t", min_importance=0.95).moved
-    assert late.all() == ["Ana likes tea"]
+async def _correct(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.profile.correct, await _said(memory), "Manila", actor="maya")
 
 
-@pytest.mark.parametrize("how", ["deleted", "superseded", "forgotten", "edited message", "edited item", "regenerated"])
-async def test_what_the_board_takes_back_is_withdrawn(
-    caller: Caller, user_id: str, sql: psycopg.Connection, how: str
+async def _delete(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.profile.delete, await _said(memory), actor="maya")
+
+
+async def _forget(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.conversation("t").forget_message, "m0")
+
+
+async def _edit(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.conversation("t").append, [HumanMessage("From now on: Davao", id="m0")])
+
+
+async def _expire(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.conversation("t").append, [HumanMessage("And then?", id="n")])
+    await caller(memory.forget_expired, retention=Retention(max_messages=1))
+
+
+async def _opt_out(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.conversation("t").opt_out, actor="maya")
+
+
+async def _opt_out_topic(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.privacy.opt_out, topic="Cebu", actor="maya")
+
+
+async def _refuse(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.privacy.consent, "profile", False, actor="maya")
+
+
+async def _forget_user(caller: Caller, memory: SupabaseMemory, tell: Telling) -> None:
+    await caller(memory.forget_user)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        pytest.param(_supersede, ["(home): Manila", "a kiln"], id="superseded"),
+        pytest.param(_correct, ["(home): Manila", "a kiln"], id="corrected"),
+        pytest.param(_delete, ["a kiln"], id="deleted"),
+        pytest.param(_forget, ["a kiln"], id="forgotten"),
+        pytest.param(_edit, ["a kiln"], id="edited"),
+        pytest.param(_expire, ["a kiln"], id="expired"),
+        pytest.param(_opt_out, ["a kiln"], id="opted out"),
+        pytest.param(_opt_out_topic, ["a kiln"], id="a topic"),
+        pytest.param(_refuse, [], id="refused"),
+        pytest.param(_forget_user, [], id="everything"),
+    ],
+)
+@pytest.mark.parametrize("breaks", [False, True], ids=["", "after a crash"])
+async def test_what_the_profile_does_not_hold_goes_once(
+    caller: Caller, user_id: str, tell: Telling, change: Any, left: list[str], breaks: bool
 ) -> None:
-    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
-    batch = [HumanMessage(text, id=f"m{n}") for n, text in enumerate(("Ana lives in Cebu!", "It is 12!"))]
-    conversation = memory.conversation("t")
-    await caller(conversation.append, batch)
-    await caller(conversation.index)
-
-    async def commit(*items: dict[str, Any]) -> None:
-        flow = writing(memory._services.key("t"), list(items))
-        await memory._services.arun(flow) if caller.color == "async" else memory._services.run(flow)
-
-    await commit(fact("Ana's home is Cebu"), fact("The answer is 12", 1))
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    tell("Cebu", subject="home")
+    memory.profile.remember("a kiln")
     long_term = Recording(user_id)
-    assert len((await moved(caller, memory, long_term)).moved) == 2
-    assert await gone(caller, memory, long_term) == Revoked(), "nothing has gone yet"
-    board = await caller(conversation.board.read)
-    (ana,) = [each for each in board.items if "Ana" in each.text]
-    now: list[str] = []
-    if how == "deleted":
-        await caller(conversation.board.delete, ana, actor="maya")
-    elif how == "superseded":
-        await caller(conversation.append, [HumanMessage("Ana moved to Manila!", id="m2")])
-        await commit(fact("Ana's home is Manila", 2, replaces=ana.id))
-        now = ["Ana's home is Manila"]
-    elif how == "forgotten":
-        await caller(conversation.forget_message, "m0")
-    elif how == "edited message":
-        await caller(conversation.append, [HumanMessage("Ana lives in Davao!", id="m0")])
-    elif how == "edited item":
-        await caller(conversation.board.edit, ana, text="Ana's home is Iloilo", actor="maya")
-        now = ["Ana's home is Iloilo"]
-    else:
-        sql.execute("delete from memory.conversation_board_items where user_id = %s and id = %s", [user_id, ana.id])
-        sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
-        await commit(fact("Ana has her home in Cebu"), fact("The answer is 12", 1))
-        assert await moved(caller, memory, long_term) == Promoted(), "not beside what it stands for"
-        now = ["Ana has her home in Cebu"]
-    assert len((await gone(caller, memory, long_term, dry_run=True)).memories) == 1
-    assert len((await gone(caller, memory, long_term)).memories) == 1
-    assert "Ana's home is Cebu" not in long_term.all()
+    assert len((await moved(caller, memory, long_term)).stored) == 2
+    ids = {each.text: str(each.id) for each in long_term.recall("", 10)}
+    assert await gone(caller, memory, long_term) == [], "nothing has gone yet"
+    await change(caller, memory, tell)
+    going = sorted(ids[text] for text in ids if "Cebu" in text or not left)
+    assert sorted(await gone(caller, memory, long_term, dry_run=True)) == going
+    if breaks:  # it is gone there, and that is not written down
+        long_term.after_forgetting = crash
+        with pytest.raises(ConnectionError):
+            await gone(caller, memory, long_term)
+        long_term.after_forgetting = lambda: None
+    assert sorted(await gone(caller, memory, long_term)) == going
+    assert await gone(caller, memory, long_term) == []
     await moved(caller, memory, long_term)
-    assert await gone(caller, memory, long_term) == Revoked()
-    if how != "edited message":
-        assert long_term.all() == sorted([*now, "The answer is 12"])
+    assert long_term.all() == sorted(each if each == "a kiln" else f"Fact {each}" for each in left)
+    assert sorted(long_term.forgotten) == sorted(going * (2 if breaks else 1))
+    assert len(tell.ledger()) == len(left)
 
 
-def test_nothing_moves_both_from_a_chunk_and_from_the_board(
-    direct: SupabaseMemory, user_id: str, sql: psycopg.Connection
+def test_what_a_person_confirmed_stays_without_the_words_that_are_gone(
+    direct: SupabaseMemory, user_id: str, tell: Telling
 ) -> None:
-    ids = say(direct, "Ana lives in Cebu!", "I like tea")
+    tell("Ana lives in Cebu")
+    (item,) = direct.profile.read()
+    direct.profile.confirm(item)
     long_term = Recording(user_id)
-    first = promote(direct, long_term)
-    write(direct, [fact("Ana's home is Cebu"), fact("She likes tea", 1)])
-    assert len(promote(direct, long_term).moved) == 1
-    assert long_term.all() == ["Ana lives in Cebu!", "She likes tea"]
-    # Taken back, it comes from the board.
-    assert forget_source(direct, long_term, message_ids=[ids[0]]) == Revoked(first.moved)
     promote(direct, long_term)
-    assert long_term.all() == ["Ana's home is Cebu", "She likes tea"]
-    # Where the board has nothing read any more, chunks are looked at again, and not those of what moved.
-    sql.execute("update memory.conversation_summary_boards set through_sequence = -1 where user_id = %s", [user_id])
-    say(direct, "The code is 7!", prefix="n")
-    promote(direct, long_term, min_importance=0.2)
-    assert long_term.all() == ["Ana's home is Cebu", "She likes tea", "The code is 7!"]
-    # What only expired stays.
-    direct.forget_expired(retention=Retention(max_messages=1))
-    assert forget_source(direct, long_term) == Revoked()
+    direct.conversation("t").forget()
+    assert len(forget_source(direct, long_term)) == 1
+    promote(direct, long_term)
+    (memory,) = long_term.recall("", 10)
+    assert (memory.quote, memory.thread_id, memory.message_ids) == (None, None, ())
 
 
-def test_a_move_from_a_chunk_that_broke_off_comes_to_its_end_beside_a_board(
-    direct: SupabaseMemory, user_id: str
-) -> None:
-    say(direct, "Ana lives in Cebu!", "I like tea")
+def test_what_holds_again_after_a_crash_is_there_again(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    """It had gone there, and that was not written down."""
+    item = direct.profile.remember("Cebu", subject="home")
     long_term = Recording(user_id)
-    long_term.after = crash
+    (first,) = promote(direct, long_term).stored
+    other = direct.profile.correct(item, "Manila")
+    long_term.after_forgetting = crash
     with pytest.raises(ConnectionError):
-        promote(direct, long_term)
-    long_term.after = lambda: None
-    write(direct, [fact("Ana's home is Cebu")])
-    assert promote(direct, long_term).known
-    assert promote(direct, long_term) == Promoted()
-    assert long_term.all() == ["Ana lives in Cebu!"]
+        forget_source(direct, long_term)
+    long_term.after_forgetting = lambda: None
+    direct.profile.delete(other)
+    direct.profile.remember("Cebu", subject="home")
+    promote(direct, long_term)
+    forget_source(direct, long_term)
+    promote(direct, long_term)
+    assert texts(long_term.recall("", 10)) == ["Fact (home): Cebu"]
+    assert tell.ledger() == [(True, 0)]
+    assert first in long_term.forgotten
 
 
-def test_facts_of_a_board_are_read_by_pages(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *[f"number {n} is here" for n in range(3)])
-    write(direct, [fact(f"fact {n}", n % 3) for n in range(230)])
+def test_an_edit_that_says_the_same_takes_nothing_back(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    ids = tell(*FACTS)
     long_term = Recording(user_id)
-    assert len(set(promote(direct, long_term).moved)) == 230
-    assert len(long_term.all()) == 230
-    assert promote(direct, long_term) == Promoted()
+    promote(direct, long_term)
+    direct.conversation("t").append([HumanMessage(f"As I said: {FACTS[0]}", id=ids[0])])
+    assert forget_source(direct, long_term) == []
+    assert long_term.all() == FACTS
 
 
 # Whose they are
 
 
-async def test_one_users_facts_never_reach_anothers_long_term_memory(
-    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection
+async def test_one_users_profile_never_reaches_anothers_long_term_memory(
+    caller: Caller, user_id: str, conn_string: str, sql: psycopg.Connection, tell: Telling
 ) -> None:
     stranger = f"{user_id}-stranger"
-    with SupabaseMemory.from_conn_string(conn_string) as server:
-        say(server, *SAID, user_id=user_id)
-        say(server, "zoe is 9!", user_id=stranger)
+    tell(*FACTS)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=stranger) as server:
+        Telling(server, sql)("zoe is 9")
     mine, theirs = Recording(user_id), Recording(stranger)
     bearer = caller.as_token(token(user_id=stranger))
     for verb in (moved, gone):
         # Named and consistent: row level security has the last word.
-        assert await verb(caller, bearer.for_user(user_id), mine) in (Promoted(), Revoked())
+        assert await verb(caller, bearer.for_user(user_id), mine) in (Remembered(), [])
         for memory in (bearer, caller.service.for_user(stranger)):
             with pytest.raises(InvalidInputError, match="different users"):
                 await verb(caller, memory, mine)
     assert mine.all() == []
-    assert len((await moved(caller, bearer, theirs)).moved) == 1
-    assert len((await moved(caller, caller.service, mine)).moved) == 3, (
+    assert tell.ledger() == []
+    assert len((await moved(caller, bearer, theirs)).stored) == 1
+    assert len((await moved(caller, caller.service, mine)).stored) == 3, (
         "a server's memory takes the long-term memory's user"
     )
-    assert (mine.all(), theirs.all()) == (FACTS, ["zoe is 9!"])
+    assert (mine.all(), theirs.all()) == (FACTS, ["zoe is 9"])
     # What a stranger says of the record changes nothing in it.
-    before = ledger(sql, user_id)
+    before = tell.ledger()
     row = sql.execute(
-        "select conversation_id, source_id, memory_id from memory.promotions where user_id = %s limit 1", [user_id]
+        "select memory_id, item_id from memory.promotions where user_id = %s limit 1", [user_id]
     ).fetchone()
     assert row is not None
-    fact = {"conversation_id": str(row[0]), "source_id": str(row[1]), "text_id": str(row[1]), "memory_id": str(row[2])}
-    forged = {"p_target": mine.name, "p_facts": [{**fact, "message_ids": [], "repeats": False}], "p_user_id": user_id}
+    forged = {"p_target": mine.name, "p_user_id": user_id}
     perform = bearer._services.transport.aperform if caller.color == "async" else None
     for call in (
-        Call("memory_promote", {**forged, "p_moved": True}),
-        Call("memory_withdrawn", {"p_target": mine.name, "p_user_id": user_id, "p_gone": [str(row[2])]}),
+        Call("memory_promote", {**forged, "p_items": [{"item_id": str(row[1]), "evidence": []}]}),
+        Call("memory_promote", {**forged, "p_items": [{"memory_id": str(row[0])}], "p_moved": True}),
+        Call("memory_withdrawn", {**forged, "p_gone": [str(row[0])]}),
     ):
         answer = await perform(call) if perform else bearer._services.transport.perform(call)
         assert answer in ([], {"user_id": user_id, "memories": []})
-    with pytest.raises(PermissionDeniedError):
-        call = Call("memory_promote", forged)
-        await perform(call) if perform else bearer._services.transport.perform(call)
-    assert ledger(sql, user_id) == before
+    assert tell.ledger() == before
     anonymous = caller.as_token(token("anon", user_id))
     for verb in (moved, gone):
         with pytest.raises(AccessError):
             await verb(caller, anonymous.for_user(user_id), mine)
 
 
-def test_facts_are_read_by_pages_behind_one_signature(direct: SupabaseMemory, user_id: str) -> None:
-    say(direct, *[f"number {n} is here!" for n in range(120)])
-    scope = Scope(user_id)
-    page = direct._services.run(promotion.important_facts(scope, 0.6))
-    assert (page.user_id, len(page.facts)) == (user_id, 100)
-    rest = direct._services.run(promotion.important_facts(scope, 0.6, after=page.facts[-1]))
-    assert len(rest.facts) == 20
-    said = [fact.memory.text for fact in [*page.facts, *rest.facts]]
-    assert said == [f"number {n} is here!" for n in range(120)]
-    assert direct._services.run(promotion.important_facts(Scope(user_id, "default", "none"), 0.6)).facts == []
-    assert ConversationKey("t", user_id) == direct._services.key("t")
+def test_a_space_has_no_profile_that_could_move(conn_string: str, user_id: str) -> None:
+    space = f"space:{uuid4()}"
+    with SupabaseMemory.from_conn_string(conn_string) as server:
+        for verb in (promote, forget_source):
+            with pytest.raises(InvalidInputError, match="no profile"):
+                verb(server, Recording(space))
 
 
-def test_nothing_of_the_content_is_in_the_record(direct: SupabaseMemory, user_id: str, sql: psycopg.Connection) -> None:
-    say(direct, "The secret word is zircon 7!")
+def test_nothing_of_the_content_is_in_the_record(direct: SupabaseMemory, user_id: str, tell: Telling) -> None:
+    tell("the secret word is zircon")
     promote(direct, Recording(user_id))
-    (row,) = sql.execute("select to_jsonb(p) from memory.promotions p where user_id = %s", [user_id]).fetchall()
+    (row,) = tell.sql.execute("select to_jsonb(p) from memory.promotions p where user_id = %s", [user_id]).fetchall()
     assert "zircon" not in json.dumps(row[0])
 
 
@@ -1181,15 +1181,10 @@ async def test_a_move_that_fails_is_a_cause_of_health(user_id: str) -> None:
 
 
 async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answers(
-    caller: Caller,
-    user_id: str,
-    conn_string: str,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    caller: Caller, user_id: str, tell: Telling, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, config=MemoryConfig(chunking=POLICY))
-    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as other:
-        say(other, *SAID)
+    memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
+    tell(*FACTS)
 
     def away() -> None:
         raise ConnectionError("It was about Cebu.")
@@ -1207,12 +1202,13 @@ async def test_a_long_term_memory_that_fails_is_a_cause_of_health_until_it_answe
     await moved(caller, memory, long_term)
     assert causes() == []
 
+    await caller(memory.conversation("t").forget)
     with monkeypatch.context() as patch:
         patch.setattr(long_term, "forget", lambda _: away())
         with pytest.raises(ConnectionError):
-            await gone(caller, memory, long_term, thread_id="t")
+            await gone(caller, memory, long_term)
     assert causes() == [("long term", "ConnectionError", "ConnectionError.", 1)]
-    assert len((await gone(caller, memory, long_term, thread_id="t")).memories) == 3
+    assert len(await gone(caller, memory, long_term)) == 3
     assert causes() == []
     told = [record.getMessage() for record in caplog.records if record.name.endswith("health")]
     assert [line.split()[:4] for line in told] == [["The", "long-term", "memory", "failed:"]] * 2

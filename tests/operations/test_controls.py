@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -39,12 +39,12 @@ from tests.chat_models import ScriptedModel, says
 from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.embedders import ScriptedEmbedder, WordEmbedder
+from tests.profile_items import add_item
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
 POLICY = SummaryPolicy(keep_messages=2, input_characters=400, max_characters=2000)
 BY = "ana"
-KINDS: Final = ("dialogue", "action", "fact", "question", "answer")
 
 
 def parrot(prompt: Sequence[BaseMessage]) -> str:
@@ -420,24 +420,26 @@ def test_a_topic_that_comes_while_a_model_thinks_is_heeded(
     assert [line for line in after.splitlines() if canary in line and BY not in line] == []
 
 
-def test_what_moved_to_long_term_memory_is_withdrawn(memory: SupabaseMemory) -> None:
+def test_what_moved_to_long_term_memory_is_withdrawn(memory: SupabaseMemory, cluster: Cluster, own: str) -> None:
     long_term = StoreLongTerm(InMemoryStore(), str(memory.user_id))
-    memory.conversation("t").append(talk("I am allergic to walnuts.", "My name is Maya."))
-    memory.conversation("other").append([HumanMessage("I prefer black coffee.", id="c")])
-    memory.work.index_due()
-    moved = promote(memory, long_term, min_importance=0.0, types=KINDS)
-    assert any("walnuts" in each.text for each in long_term.recall("walnuts", limit=50))
-    assert moved.moved
+    said = {"t": ["allergic to walnuts", "called Maya"], "other": ["fond of black coffee"]}
+    with psycopg.connect(cluster.conn_string(own), autocommit=True) as sql:
+        for thread_id, values in said.items():
+            for value in values:
+                memory.conversation(thread_id).append([HumanMessage(f"I am always {value}.", id=value)])
+                add_item(sql, str(memory.user_id), value, value, thread_id=thread_id)
+    assert len(promote(memory, long_term).stored) == 3
+
+    def there() -> list[str]:
+        promote(memory, long_term)
+        return sorted(each.text for each in long_term.recall("", limit=100))
+
     memory.privacy.opt_out(topic="walnuts", actor=BY)
-    assert len(forget_source(memory, long_term).memories) == 1
-    left = [each.text for each in long_term.recall("", limit=100)]
-    assert not any("walnuts" in each for each in left)
-    assert any("Maya" in each for each in left)
+    assert len(forget_source(memory, long_term)) == 1
+    assert there() == ["Fact: called Maya", "Fact: fond of black coffee"]
     memory.conversation("t").opt_out(actor=BY)
-    forget_source(memory, long_term)
-    assert [each.text for each in long_term.recall("", limit=100)] == ["I prefer black coffee."]
-    promote(memory, long_term, min_importance=0.0, types=KINDS)
-    assert [each.text for each in long_term.recall("", limit=100)] == ["I prefer black coffee."]
+    assert len(forget_source(memory, long_term)) == 1
+    assert there() == ["Fact: fond of black coffee"]
 
 
 # A topic that is not to be remembered
@@ -696,7 +698,7 @@ def test_what_is_left_of_a_text_mentions_nothing_and_is_a_part_of_it(
 # Feedback on chunks
 
 
-async def test_feedback_changes_what_recall_and_promotion_see(caller: Caller, user_id: str) -> None:
+async def test_feedback_changes_what_recall_sees(caller: Caller, user_id: str) -> None:
     memory = caller.as_token(token(user_id=user_id))
     conversation = memory.conversation("t")
     await caller(conversation.append, [HumanMessage("Hello there.", id="m"), HumanMessage("Bye now.", id="n")])

@@ -215,7 +215,7 @@ async def test_nothing_is_derived_while_a_worker_runs_and_nothing_is_left_after_
     with psycopg.connect(address) as connection:
         assert connection.execute(DERIVED.encode(), {"user": user_id}).fetchone() == (0,)
     assert memory.recall(canary).chunks == memory.recall(canary, agent_id="default").chunks == []
-    assert (await apromote(memory, StoreLongTerm(InMemoryStore(), user_id), min_importance=0.0)).moved == []
+    assert (await apromote(memory, StoreLongTerm(InMemoryStore(), user_id))).stored == []
     move(address, user_id, timedelta(hours=24, seconds=1))
     assert memory.find(canary).messages == []
     memory.forget_expired()

@@ -174,8 +174,8 @@ def fill(memory: SupabaseMemory, address: str, user_id: str) -> None:
     SupabaseStore(memory.for_user(user_id)).put(("notes",), "one", {"text": "kiln", "n": 1})
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(
-            "insert into memory.promotions (user_id, target, conversation_id, source_id, text_id, memory_id, message_ids)"
-            " select user_id, 'long', id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '{m1}'"
+            "insert into memory.promotions (user_id, target, memory_id, item_id, evidence)"
+            " select user_id, 'long', gen_random_uuid(), gen_random_uuid(), array[gen_random_uuid()]"
             " from memory.conversations where user_id = %s",
             [user_id],
         )

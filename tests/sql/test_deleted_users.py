@@ -61,8 +61,7 @@ memory.opt_out_undos (user_id, opt_out_id, conversation_id, rows, after)
 memory.control_changes (user_id, action, changed_by) select user_id, 'opt_out', 'them' from c;
 memory.context_manifests (user_id, conversation_id, sequence, from_sequence, pack)
   select user_id, id, 1, 0, '[[0]]' from c;
-memory.promotions (user_id, target, conversation_id, source_id, text_id, memory_id, message_ids)
-  select user_id, 'elsewhere', id, id, id, id, '{q}' from c;
+memory.promotions (user_id, target, memory_id, item_id, evidence) select user_id, 'elsewhere', id, id, '{}' from c;
 memory.profile_items (
   user_id, id, kind, subject, value, chain, digest, basis, state, author, author_kind, evidence, first_seen_at, last_seen_at)
   select user_id, id, 'preference', 'drink', 'tea', 'c', 'd', 'inferred', 'proposed', 'them', 'model', 1, now(), now() from c;

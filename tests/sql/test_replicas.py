@@ -52,7 +52,6 @@ WRITES = re.compile(
 REQUIRED = {
     "p_ask": '{"query": "kiln"}',
     "p_conversations": '[{"thread_id": "t"}]',
-    "p_min_importance": "0",
     "p_model": "words",
     "p_query": "kiln",
     "p_seconds": "0",

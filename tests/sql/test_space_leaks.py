@@ -47,7 +47,7 @@ READS: dict[str, dict[str, Any]] = {
     "summaries": AT, "coverage": AT, "unembedded_summaries": {"model": "x"}, "recall_summaries": {"query": "kiln", "vector": [1.0, 0.0, 0.0], "model": "words"},
     "index_due": {}, "pending_chunks": AT, "recall": {"ask": {"query": "thermocouple"}}, "chunks": AT, "pending_board": AT,
     "board": AT, "store": {"ops": [{"op": "search", "prefix": [], "limit": 9}, {"op": "list", "limit": 9}]},
-    "important": {"min_importance": 0.1}, "opt_outs": {}, "control_changes": {}, "edits": AT, "export": {"conversations": [AT]}, "status": {}, "rollout": {},
+    "opt_outs": {}, "control_changes": {}, "edits": AT, "export": {"conversations": [AT]}, "status": {}, "rollout": {},
     "comparisons": AT, "comparison_report": {},
 }  # fmt: skip
 """Verbs by which members read, each with all that one would have to guess."""
@@ -64,8 +64,8 @@ BY_A_SERVER: dict[str, dict[str, Any]] = {
     "rate_chunk": {**AT, **BY, "chunk_id": "{conversation}", "importance": 1},
     "commit_board": {**AT, **COMMIT, "summary": "Obey.", "context_notes": "", "tokens": 2},
     "edit_board": {**AT, **BY, "action": "add", "kind": "fact", "text": "Obey.", "state": "current"},
-    "store_sweep": {}, "store_reindex": {"model": "x", "dimensions": 3}, "promote": {"target": "store", "facts": []},
-    "withdrawn": {"target": "store"}, "opt_out": {**BY, "topic": "kiln"}, "opt_in": {**BY, "topic": "kiln"},
+    "store_sweep": {}, "store_reindex": {"model": "x", "dimensions": 3},
+    "opt_out": {**BY, "topic": "kiln"}, "opt_in": {**BY, "topic": "kiln"},
     "restore": {**AT, "edits": {}}, "import": {"conversations": []}, "request": AT,
     "compare": {**AT, "comparison": {"stage": "on", "old_messages": 1, "old_tokens": 1, "old_characters": 1, "old_ms": 1}},
 }  # fmt: skip
@@ -88,6 +88,7 @@ ABOUT: dict[str, dict[str, Any]] = {
 OF_A_PERSON: dict[str, dict[str, Any]] = {
     "profile": {}, "consents": {}, "consent": {"purpose": "tone", "allowed": True, "by": "ana"},
     "edit_profile": {"action": "remember", "item": {"kind": "fact", "value": "Mine."}},
+    "promote": {"target": "store", "items": []}, "withdrawn": {"target": "store"},
 }  # fmt: skip
 """Verbs about what a space does not have."""
 

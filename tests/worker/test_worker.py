@@ -34,7 +34,9 @@ from langchain_supabase_memory.long_term.store_backend import StoreLongTerm
 from langchain_supabase_memory.memory.services import ME, DefaultUser
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
+from langchain_supabase_memory.values import ConversationKey
 from langchain_supabase_memory.worker import Worker, WorkerPolicy
+from langchain_supabase_memory.worker.job import run_job
 from langchain_supabase_memory.worker.rate_limits import RateLimiter
 from langchain_supabase_memory.worker.wake import Wake
 from tests.chat_models import ScriptedModel
@@ -1115,16 +1117,33 @@ async def test_a_chore_that_fails_in_a_new_way_stops_nothing(place: Place, kept:
         await until(lambda: place.queue == [])
 
 
-async def test_important_facts_move_to_long_term_memory(place: Place, kept: Keep) -> None:
+async def test_what_a_profile_holds_moves_to_long_term_memory(place: Place, kept: Keep) -> None:
     store = InMemoryStore()
-    memory = kept(place.memory(Model(), user_id="u", chunking=ChunkPolicy(importance=lambda *_: 0.9)))
-    said = ["I am allergic to peanuts.", "My name is Ana.", "Ana lives in Lisbon."]
-    await memory.conversation("t").aappend([HumanMessage(text) for text in said])
+    memory = kept(place.memory(Model(), user_id="u"))
+    item = await memory.profile.aremember("Lisbon", subject="home")
+    await memory.profile.aremember("Is allergic to peanuts.")
+    await memory.conversation("t").aappend([HumanMessage("Hello.")])
     worker = Worker(memory, long_term=lambda user_id: StoreLongTerm(store, user_id))
-    tally = await worker.drain()
-    found = await StoreLongTerm(store, "u").arecall("Lisbon", limit=10)
-    assert tally.promoted == len(found) > 0
-    assert any("Lisbon" in each.text for each in found)
+    assert (await worker.drain()).promoted == 2
+    await memory.profile.acorrect(item, "Porto")
+    await memory.conversation("t").aappend([HumanMessage("Hello again.")])
+    assert (await worker.drain()).promoted == 3
+    found = await StoreLongTerm(store, "u").arecall("", limit=10)
+    assert sorted(each.text for each in found) == ["Fact (home): Porto", "Fact: Is allergic to peanuts."]
+
+
+async def test_nothing_of_a_space_moves_to_long_term_memory(place: Place, kept: Keep) -> None:
+    """A space has no profile; its conversations are worked on as any."""
+    asked: list[str] = []
+
+    def long_term(user_id: str) -> StoreLongTerm:
+        asked.append(user_id)
+        return StoreLongTerm(InMemoryStore(), user_id)
+
+    memory = kept(place.memory(Model()))
+    lease = work.Lease(ConversationKey("t", "space:x"), "", "", 1, 0.0, ())
+    done = await run_job(memory, lease, ("promote",), None, long_term)
+    assert (done.failed, asked) == ({}, [])
 
 
 async def test_a_long_term_memory_that_fails_is_tried_again(place: Place, kept: Keep) -> None:
