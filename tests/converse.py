@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _work, _give_up, _roll_out, _change_a_fact, _share, _know, _move_to_long_term, _forget,
+        _work, _give_up, _roll_out, _change_a_fact, _know, _move_to_long_term, _share, _forget,
     ):  # fmt: skip
         part(call)
 

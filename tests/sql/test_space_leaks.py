@@ -139,10 +139,10 @@ class _FullError(Exception):
 
 
 class _Filling(Caller):
-    """Calls for the space, until what follows would be about spaces themselves."""
+    """Calls for the space, until what follows would be about the profile of a person, or about spaces themselves."""
 
     def __call__(self, name: str, /, **arguments: Any) -> Any:
-        if name == "create_space":
+        if name == "profile":
             raise _FullError
         return super().__call__(name, **arguments)
 
