@@ -58,7 +58,11 @@ COMMANDS: Final = {
         CommandSpec("doctor", "Check the setup and say how to fix what is wrong.", "check-the-setup"),
         CommandSpec("export", "Export a user's conversations to a file or a folder.", "import-and-export"),
         CommandSpec("forget", "Delete conversations, or everything that is stored of a user.", "delete-data"),
-        CommandSpec("import", "Import conversations from a file or another library's database.", "import-and-export"),
+        CommandSpec(
+            "import",
+            "Import conversations, or what is known of a user, from a file or another library's database.",
+            "import-and-export",
+        ),
         CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "inspector"),
         CommandSpec("mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "mcp-server"),
         CommandSpec("migrate", "Set up a database, or upgrade it to this release.", "set-up-a-database"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from langchain_supabase_memory.operations.boards.schema import AuthorKind
 from langchain_supabase_memory.operations.summaries import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from langchain_core.messages import BaseMessage
 
@@ -116,7 +117,7 @@ class BoardPart:
             context_notes=shorten(notes, LONGEST_NOTES),
             has_more=any(count >= max_items for count in counts),
             places=None if perspective is None else {item.id: place for place, item in enumerate(ordered)},
-            version=document["version"],
+            version=document.get("version", 0),
         )
 
     def is_part_of(self, board: BoardPart) -> bool:

@@ -16,9 +16,12 @@ from langchain_supabase_memory.context.profile_part import ProfilePart, profile_
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.summary_part import SummaryPart, note, opening
 from langchain_supabase_memory.context.truncate import cut_to
+from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry, blocks
 from langchain_supabase_memory.operations.manifests.details import PassageDetails, passage_key
+from langchain_supabase_memory.operations.manifests.manifest import Manifest
+from langchain_supabase_memory.operations.manifests.parts import ManifestPart
 from langchain_supabase_memory.operations.summaries import shorten
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import Chunk, NewerFact, Repeats
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.manifests.details import AlteredMessage
-    from langchain_supabase_memory.operations.manifests.manifest import Manifest
-    from langchain_supabase_memory.operations.manifests.parts import ManifestPart
     from langchain_supabase_memory.operations.profile import ProfileItem
     from langchain_supabase_memory.values import ConversationKey, Segment, Turn
 
@@ -74,7 +75,7 @@ class RebuiltPart:
     """
 
     was: ManifestPart
-    messages: list[BaseMessage] = field(default_factory=list, repr=False)
+    messages: list[AnyMessage] = field(default_factory=list, repr=False)
     changes: tuple[PartChange, ...] = ()
     items: tuple[str, ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.context.board import TRIES, item_text, item_weight, max_items_of
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.boards.board import BoardItem, board_item
 from langchain_supabase_memory.operations.boards.perspective import ranked
+from langchain_supabase_memory.operations.manifests.parts import SharedKind
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.values import as_id, as_space_id
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.context.token_meter import Meter, Sizes
     from langchain_supabase_memory.operations.boards.perspective import Perspective
-    from langchain_supabase_memory.operations.manifests.parts import SharedKind
     from langchain_supabase_memory.settings import ContextBudget
 
 MESSAGE_ID: Final = "lc_supabase_memory_shared"
@@ -127,11 +128,11 @@ class SharedPart:
 
     Attributes:
         boards: The boards that were asked for, in that order.
-        time_zone: The reader's time zone, for dates.
+        time_zone: The reader's time zone, for dates; UTC by default.
     """
 
     boards: tuple[SharedBoard, ...] = ()
-    time_zone: tzinfo = field(default=UTC, repr=False)
+    time_zone: Annotated[str | tzinfo | None, Named] = field(default=None, repr=False)
 
     @classmethod
     def from_document(
@@ -247,7 +248,7 @@ class SharedPart:
 
     def _line(self, item: BoardItem) -> str:
         """Render an item, such as `- fact: The kiln is broken [ben, 2026-11-27]`."""
-        date = (item.said_at or item.last_seen_at).astimezone(self.time_zone).date().isoformat()
+        date = (item.said_at or item.last_seen_at).astimezone(zone(self.time_zone)).date().isoformat()
         who = [] if item.author_id is None else [" ".join(item.author_id.split())]
         return f"{item_text(item)} [{', '.join([*who, date])}]"
 

@@ -12,13 +12,13 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import check_actor, check_limit, moment
+from langchain_supabase_memory.operations.boards.schema import AuthorKind
 from langchain_supabase_memory.values import as_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
-    from langchain_supabase_memory.operations.boards.schema import AuthorKind
 
 ProfileKind: TypeAlias = Literal["fact", "preference", "instruction", "trait", "constraint"]
 """The kinds of items."""

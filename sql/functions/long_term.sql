@@ -140,9 +140,10 @@ begin
     select p.memory_id
     from memory.promotions p
     cross join lateral (select memory_private.held_evidence(v_user, p.item_id) as evidence offset 0) h
+    cross join lateral (
+      select memory_private.is_promoted(v_user, p_target, p.item_id, h.evidence) as is_there offset 0) o
     where p.user_id = v_user and p.target = p_target and (p_after is null or p.memory_id > p_after)
-      and ((p.evidence <@ h.evidence) is not true
-           or not p.moved and memory_private.is_promoted(v_user, p_target, p.item_id, h.evidence))
+      and ((p.evidence <@ h.evidence) is not true or not p.moved and o.is_there)
     order by p.memory_id
     limit greatest(0, least(p_limit, 1000)));
   if not p_dry_run then -- what holds again before they are gone is moved again

@@ -177,6 +177,7 @@ create or replace function memory_private.settle_profile(p_user_id text, p_chain
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
+  v_now     constant timestamptz := clock_timestamp();
   v_s       record;
   v_ids     uuid[]; -- the row of each span
   v_missing integer[];
@@ -222,7 +223,7 @@ begin
     update memory.profile_items i
        set basis = t.basis, state = t.state, first_seen_at = t.first, last_seen_at = t.last, held_at = t.held,
            ended_at = t.ended, superseded_by = t.next, confirmed_at = t.confirmed, confirmed_by = t.confirmed_by,
-           evidence = t.count, noted_at = case when t.state = 'held' then coalesce(i.noted_at, clock_timestamp()) end
+           evidence = t.count, noted_at = case when t.state = 'held' then coalesce(i.noted_at, v_now) end
       from (
         select v_ids[s.place] as id, (memory_private.profile_bases())[s.rank + 1] as basis, s.first, s.last, s.held, s.ended,
                v_ids[s.next] as next, s.confirmed, v_bys[s.place] as confirmed_by, s.count,

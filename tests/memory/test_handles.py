@@ -46,6 +46,7 @@ CONFIG: dict[str, Any] = {
     "board_policy": BoardPolicy(update_frequency=3),
     "chunking": ChunkPolicy(mode="background"),
     "recall": "user",
+    "profile": True,
     "manifests": ManifestPolicy(share=0.5),
     "breaker": BreakerPolicy(failures=2),
     "metrics": Metrics(),

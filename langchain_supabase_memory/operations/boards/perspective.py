@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from langchain_supabase_memory.checks import choice, number, wrong_type
 from langchain_supabase_memory.errors import ConfigurationError
@@ -77,11 +76,7 @@ class Perspective:
             number(f"kinds[{kind!r}]", weight, above=False, optional=False, example=1.5)
             if weight > HIGHEST_WEIGHT:
                 raise ConfigurationError(f"kinds[{kind!r}] is more than {HIGHEST_WEIGHT}.", hint=hint)
-        object.__setattr__(self, "kinds", MappingProxyType(dict(self.kinds)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickles and copies are made from."""
-        return type(self), (self.brief, dict(self.kinds))
+        object.__setattr__(self, "kinds", dict(self.kinds))
 
     def weight(self, kind: BoardItemKind) -> float:
         """Return the weight of a kind."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.operations.manifests import encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from langchain_supabase_memory.operations.manifests.encoding import Lists
 
 
