@@ -79,7 +79,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError, NotFoundError
-from langchain_supabase_memory.inspector import application, edit_routes
+from langchain_supabase_memory.inspector import application, edit_routes, profile_routes, space_routes
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.long_term import Memory, StoreLongTerm, VectorStoreLongTerm, aforget_source, apromote
 from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
@@ -98,6 +98,7 @@ from tests.owners import conversation_of
 
 PACKAGE = str(Path(sys.modules["langchain_supabase_memory"].__file__ or "").parent)
 THREAD: Any = {"thread_id": "prepared"}
+NO_SPACE = f"space:{UUID(int=0)}"
 POINTING = "What did you say in the second one? And what is my budget?"
 BOARD = json.dumps(
     {
@@ -432,7 +433,7 @@ async def profile(place: Place) -> None:
 
 @use
 async def spaces(place: Place) -> None:
-    """Spaces are off there: each call is made, and refused."""
+    """Each call is made, and refused: nobody is in that space."""
     async with place.memory() as memory:
         told, space = memory.conversation("controls"), memory.space(f"space:{UUID(int=0)}")
         for call in (
@@ -450,6 +451,8 @@ async def boards(place: Place) -> None:
     async with place.memory() as memory:
         told = memory.conversation("boards")
         await told.aappend(conversation())
+        with suppress(NotFoundError):
+            await told.aprompt(1)
         item = await told.board.aadd("fact", "The kiln is new.", actor="ana")
         await told.board.aedit(item, actor="ana", text="The kiln is old.")
         await told.board.apin(item, actor="ana")
@@ -693,14 +696,18 @@ async def mcp_server(place: Place) -> None:
         "get_profile": {},
         "get_conversation_summary": {},
         "remember": {"text": "I like clay."},
+        "list_spaces": {},
+        "read_space_board": {"space_id": NO_SPACE},
+        "share_with_space": {"space_id": NO_SPACE, "quote": "kiln", "conversation_id": "mcp"},
+        "withdraw_from_space": {"space_id": NO_SPACE, "item_id": str(UUID(int=0))},
         "save_turn": {"user": "a", "assistant": "b", "conversation_id": "mcp", "idempotency_key": "1"},
     }
     async with (
         place.memory() as memory,
-        mcp.Client(MemoryServer(OneOwner(memory), ServerOptions(write=True))) as client,
+        mcp.Client(MemoryServer(OneOwner(memory), ServerOptions(write=True, spaces=True))) as client,
     ):
         for name, arguments in asked.items():
-            assert not (await client.call_tool(name, arguments)).is_error
+            assert not (await client.call_tool(name, arguments)).is_error or "space" in name, name
         await client.read_resource("memory://conversations")
         await client.get_prompt("what_is_open")
 
@@ -843,6 +850,11 @@ async def inspector(place: Place) -> None:
                 "/queue",
                 "/doctor",
                 "/recall?q=kiln",
+                "/profile",
+                "/profile/export",
+                "/spaces",
+                f"/spaces/space?space={NO_SPACE}",
+                "/spaces/shared",
                 "/no",
                 "/static/inspector.js",
             ):
@@ -875,11 +887,28 @@ async def inspector(place: Place) -> None:
                     sent = {**form, "kind": "fact", "number": "1"}
                     await http.post(f"{path}{asked}", data=sent, headers={"origin": address})
             await http.post("/queue/retry", data=form, headers={"origin": address})
-            for about in ("conversation", "list", "queue", "database"):
+            kept = await memory.profile.aremember("Drinks tea.", kind="preference", subject="drink")
+            await http.get(f"/profile/item?item={kept}")
+            for path in [route.path for route in profile_routes.ROUTES]:
+                sent = {**form, "item": kept, "kind": "fact", "value": "Milk.", "purpose": "tone", "allowed": "on"}
+                await http.post(path, data=sent, headers={"origin": address})
+            with suppress(MigrationConflictError):  # where spaces are off
+                made = await memory.spaces.acreate("Studio")
+                await told.aappend([HumanMessage("The kiln is hot.", id="quoted")])
+                shared = await told.acontribute("quoted", quote="The kiln is hot.", to=made.space_id)
+                named = f"?space={made.space_id}&item={shared.item_id}"
+                for path in ("/spaces/space", "/spaces/erase", "/spaces/shared", "/spaces/source"):
+                    await http.get(f"{path}{named}")
+                await _followed(app, f"about=space&space={made.space_id}", gate.cookie)
+                for path in [route.path for route in space_routes.ROUTES]:
+                    sent = {**form, "name": "Studio", "role": "reader", "member": "ben", "token": "a.b"}
+                    await http.post(f"{path}{named}", data=sent, headers={"origin": address})
+            for about in ("conversation", "list", "queue", "database", "profile"):
                 await _followed(app, f"about={about}&thread=inspected", gate.cookie)
         everybodys = application(SupabaseMemory(memory._services.transport))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(everybodys), base_url=address) as http:
             await http.get("/")
+            await http.get("/spaces")
 
 
 async def _followed(app: Any, query: str, cookie: str) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.data_api import DataApi, token
+from tests.services.postgres import Cluster
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_supabase_memory"
@@ -26,14 +28,16 @@ Run = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def run(conn_string: str, data_api: DataApi, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(cluster: Cluster, data_api: DataApi, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs uses of the async surfaces at a transport; each time it is asked for the same, it gives the same."""
     known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    of_spaces = cluster.conn_string(cluster.migrated_database())
+    migrate(of_spaces, spaces=True, partitions=cluster.default_partitions)
 
     def run(transport: str, *only: str) -> list[dict[str, Any]]:
         if (transport, *only) not in known:
             folder = tmp_path_factory.mktemp("blocking")
-            address = {"direct": conn_string, "data_api": data_api.url, "embedded": str(folder / "postgres")}[transport]
+            address = {"direct": of_spaces, "data_api": data_api.url, "embedded": str(folder / "postgres")}[transport]
             # With the vocabulary of `tiktoken` on disk and without it; with modules compiled before and without.
             named = {"direct": ["--vocabulary"], "data_api": ["--key", token("service_role")], "embedded": []}[
                 transport
