@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -53,7 +53,7 @@ async def screen(request: Request) -> Response:
     """Render the board."""
     context = RequestContext(request)
     conversation = context.conversation()
-    head, board = await asyncio.gather(conversation_header.load_header(context), conversation.board.aread(history=True))
+    head, board = await gather_all(conversation_header.load_header(context), conversation.board.aread(history=True))
     gone = [item for item in board.items if not item.is_open]
     return render_page(
         context,
@@ -102,7 +102,7 @@ async def history(request: Request) -> Response:
     """Render the changes to the board, opt-outs, ratings and summaries, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
-    head, board, changes = await asyncio.gather(
+    head, board, changes = await gather_all(
         conversation_header.load_header(context),
         conversation.board.aread(history=True),
         conversation.privacy.achanges(),
@@ -114,7 +114,7 @@ async def _evidence(conversation: Conversation, item: BoardItem) -> list[Evidenc
     """Return the first messages of an item, each split around the quote if it contains it."""
     places = item.sequences[:_MAX_MESSAGES]
     columns: tuple[Column, ...] = ("role", "text", "created_at", "payload")
-    pages = await asyncio.gather(
+    pages = await gather_all(
         *(conversation.aread(from_sequence=place, to_sequence=place, columns=columns) for place in places)
     )
     evidence = []

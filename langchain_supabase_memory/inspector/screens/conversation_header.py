@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag
 from langchain_supabase_memory.inspector.request_context import not_found
 from langchain_supabase_memory.operations.controls import UNDO
@@ -49,7 +49,7 @@ async def load_header(context: RequestContext) -> ConversationHeader:
     Raises:
         NotFoundError: There is no such conversation, or it belongs to another user.
     """
-    info, status = await asyncio.gather(context.listed_conversation(), context.conversation().work.astatus())
+    info, status = await gather_all(context.listed_conversation(), context.conversation().work.astatus())
     if status is None:
         raise not_found()
     work = (status.state, status.attempts, status.error, status.worker, sorted(status.paused))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
@@ -135,7 +135,7 @@ async def _opted_out(context: RequestContext, user: str | None, agent: str | Non
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
     begin = context.number("after") or 0
     wanted = [context.owned(context.reader).conversation(str(out.thread_id), agent_id=out.agent_id) for out in named]
-    statuses = await asyncio.gather(*(each.work.astatus() for each in wanted[begin : begin + PAGE]))
+    statuses = await gather_all(*(each.work.astatus() for each in wanted[begin : begin + PAGE]))
     there = [status for status in statuses if status is not None]
     infos = await _infos(context, there)
     further = str(begin + PAGE) if len(named) > begin + PAGE else ""
@@ -151,7 +151,7 @@ async def _opt_outs(
 ) -> set[tuple[str | None, str | None, str | None]]:
     """Return which conversations are opted out: one read for each owner on the page."""
     owners = list(dict.fromkeys(status.key.user_id for status in statuses))
-    found = await asyncio.gather(*(context.reader._for(owner).privacy.aopt_outs() for owner in owners))
+    found = await gather_all(*(context.reader._for(owner).privacy.aopt_outs() for owner in owners))
     return {
         (owner, out.agent_id, out.thread_id)
         for owner, outs in zip(owners, found, strict=True)
@@ -164,7 +164,7 @@ async def _infos(context: RequestContext, statuses: list[ConversationStatus]) ->
     keys = [status.key for status in statuses]
     memory = context.owned(context.reader)
     handles = [memory._for(k.user_id).conversation(k.thread_id, agent_id=k.agent_id) for k in keys]
-    return list(await asyncio.gather(*(each.ainfo() for each in handles)))
+    return list(await gather_all(*(each.ainfo() for each in handles)))
 
 
 async def screen(request: Request) -> Response:

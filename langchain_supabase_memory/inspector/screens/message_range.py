@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import RedirectResponse
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
 from langchain_supabase_memory.language.messages import content
@@ -33,7 +33,7 @@ async def screen(request: Request) -> Response:
     read = context.conversation().aread(
         from_sequence=first, to_sequence=shown, columns=["role", "text", "created_at", "payload"]
     )
-    _, found = await asyncio.gather(context.listed_conversation(), read)
+    _, found = await gather_all(context.listed_conversation(), read)
     lines = [(message, content.LABELS[message.role or "user"], text_of(message)) for message in found]
     gone = shown - first + 1 - len(found)
     return render_part(

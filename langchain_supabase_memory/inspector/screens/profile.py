@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from starlette.responses import StreamingResponse
 
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.operations.profile import ProfileKind, Purpose, read_page, to_item
@@ -180,8 +180,8 @@ def page_query(context: RequestContext) -> dict[str, str]:
 async def load_profile(context: RequestContext) -> Person:
     """Load the pages of the profile that the address asks for."""
     mine = profile_owner(context)
-    pages, consents, opt_outs = await asyncio.gather(
-        asyncio.gather(*(_load_page(context, mine, state) for state in PAGES)),
+    pages, consents, opt_outs = await gather_all(
+        gather_all(*(_load_page(context, mine, state) for state in PAGES)),
         mine.privacy.aconsents(),
         mine.privacy.aopt_outs(),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import number, plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -125,7 +125,7 @@ async def screen(request: Request) -> Response:
     budget = options.budget(context.memory._services.settings.budget)
     current = HumanMessage(options.question) if options.question else None
     load = conversation.acontext(current, budget=budget, recall=options.scope, model=None)
-    head, pack = await asyncio.gather(conversation_header.load_header(context), load)
+    head, pack = await gather_all(conversation_header.load_header(context), load)
     report = pack.report()
     parts = parts_of(pack)
     unit = "tokens" if budget.tokens is not None else "characters"

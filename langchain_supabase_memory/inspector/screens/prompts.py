@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.context.past_prompt import CHANGES
 from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -43,7 +43,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     after = context.query.get("after") or None
-    head, page = await asyncio.gather(
+    head, page = await gather_all(
         conversation_header.load_header(context), conversation.amanifests(limit=PAGE, after=after)
     )
     return render_page(
@@ -64,7 +64,7 @@ async def turn(request: Request) -> Response:
     conversation, answer = context.conversation(), context.number("answer")
     if answer is None:
         raise _no_prompt()
-    head, page = await asyncio.gather(
+    head, page = await gather_all(
         conversation_header.load_header(context), conversation.amanifests(limit=2, to_sequence=answer)
     )
     if not page.manifests or page.manifests[0].to_sequence != answer:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 
@@ -67,7 +67,7 @@ async def load_queue(context: RequestContext) -> QueueState:
     memory = context.owned(context.reader)
     limits = {state: MAX_RUNNING if state == "running" else MAX_PER_STATE + 1 for state in _STATES}
     reads = [memory.work.astatus(state=state, limit=limit) for state, limit in limits.items()]
-    found = dict(zip(_STATES, await asyncio.gather(*reads), strict=True))
+    found = dict(zip(_STATES, await gather_all(*reads), strict=True))
     queue = None if context.has_one_owner else await memory.work.aqueue()
     rows = {state: each[:MAX_PER_STATE] for state, each in found.items()}
     more = frozenset(state for state, each in found.items() if len(each) > MAX_PER_STATE)

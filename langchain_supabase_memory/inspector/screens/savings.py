@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -48,7 +48,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     key = conversation._key
-    head, pack, read, compared, kept = await asyncio.gather(
+    head, pack, read, compared, kept = await gather_all(
         conversation_header.load_header(context),
         conversation.acontext(model=None),
         conversation.aread(last=_NEWEST, columns=["tokens"]),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.paging import list_page
 from langchain_supabase_memory.inspector.rendering import ago, etag, plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, no_space
@@ -95,7 +95,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     if context.space is None:
         raise no_space()
-    now, contributions = await asyncio.gather(load_space(context), _contributions(context))
+    now, contributions = await gather_all(load_space(context), _contributions(context))
     info = now.info
     items = [each for each in now.board.items if each.contributed_by is not None]
     return render_page(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -21,7 +21,7 @@ async def screen(request: Request) -> Response:
     """Render the newest segments, the newest first."""
     context = RequestContext(request)
     conversation = context.conversation()
-    head, segments = await asyncio.gather(
+    head, segments = await gather_all(
         conversation_header.load_header(context), conversation.summaries.alist(last=NEWEST)
     )
     return render_page(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import LONGEST, messages, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
 from langchain_supabase_memory.inspector.screens import conversation_header
@@ -64,7 +64,7 @@ async def screen(request: Request) -> Response:
     """Render the timeline, from the newest page on."""
     context = RequestContext(request)
     conversation = context.conversation()
-    head, coverage, segments = await asyncio.gather(
+    head, coverage, segments = await gather_all(
         conversation_header.load_header(context), conversation.acoverage(), conversation.summaries.alist(last=100)
     )
     end = head.status.next_sequence
