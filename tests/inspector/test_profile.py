@@ -17,8 +17,7 @@ from tests.each_case import each_case
 from tests.inspector.profiles import fill, learn
 from tests.inspector.test_screens import LIGHT
 from tests.inspector.test_security import HOSTILE, TAGS
-from tests.inspector.visiting import Person, Reader, memory_of
-from tests.services.data_api import DataApi, token
+from tests.inspector.visiting import Person, Reader, by_door, memory_of
 
 PROFILE = "/profile"
 MARCH = datetime(2026, 3, 3, 9, 30, tzinfo=UTC)
@@ -28,14 +27,8 @@ NOBODYS = "00000000-0000-4000-8000-000000000000"
 @pytest.fixture(params=["server", "claims", "token"])
 async def of(request: pytest.FixtureRequest, server: SupabaseMemory) -> AsyncIterator[Any]:
     """A user's memory: a server that names its user, and a signed-in user by both doors."""
-    if request.param == "server":
-        yield server.for_user
-    elif request.param == "claims":
-        yield lambda user: server.for_token({"sub": user, "role": "authenticated"})
-    else:
-        api: DataApi = request.getfixturevalue("data_api")
-        async with SupabaseMemory.from_url(api.url, token("anon"), rest_path="") as anonymous:
-            yield lambda user: anonymous.for_token(token("authenticated", user))
+    async with by_door(request, server, "data_api") as of_user:
+        yield of_user
 
 
 @pytest.fixture

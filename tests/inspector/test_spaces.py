@@ -19,8 +19,8 @@ from langchain_supabase_memory.inspector.screens.spaces import PAGE as LISTED
 from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_screens import LIGHT
 from tests.inspector.test_security import HOSTILE, OF_SPACES, TAGS
-from tests.inspector.visiting import Person, Reader, asked_of, memory_of
-from tests.services.data_api import DataApi, token
+from tests.inspector.visiting import Person, Reader, asked_of, by_door, memory_of
+from tests.services.data_api import DataApi
 from tests.services.postgres import Cluster
 
 SPACE = "/spaces/space"
@@ -60,14 +60,8 @@ def space(address: str) -> Studio:
 @pytest.fixture(params=["server", "claims", "token"])
 async def of(request: pytest.FixtureRequest, server: SupabaseMemory) -> AsyncIterator[Any]:
     """A user's memory: a server that names its user, and a signed-in user by both doors."""
-    if request.param == "server":
-        yield server.for_user
-    elif request.param == "claims":
-        yield lambda user: server.for_token({"sub": user, "role": "authenticated"})
-    else:
-        api: DataApi = request.getfixturevalue("shared_api")
-        async with SupabaseMemory.from_url(api.url, token("anon"), rest_path="") as anonymous:
-            yield lambda user: anonymous.for_token(token("authenticated", user))
+    async with by_door(request, server, "shared_api") as of_user:
+        yield of_user
 
 
 def buttons(page: Reader) -> set[str]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from html.parser import HTMLParser
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
 
 import httpx
+import pytest
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.inspector import application
 from langchain_supabase_memory.inspector.screen_list import Screen
 from tests.memory_keywords import memory_keywords
+from tests.services.data_api import DataApi, token
 
 ADDRESS = "http://127.0.0.1:8765"
 TOKEN = "a-token-of-the-tests"
@@ -119,3 +123,16 @@ class Person:
 def memory_of(conn_string: str, user_id: str | None = None, **settings: Any) -> SupabaseMemory:
     """A memory with a server's rights."""
     return SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(settings))
+
+
+@asynccontextmanager
+async def by_door(request: pytest.FixtureRequest, server: SupabaseMemory, data_api: str) -> AsyncIterator[Any]:
+    """What gives a user's memory: a server that names its user, or a signed-in user by one of both doors."""
+    if request.param == "server":
+        yield server.for_user
+    elif request.param == "claims":
+        yield lambda user: server.for_token({"sub": user, "role": "authenticated"})
+    else:
+        api: DataApi = request.getfixturevalue(data_api)
+        async with SupabaseMemory.from_url(api.url, token("anon"), rest_path="") as anonymous:
+            yield lambda user: anonymous.for_token(token("authenticated", user))

@@ -23,7 +23,7 @@ MAX_FINDINGS: Final = 20
 """The most findings of one message."""
 
 KEPT: Final = (profile_phrases,)
-"""What is read from files once; see `flow.compute`."""
+"""What is read from files once; see `effects.offload`."""
 
 __all__ = ["KEPT", "MAX_FINDINGS", "ProfileFinding", "ProfileKind", "find_profile", "normalize_subject"]
 
