@@ -51,7 +51,7 @@ _HEADER: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _CHUNKS: Final = """
 copy memory.working_memory_chunks (
   user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, said_at,
-  content, characters, tokens, lexemes, terms, importance, cohesion) from stdin
+  content, characters, tokens, lexemes, terms, search_length, importance, cohesion) from stdin
 """
 _EMBEDDINGS: Final = """
 copy memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
@@ -219,7 +219,8 @@ class Corpus:
         return (
             f"{user_id(self.user(conversation))}\t{self._ids[conversation]}\t{place}\t1\t{self.key(row)}\t{place}\t{place}"
             f"\t{{m-{place}}}\t{place // _STAY * _STAY}\tdialogue\t{role}\t{said_at}\t{content}\t{len(content)}"
-            f"\t{len(content) // 4}\t{_WORDS + len(_DATE)}\t{len({*words, *_DATE})}\t0.3\t0.6\n"
+            f"\t{len(content) // 4}\t{_WORDS + len(_DATE)}\t{len({*words, *_DATE})}"
+            f"\t{2.5 * (_WORDS + len(_DATE))}\t0.3\t0.6\n"  # those of two on each side count in part
         )
 
     def _postings(self, conversation: int) -> Iterator[str]:

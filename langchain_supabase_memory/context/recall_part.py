@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _BEYOND: Final = 2_000
 """So many characters more are asked for than a pack has."""
 
+WORTH_OF_PAST: Final = 0.2
+"""A passage that answers a question about the past has at least this share of the best one's score."""
+
 
 @dataclass(frozen=True)
 class RecallRequest:
@@ -64,7 +67,11 @@ class RecallRequest:
         # nothing is told a line or two of what is not shown anyway.
         is_asked = self.strict or budget.is_small or any(map(is_question_or_request, self._texts))
         characters = budget.about_characters + _BEYOND if is_asked else 2 * _BEYOND
-        return check_questions(self.query, replace(self.filters, characters=characters))
+        # A reranker has scores of its own.
+        is_chosen = self.strict or budget.is_small or self.capabilities.candidates > 0
+        least = None if is_chosen else WORTH_OF_PAST
+        asked = check_questions(self.query, replace(self.filters, characters=characters))
+        return [replace(each, min_share=least) for each in asked]
 
     @property
     def _texts(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.context.manifest import is_reference
+from langchain_supabase_memory.context.recall_part import WORTH_OF_PAST
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.query_hints.statement import is_question_or_request, mostly_asks
@@ -32,9 +33,6 @@ _IN_A_ROW: Final = 6
 
 _WORTH: Final = 0.45
 """A passage is shown that has at least this share of the best one's score."""
-
-_WORTH_OF_PAST: Final = 0.2
-"""The same for a question about the past."""
 
 _BEST: Final = 5
 """A question is about the past if so many of the best passages are further back than the history goes."""
@@ -70,7 +68,7 @@ def worth_showing(
         sharing = max(1, sum(asked[:_SHARING]), len(list(takewhile(bool, asked))))
         characters = ASKED // sharing if asked and asked[0] else UNASKED
         room = min(room // sharing, characters * meter.limit // budget.about_characters)
-        least = _WORTH_OF_PAST if is_about_past else _WORTH
+        least = WORTH_OF_PAST if is_about_past else _WORTH
         best = max(chunk.score or 0.0 for chunk in recalled.chunks)
         worth = [chunk for chunk in recalled.chunks if (chunk.score or 0.0) >= best * least]
         recalled = replace(recalled, chunks=worth)

@@ -632,6 +632,49 @@ begin
     'stale', v_stale);
 end
 $function$;
+
+-- Returns how long chunks are for ranking, and how much of each counts for those at most two places away. A message of
+-- many words says less of what stands beside it, word for word: it counts like one of 30 lexemes.
+create or replace function memory_private.search_lengths(p_places bigint[], p_parts integer[], p_lexemes bigint[])
+returns table (place bigint, part integer, share real, length real)
+language sql immutable security invoker set search_path = ''
+as $function$
+  select c.place, c.part, c.share::real,
+         (c.lexemes * (1 - 0.5 * c.share) + sum(c.lexemes * c.share) over next * 0.25
+          + sum(c.lexemes * c.share) over near * 0.25)::real
+  from (select c.*, least(1, 30::float8 / greatest(sum(c.lexemes) over (partition by c.place), 1)) as share
+        from unnest(p_places, p_parts, p_lexemes) as c (place, part, lexemes)) c
+  window near as (order by c.place range between 2 preceding and 2 following),
+         next as (order by c.place range between 1 preceding and 1 following)
+$function$;
+
+-- Returns the same for new chunks, and what they change: the length of those stored at most two places away.
+create or replace function memory_private.changed_lengths(
+  p_user_id text, p_conversation_id uuid, p_places bigint[], p_parts integer[], p_lexemes bigint[]
+) returns table (place bigint, part integer, share real, length real, is_stored boolean)
+language sql stable security invoker set search_path = ''
+as $function$
+  with stored as materialized ( -- with their own neighbors, two places further
+    select k.place, k.part, k.lexemes, n.changes
+    from (select p.place + d.distance as place, bool_or(abs(d.distance) <= 2) as changes
+          from (select distinct p.place from unnest(p_places) as p (place)) p
+          cross join generate_series(-4, 4) as d (distance)
+          group by p.place + d.distance) n
+    cross join lateral (
+      select k.place, k.part, k.lexemes from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between n.place and n.place
+      order by k.place, k.part offset 0) k),
+  given as materialized (
+    select array_agg(a.place) as places, array_agg(a.part) as parts, array_agg(a.lexemes) as lexemes
+    from (select p.* from unnest(p_places, p_parts, p_lexemes) as p (place, part, lexemes)
+          union all select s.place, s.part, s.lexemes from stored s) a)
+  select l.*, s.place is not null
+  from given g
+  cross join lateral memory_private.search_lengths(g.places, g.parts, g.lexemes) l
+  left join stored s on s.place = l.place and s.part = l.part
+  where s.changes is not false
+$function$;
+
 comment on function public.memory_pending_chunks is
   'langchain-supabase-memory: Read the next messages to index, those to index anew, and what they go on from. Commit
   with memory_commit_chunks, which refuses if the conversation has moved on.
@@ -698,6 +741,13 @@ declare
   v_known    text;
   v_words    record;
 begin
+  if p_language is not null and not exists (
+    select from pg_catalog.pg_ts_config t
+    where t.cfgnamespace = 'pg_catalog'::regnamespace and t.cfgname = p_language)
+  then
+    raise exception 'there is no text search configuration of this name'
+      using errcode = 'PT400', hint = 'pass one that select cfgname from pg_ts_config lists, such as english';
+  end if;
   if p_conversation.language = coalesce(p_language, p_conversation.language) then
     return p_conversation.language;
   end if;
@@ -720,11 +770,17 @@ begin
       from memory.working_memory_chunks k,
            memory_private.lexemes(v_language, memory_private.chunk_search_text(k.content, k.speaker, k.said_at)) w
       where k.user_id = v_user and k.conversation_id = v_id and not k.stale),
+    numbers as materialized (
+      select w.place, w.part, sum(w.count)::bigint as lexemes, count(*) as terms from words w group by w.place, w.part),
     counted as (
       update memory.working_memory_chunks k
-         set lexemes = n.lexemes, terms = n.terms
-        from (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
-              group by w.place, w.part) n
+         set lexemes = n.lexemes, terms = n.terms, neighbor_share = l.share, search_length = l.length
+        from numbers n
+        join (select l.*
+              from (select array_agg(n.place) as places, array_agg(n.part) as parts, array_agg(n.lexemes) as lexemes
+                    from numbers n) a
+              cross join lateral memory_private.search_lengths(a.places, a.parts, a.lexemes) l) l
+          on l.place = n.place and l.part = n.part
        where k.user_id = v_user and k.conversation_id = v_id and k.place = n.place and k.part = n.part)
     select array_agg(w.lexeme) as lexemes, array_agg(w.place) as places, array_agg(w.part) as parts,
            array_agg(w.count) as counts
@@ -736,6 +792,25 @@ begin
      where c.user_id = v_user and c.id = v_id;
   end if;
   return coalesce(v_language, p_conversation.language, 'simple');
+end
+$function$;
+
+-- Returns chunks without the places that have one that mentions an opted-out topic or is hidden.
+create or replace function memory_private.without_topics(
+  p_chunks json, p_topics text[], p_language text, out chunks json, out is_withheld boolean
+)
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  select coalesce(json_agg(e.value order by e.position) filter (where not g.hidden), '[]'),
+         coalesce(bool_or(g.hidden), false)
+    into chunks, is_withheld
+  from json_array_elements(p_chunks) with ordinality as e (value, position)
+  join (select (i.value ->> 'place')::bigint as place,
+               bool_or(coalesce((i.value ->> 'hidden')::boolean, false))
+               or memory_private.mentions(
+                 string_agg(i.value ->> 'content', ' ' order by (i.value ->> 'part')::integer), p_topics, p_language) as hidden
+        from json_array_elements(p_chunks) as i (value) group by 1) g on g.place = (e.value ->> 'place')::bigint;
 end
 $function$;
 
@@ -762,6 +837,7 @@ declare
   v_expires  timestamptz := clock_timestamp() + case when p_max_age <= 1e10 then p_max_age end * interval '1 second';
   v_language text;
   v_made     record;
+  v_beside   record; -- a chunk whose length these change
   v_topics   text[];
   v_withheld boolean := false;
 begin
@@ -797,28 +873,12 @@ begin
   -- A place with a chunk that mentions an opted-out topic is left out.
   v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   if v_topics <> '{}' then
-    select coalesce(json_agg(e.value order by e.position) filter (where not g.hidden), '[]'),
-           coalesce(bool_or(g.hidden), false)
-      into p_chunks, v_withheld
-      from json_array_elements(p_chunks) with ordinality as e (value, position)
-      join (select (i.value ->> 'place')::bigint as place,
-                   bool_or(coalesce((i.value ->> 'hidden')::boolean, false))
-                   or memory_private.mentions(
-                     string_agg(i.value ->> 'content', ' ' order by (i.value ->> 'part')::integer), v_topics,
-                     v_c.language) as hidden
-            from json_array_elements(p_chunks) as i (value) group by 1) g on g.place = (e.value ->> 'place')::bigint;
+    select w.chunks, w.is_withheld into p_chunks, v_withheld
+      from memory_private.without_topics(p_chunks, v_topics, v_c.language) w;
   end if;
   if p_model is not null and json_array_length(p_chunks) > 0 then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
   end if;
-  if p_language is not null and not exists (
-    select from pg_catalog.pg_ts_config t
-    where t.cfgnamespace = 'pg_catalog'::regnamespace and t.cfgname = p_language)
-  then
-    raise exception 'there is no text search configuration of this name'
-      using errcode = 'PT400', hint = 'pass one that select cfgname from pg_ts_config lists, such as english';
-  end if;
-
   v_language := memory_private.settle_language(v_c, p_chunks, p_language);
   if v_stale <> '{}' then
     perform memory_private.delete_chunks(v_user, v_c.id, v_stale);
@@ -834,21 +894,28 @@ begin
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(
       v_language, memory_private.chunk_search_text(g.content, g.speaker, g.said_at)) w),
+  numbers as materialized (
+    select g.place, g.part, coalesce(sum(w.count), 0)::bigint as lexemes, count(w.count) as terms
+    from given g left join words w on w.place = g.place and w.part = g.part group by g.place, g.part),
+  lengths as materialized (
+    select l.*
+    from (select array_agg(n.place) as places, array_agg(n.part) as parts, array_agg(n.lexemes) as lexemes
+          from numbers n) a
+    cross join lateral memory_private.changed_lengths(v_user, v_c.id, a.places, a.parts, a.lexemes) l),
   made as (
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
-      said_at, content, characters, tokens, lexemes, terms, importance, cohesion, has_time, has_number, told,
-      expires_at)
+      said_at, content, characters, tokens, lexemes, terms, neighbor_share, search_length, importance, cohesion,
+      has_time, has_number, told, expires_at)
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
-           g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
-           coalesce(n.terms, 0), coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number,
-           coalesce(g.told, '{}'), v_expires
+           g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, n.lexemes, n.terms, l.share, l.length,
+           coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, coalesce(g.told, '{}'), v_expires
     from given g
+    join numbers n on n.place = g.place and n.part = g.part
+    join lengths l on l.place = g.place and l.part = g.part
     -- A person's rating of a place overrides the computed importance, however often it is indexed.
     left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id
      and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
-    left join (select w.place, w.part, sum(w.count) as lexemes, count(*) as terms from words w
-               group by w.place, w.part) n on n.place = g.place and n.part = g.part
     returning stretch, speaker),
   embedded as (
     insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
@@ -859,9 +926,15 @@ begin
          array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
          (select min(g.place) from given g where g.embedding is null) as unembedded,
          (select array_agg(w.lexeme) from words w) as lexemes, (select array_agg(w.place) from words w) as places,
-         (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts
+         (select array_agg(w.part) from words w) as parts, (select array_agg(w.count) from words w) as counts,
+         (select json_agg(l) from lengths l where l.is_stored) as beside
     into v_made from made;
   -- Citus: end
+  for v_beside in select l.* from json_to_recordset(v_made.beside) as l (place bigint, part integer, length real) loop
+    update memory.working_memory_chunks k set search_length = v_beside.length
+     where k.user_id = v_user and k.conversation_id = v_c.id
+       and (k.place, k.part) >= (v_beside.place, v_beside.part) and (k.place, k.part) <= (v_beside.place, v_beside.part);
+  end loop;
   perform memory_private.insert_postings(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
   -- Chunks of one stretch expire together.
   update memory.working_memory_chunks k

@@ -86,8 +86,8 @@ declare
   v_part         constant integer[] := p_ranked.parts;
   v_id           constant uuid[] := p_ranked.ids;
   v_characters   constant integer[] := p_ranked.sizes;
-  v_hash         constant text[] := p_ranked.hashes;
-  v_seen         text[] := '{}';
+  v_hash         constant bigint[] := p_ranked.hashes;
+  v_seen         bigint[] := '{}';
   v_keys         uuid[];
   v_size         bigint;
   v_left         bigint := p_ask.characters;
@@ -324,8 +324,8 @@ declare
   v_is_cut     boolean;
   v_found      json;
 begin
-  select a.model, a.zone, a.since, a.until, a.types, a.min_importance, a.min_similarity, a.whole, a.weights,
-         a.exact_below, coalesce(a.fusion, '') = 'rrf' as is_rrf,
+  select a.model, a.zone, a.since, a.until, a.types, a.min_importance, a.min_similarity, a.min_share, a.whole,
+         a.weights, a.exact_below, coalesce(a.fusion, '') = 'rrf' as is_rrf,
          greatest(0, least(coalesce(a."limit", 1000), 1000)) as max_chunks,
          greatest(0, least(coalesce(a.characters, 2000000), 2000000)) as characters,
          greatest(0, least(coalesce(a.neighbors, 0), 20)) as neighbors,
@@ -337,8 +337,8 @@ begin
     into v_ask
     from json_to_record(p_ask) as a (
       model text, zone text, since timestamptz, until timestamptz, types text[], min_importance float8,
-      min_similarity float8, "before" json, "limit" integer, characters bigint, pool integer, neighbors integer,
-      whole boolean, fusion text, weights json, exact_below bigint);
+      min_similarity float8, min_share float8, "before" json, "limit" integer, characters bigint, pool integer,
+      neighbors integer, whole boolean, fusion text, weights json, exact_below bigint);
   select q.* into v_asked from json_to_record(p_question) as q (
     query text, is_question boolean, vectors json, names text[], dates json, wants text[], "order" text);
   select coalesce(sum(c.chunk_count), 0), array_agg(distinct coalesce(c.language, 'simple')) into v_chunks, v_languages
@@ -372,7 +372,7 @@ begin
            int8multirange(int8range(v_ask.sequence, null)) end, '{}') as without,
          v_width as width, v_names.speakers, coalesce(v_asked.wants, '{}') as wants,
          coalesce(v_asked.dates, '[]') as dates, v_asked."order" as said_order, coalesce(v_ask.zone, 'UTC') as zone,
-         coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity,
+         coalesce(v_ask.weights, '{}') as weights, v_ask.min_similarity, v_ask.min_share,
          -- More than needed, because repeats are dropped; short messages have 40 characters.
          (greatest(least(v_ask.max_chunks * 2, v_ask.characters / 40), v_ask.pool * 2) + 50)::integer as max_ranked,
          -- Read all postings of the user if the scope is a good part of the user's conversations.
@@ -408,8 +408,9 @@ begin
         continue;
       end if;
     end if;
-    execute format('select * from memory_private.%I($1)', case when v_ask.is_rrf then 'fuse' else 'rank' end
-        || case when v_candidates then '_near' else '_all' end)
+    execute format('select * from memory_private.%I($1)', concat_ws('_',
+        case when v_ask.is_rrf then 'fuse' else 'rank' end, case when v_candidates then 'near' else 'all' end,
+        case when v_vector is null then 'words' end))
       into v_ranked using v_query;
     v_is_cut := v_ranked.cut or v_query.near_places is not null
       and (cardinality(v_query.near_places) = v_query.max_near or v_chunks > 500);
@@ -420,7 +421,7 @@ begin
     -- Repeats and filters must not leave fewer than there are: rank more, and finally everything.
     if cardinality(v_ranked.places) >= v_query.max_ranked and not (v_chosen.has_passed and v_chosen.chosen <> '{}') then
       v_query.max_ranked := v_query.max_ranked * 20;
-    elsif v_candidates and v_is_cut and not (v_chosen.has_passed and v_chosen.chosen <> '{}') then
+    elsif v_candidates and v_is_cut and v_ask.min_share is null and not (v_chosen.has_passed and v_chosen.chosen <> '{}') then
       v_candidates := false;
       v_indexed := false;
     else
@@ -616,25 +617,27 @@ as $function$
 $function$;
 
 -- Returns the statement of the pool that is ranked: the whole scope, or the chunks at most two places from a
--- candidate.
+-- candidate. A line that begins with @ is for some questions only, as in ranking_sql.
 create or replace function memory_private.pool_sql(p_candidates boolean) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select case when not p_candidates then $sql$
-    select k.*, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+    select k.*
+           @meaning , -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
     from unnest(v_conversations) as s (id)
     cross join lateral (
       select k.* from memory.working_memory_chunks k
       where k.user_id = v_user_id and k.conversation_id = s.id offset 0) k
-    left join (
-      select e.*
-      from unnest(v_conversations) as s (id)
-      cross join lateral (
-        select e.conversation_id, e.place, e.part, e.embedding from memory.chunk_embeddings e
-        where v_vector is not null and e.user_id = v_user_id and e.conversation_id = s.id and e.model = v_model
-          and e.dimensions = v_width
-        offset 0) e) e
-      on e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part$sql$
+    @meaning left join (
+    @meaning   select e.*
+    @meaning   from unnest(v_conversations) as s (id)
+    @meaning   cross join lateral (
+    @meaning     select e.conversation_id, e.place, e.part, e.embedding from memory.chunk_embeddings e
+    @meaning     where e.user_id = v_user_id and e.conversation_id = s.id and e.model = v_model
+    @meaning       and e.dimensions = v_width
+    @meaning     offset 0) e) e
+    @meaning   on e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part
+    $sql$
   else $sql$
     select k.*
     from (select i.conversation_id, min(i.place) - 2 as first, max(i.place) + 2 as last
@@ -648,13 +651,14 @@ as $function$
                            as n (conversation_id, place)) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
-      select c.*, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+      select c.*
+             @meaning , -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
       from memory.working_memory_chunks c
-      left join (
-        select v.place, v.part, v.embedding from memory.chunk_embeddings v
-        where v_vector is not null and v.user_id = v_user_id and v.conversation_id = n.conversation_id
-          and v.place between n.first and n.last and v.model = v_model and v.dimensions = v_width
-        order by v.place offset 0) e on e.place = c.place and e.part = c.part
+      @meaning left join (
+      @meaning   select v.place, v.part, v.embedding from memory.chunk_embeddings v
+      @meaning   where v.user_id = v_user_id and v.conversation_id = n.conversation_id
+      @meaning     and v.place between n.first and n.last and v.model = v_model and v.dimensions = v_width
+      @meaning   order by v.place offset 0) e on e.place = c.place and e.part = c.part
       where c.user_id = v_user_id and c.conversation_id = n.conversation_id and c.place between n.first and n.last
       order by c.place offset 0) k$sql$
   end
@@ -763,44 +767,36 @@ language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
   pool as materialized (
-    select k.conversation_id, k.place, k.part, k.type, k.role, k.speaker, k.said_at, k.lexemes, k.importance,
-           k.has_time, k.has_number, k.told, k.characters <= 40 as is_short,
-           ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted, k.similarity
-    from ($sql$ || memory_private.pool_sql(p_candidates) || $sql$) k),
-  hits as materialized (
+    select k.*, percent_rank() over (order by k.said_at) as recency
+           @meaning , avg(k.similarity) over (
+           @meaning   partition by k.conversation_id order by k.place range between 2 preceding and 2 following) as around
+    from (select k.conversation_id, k.place, k.part, k.id, k.characters, k.words_hash, k.type, k.role, k.speaker,
+                 k.said_at, k.neighbor_share as share, k.search_length, k.importance, k.has_time, k.has_number, k.told,
+                 k.characters <= 40 as is_short, ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted
+                 @meaning , k.similarity
+          from ($sql$ || memory_private.pool_sql(p_candidates) || $sql$) k) k),
+  postings as materialized (
     select l.conversation_id, l.first + (p >> 45) as place, ((p >> 15) & 1073741823)::integer as part, l.lexeme,
            (p & 32767)::integer as count
     from lists l
-    cross join lateral unnest(l.postings) p$sql$ || case when p_candidates then $sql$
-    where l.conversation_id in (select p.conversation_id from pool p)$sql$ else '' end || $sql$),
-  -- A message of many words says less of what stands beside it, word for word: it counts like one of 30 lexemes.
-  sizes as materialized (
-    select s.*,
-           -- What an assistant says is long, and seldom what is asked for. A name may be a person's, but not if all that
-           -- this name says is long.
-           s.role = 'assistant' and (
-             s.speaker is null or avg(s.lexemes) over (partition by s.conversation_id, s.speaker) > 60) as is_reply,
-           -- Where messages are long, one says nothing of the next.
-           greatest(0, least(1, 3 - avg(s.share) over (partition by s.conversation_id) / 0.3)) as apart
-    from (select p.conversation_id, p.place, p.role, p.speaker, sum(p.lexemes) as lexemes,
-                 least(1, 30::float8 / greatest(sum(p.lexemes), 1)) as share
-          from pool p group by p.conversation_id, p.place, p.role, p.speaker) s),
+    cross join lateral unnest(l.postings) p),
+  hits as materialized (
+    select h.*, p.share
+    from postings h
+    join pool p on p.conversation_id = h.conversation_id and p.place = h.place and p.part = h.part),
   -- A chunk has its own words and, at a half and a quarter, those of its neighbors, summed up by message first: a long one
   -- has a thousand parts. Each step is materialized, so that the next is a join on equality.
   reached as materialized (
     select m.conversation_id, m.place + o.distance as place, m.lexeme,
            sum(m.count * case when o.distance in (-1, 0, 1) then 0.5 else 0.25 end) as count
-    from (select h.conversation_id, h.place, h.lexeme, sum(h.count) * z.share as count
-          from hits h
-          join sizes z on z.conversation_id = h.conversation_id and z.place = h.place
-          group by h.conversation_id, h.place, h.lexeme, z.share) m
+    from (select h.conversation_id, h.place, h.lexeme, sum(h.count * h.share) as count
+          from hits h group by h.conversation_id, h.place, h.lexeme) m
     cross join (values (-2), (-1), (0), (1), (2)) as o (distance)
     group by m.conversation_id, m.place + o.distance, m.lexeme),
   terms as materialized (
-    select p.conversation_id, p.place, p.part, r.lexeme,
-           (r.count + coalesce(h.count, 0) * (1 - 0.5 * z.share))::float8 as count
+    select p.conversation_id, p.place, p.part, r.lexeme, p.search_length as length,
+           r.count + coalesce(h.count, 0) * (1 - 0.5 * p.share) as count
     from pool p
-    join sizes z on z.conversation_id = p.conversation_id and z.place = p.place
     join reached r on r.conversation_id = p.conversation_id and r.place = p.place
     left join hits h on h.conversation_id = p.conversation_id and h.place = p.place and h.part = p.part
       and h.lexeme = r.lexeme),
@@ -831,27 +827,18 @@ as $function$
     from (select coalesce(max(h.idf), 0) / nullif(max(w.idf), 0) as share,
                  coalesce(max(h.number), 0)::float8 / nullif(max(w.number), 0) as by_number
           from (select sum(w.idf) as idf, count(*) as number from worth w) w
-          left join (select sum(w.idf) as idf, count(*) as number from hits h join worth w on w.lexeme = h.lexeme
+          left join (select sum(w.idf) as idf, count(*) as number from postings h join worth w on w.lexeme = h.lexeme
                      group by h.conversation_id, h.place, h.part) h on true) c,
          (select case when v_is_question then 0.1 else 0.2 end as floor,
                  case when v_is_question then 0.1 else 0.3 end as step) w),
-  lengths as materialized (
-    select p.*, avg(p.similarity) over near as around,
-           (p.lexemes * (1 - 0.5 * p.share) + sum(p.lexemes * p.share) over next * 0.25
-            + sum(p.lexemes * p.share) over near * 0.25)::float8 as length
-    from (select p.*, z.share, z.is_reply, z.apart
-          from pool p join sizes z on z.conversation_id = p.conversation_id and z.place = p.place) p
-    window near as (partition by p.conversation_id order by p.place range between 2 preceding and 2 following),
-           next as (partition by p.conversation_id order by p.place range between 1 preceding and 1 following)),
-  mean as materialized (select greatest(avg(l.length), 1) as length from lengths l),
+  mean as materialized (select greatest(avg(p.search_length), 1) as length from pool p),
   -- Okapi BM25 with k1 = 0.9, b = 0.4 (Robertson and Zaragoza 2009, The Probabilistic Relevance Framework).
   -- Materialized: without statistics the planner would compute it again for each chunk.
   worded as materialized (
     select t.conversation_id, t.place, t.part,
-           sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * l.length / m.length))) as words
+           sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * t.length / m.length))) as words
     from terms t
     join spread s on s.lexeme = t.lexeme
-    join lengths l on l.conversation_id = t.conversation_id and l.place = t.place and l.part = t.part
     cross join mean m
     group by t.conversation_id, t.place, t.part),
   $sql$
@@ -862,29 +849,47 @@ create or replace function memory_private.score_sql() returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
-  parts as (
-    select l.*, coalesce(w.words, 0) as words,
-           coalesce(w.words / nullif(max(w.words) over (), 0), 0) as words_1,
-           coalesce((l.similarity - min(l.similarity) over ())
-                    / nullif(max(l.similarity) over () - min(l.similarity) over (), 0), 0) as meaning_1,
-           coalesce((l.around - min(l.around) over ())
-                    / nullif(max(l.around) over () - min(l.around) over (), 0), 0) as around_1,
-           case when v_is_rrf then rank() over (order by coalesce(w.words, 0)::real desc) end as words_rank,
-           case when v_is_rrf then rank() over (order by l.similarity desc nulls last) end as meaning_rank,
-           case when v_is_rrf then rank() over (order by l.around desc nulls last) end as around_rank,
-           percent_rank() over (order by l.said_at) as recency
-    from lengths l
-    left join worded w on w.conversation_id = l.conversation_id and w.place = l.place and w.part = l.part),
+  -- Where messages are long, one says nothing of the next.
+  talk as materialized (
+    select p.conversation_id, greatest(0, least(1, 3 - avg(p.share) / 0.3)) as apart
+    from pool p where p.part = 1 group by p.conversation_id),
+  speakers as materialized (
+    select p.conversation_id, p.speaker, avg(p.share) as share
+    from pool p where p.part = 1 and p.speaker is not null group by p.conversation_id, p.speaker),
+  parts as materialized (
+    select p.*, coalesce(w.words, 0) as words,
+           coalesce(w.words / nullif((select max(w.words) from worded w), 0), 0) as words_1,
+           @meaning coalesce((p.similarity - c.similarity_1) / nullif(c.similarity_2 - c.similarity_1, 0), 0) as meaning_1,
+           @meaning coalesce((p.around - c.around_1) / nullif(c.around_2 - c.around_1, 0), 0) as around_1,
+           @words null::float8 as similarity, 0 as meaning_1, 0 as around_1,
+           @rrf w.words_rank,
+           coalesce(t.apart, 1) as apart,
+           -- What an assistant says is long, and seldom what is asked for. A name may be a person's, but not if all that
+           -- this name says is long.
+           p.role = 'assistant' and (p.speaker is null or s.share < 0.5) as is_reply
+    from (select p.*
+                 @rrf @meaning , rank() over (order by p.similarity desc nulls last) as meaning_rank
+                 @rrf @meaning , rank() over (order by p.around desc nulls last) as around_rank
+                 @rrf @words , 0 as meaning_rank, 0 as around_rank
+          from pool p) p
+    left join (select w.*
+                      @rrf , rank() over (order by w.words::real desc) as words_rank
+               from worded w) w on w.conversation_id = p.conversation_id and w.place = p.place and w.part = p.part
+    left join talk t on t.conversation_id = p.conversation_id
+    left join speakers s on s.conversation_id = p.conversation_id and s.speaker = p.speaker
+    @meaning cross join (select min(p.similarity) as similarity_1, max(p.similarity) as similarity_2,
+    @meaning                    min(p.around) as around_1, max(p.around) as around_2 from pool p) c
+    where p.wanted),
   -- What each part adds to the score. With offset 0 each is computed once.
   weighed as (
     select p.*,
+           @score s.words * v.share * p.words_1 as words_2,
+           @score (s.meaning + s.around * p.apart) * p.meaning_1 as meaning_2,
+           @score s.around * (1 - p.apart) * p.around_1 as around_2,
            -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
-           case when not v_is_rrf then s.words * v.share * p.words_1
-                when p.words > 0 then 10 * (s.words * v.share / (10 + p.words_rank)) else 0 end as words_2,
-           case when not v_is_rrf then (s.meaning + s.around * p.apart) * p.meaning_1
-                when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
-           case when not v_is_rrf then s.around * (1 - p.apart) * p.around_1
-                when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
+           @rrf case when p.words > 0 then 10 * (s.words * v.share / (10 + p.words_rank)) else 0 end as words_2,
+           @rrf case when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
+           @rrf case when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
            case when p.speaker = any (v_speakers) then s.speaker else 0 end as speaker_2,
            s.date * (y.weight
                      + case v_said_order when 'first' then 1 - p.recency when 'last' then p.recency else 0 end) as date_2,
@@ -894,34 +899,40 @@ as $function$
            s.importance * p.importance as importance_2,
            s.recency * p.recency as recency_2,
            case when p.is_reply then s.reply * (1 + 2 * p.apart) / 3 else 0 end as reply_2
-    from parts p cross join settings s cross join covered v
+    from (select p.*
+          from parts p
+          where (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
+                 or exists (select from dates) or v_said_order is not null)
+            and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
+          offset 0) p
+    cross join settings s
+    cross join covered v
     cross join lateral (
       -- Days that are named count more than words: those are said on other days, too.
-      select coalesce(max(case when d.is_days then 1.5 else 1 end), 0) as weight
-      from dates d
-      cross join lateral (select (p.said_at at time zone v_zone)::date as day offset 0) n
-      cross join lateral (
-        select n.day, 1 as days
-        union all
-        select n.day + g.day, w.days
-        from unnest(p.told) o
-        cross join lateral (select upper(o) - lower(o) as days) w
-        cross join lateral generate_series(
-          lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as g (day)) t
-      -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too vague.
-      where t.days <= case when d.weekday is not null then 1 when d.day is not null then 7
-                           when d.month is not null or d.first is not null or d.last is not null then 31 else 366 end
-        and (d.year is null or d.year = extract(year from t.day))
-        and (d.month is null or d.month = extract(month from t.day))
-        and (d.day is null or d.day = extract(day from t.day))
-        and (d.weekday is null or d.weekday = extract(isodow from t.day))
-        and (d.first is null or t.day >= d.first) and (d.last is null or t.day <= d.last)
+      select case when exists (select from dates) then (
+        select coalesce(max(case when d.is_days then 1.5 else 1 end), 0)
+        from dates d
+        cross join lateral (select (p.said_at at time zone v_zone)::date as day offset 0) n
+        cross join lateral (
+          select n.day, 1 as days
+          union all
+          select n.day + g.day, w.days
+          from unnest(p.told) o
+          cross join lateral (select upper(o) - lower(o) as days) w
+          cross join lateral generate_series(
+            lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as g (day)) t
+        -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too vague.
+        where t.days <= case when d.weekday is not null then 1 when d.day is not null then 7
+                             when d.month is not null or d.first is not null or d.last is not null then 31 else 366 end
+          and (d.year is null or d.year = extract(year from t.day))
+          and (d.month is null or d.month = extract(month from t.day))
+          and (d.day is null or d.day = extract(day from t.day))
+          and (d.weekday is null or d.weekday = extract(isodow from t.day))
+          and (d.first is null or t.day >= d.first) and (d.last is null or t.day <= d.last)) else 0 end as weight
       offset 0) y
-    where p.wanted
-      and (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
-           -- What was said on a day that is named is asked for, whatever its words.
-           or y.weight > 0 or v_said_order is not null)
-      and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
+    -- What was said on a day that is named is asked for, whatever its words.
+    where p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
+      or y.weight > 0 or v_said_order is not null
     offset 0),
   alone as (
     select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
@@ -947,11 +958,14 @@ as $function$
 $function$;
 
 -- Returns the statement that ranks a pool of chunks. A score is a weighted sum of parts, each scaled to 0..1 within
--- the pool, or of reciprocal ranks. Variables have the names of v_query in recall_one.
-create or replace function memory_private.ranking_sql(p_candidates boolean, p_is_rrf boolean) returns text
+-- the pool, or of reciprocal ranks. Variables have the names of v_query in recall_one. Lines are left out that begin
+-- with @meaning where the question has no vector, with @words where it has one, with @rrf or @score where the other
+-- fuses.
+create or replace function memory_private.ranking_sql(p_candidates boolean, p_by_meaning boolean, p_is_rrf boolean)
+returns text
 language sql immutable security invoker set search_path = ''
 as $function$
-  select replace($sql$
+  select regexp_replace(regexp_replace($sql$
   with settings as materialized (
     select coalesce((v_weights ->> 'words')::float8, 0.5) as words,
            coalesce((v_weights ->> 'meaning')::float8, 0.3) as meaning,
@@ -979,26 +993,22 @@ as $function$
            then '(select count(*) from wordy) = v_max_near or (select sum(r.count) from rare r) > 500'
            else 'false' end || $sql$,
          (select v.of_question from covered v)
-  from (select r.*, k.id, k.characters, k.hash
+  from (select r.*,
+               -- The same words are no repeat if they answer another question.
+               case when r.type = 'answer' and r.other is not null then hashtextextended(r.id::text, 0)
+                    else r.words_hash end as hash
         -- A message first has its best part ranked; its other parts follow when each message had its turn, so that one
         -- long answer does not fill what is recalled.
-        from (select r.*
-              from (select s.*, row_number() over (
-                             partition by s.conversation_id, s.place order by s.score desc, s.own desc, s.part) > 1 as again
-                    from scored s) r
-              order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
-              limit v_max_ranked) r
-        cross join lateral ( -- only of the best: content would make every step above slow
-          -- The same words are no repeat if they answer another question.
-          select k.id, k.characters, case when r.type = 'answer' and r.other is not null then k.id::text
-                                          else md5(lower(btrim(k.content))) end as hash
-          from memory.working_memory_chunks k
-          where k.user_id = v_user_id and k.conversation_id = r.conversation_id
-            -- With an order, and as rows: whatever the statistics, only the primary key is taken for such a look-up.
-            and (k.place, k.part) >= (r.place, r.part) and (k.place, k.part) <= (r.place, r.part)
-          order by k.place, k.part offset 0) k
-        order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part) b
-  $sql$, 'v_is_rrf', p_is_rrf::text)
+        from (select s.*, max(s.score) over () as best, row_number() over (
+                       partition by s.conversation_id, s.place order by s.score desc, s.own desc, s.part) > 1 as again
+              from scored s) r
+        where v_min_share is null or r.score >= r.best * v_min_share
+        order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
+        limit v_max_ranked) b
+  $sql$,
+    format('^[^\n]*@(%s|%s) [^\n]*$', case when p_by_meaning then 'words' else 'meaning' end,
+           case when p_is_rrf then 'score' else 'rrf' end), '', 'gn'),
+    '@(meaning|words|rrf|score) ', '', 'g')
 $function$;
 
 -- The functions that rank: planned once per connection, for to plan it takes longer than to look through a conversation.
@@ -1010,17 +1020,20 @@ declare
     'vector {{vector_schema}}.halfvec', 'model text',
     'chunks bigint', 'since timestamptz', 'until timestamptz', 'types text[]', 'min_importance float8',
     'conversation uuid', 'without int8multirange', 'width integer', 'speakers text[]', 'wants text[]', 'dates json',
-    'said_order text', 'zone text', 'weights json', 'min_similarity float8', 'max_ranked integer', 'reads_all boolean',
+    'said_order text', 'zone text', 'weights json', 'min_similarity float8', 'min_share float8', 'max_ranked integer',
+    'reads_all boolean',
     'near_conversations uuid[]', 'near_places bigint[]', 'max_near integer'];
   v_each record;
 begin
   for v_each in
-    select * from (values ('rank_all', false, false), ('rank_near', true, false),
-                          ('fuse_all', false, true), ('fuse_near', true, true)) as f (name, candidates, is_rrf)
+    select concat_ws('_', case when r.is_rrf then 'fuse' else 'rank' end, case when c.candidates then 'near' else 'all' end,
+                     case when not m.by_meaning then 'words' end) as name, c.candidates, m.by_meaning, r.is_rrf
+    from (values (false), (true)) as c (candidates), (values (false), (true)) as m (by_meaning),
+         (values (false), (true)) as r (is_rrf)
   loop
     execute format($make$
       create or replace function memory_private.%I(p_query record) returns table (
-        conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes text[],
+        conversations uuid[], places bigint[], parts integer[], ids uuid[], sizes integer[], hashes bigint[],
         scores float8[], similarities float8[], worded float8[], parted real[],
         cut boolean, covered float8)
       language plpgsql stable security invoker set search_path = ''
@@ -1031,7 +1044,7 @@ begin
         select string_agg(
           format('v_%s constant %s := p_query.%1$s;', split_part(f, ' ', 1), substr(f, strpos(f, ' ') + 1)), chr(10))
         from unnest(v_fields) f)
-        || chr(10) || 'begin return query ' || memory_private.ranking_sql(v_each.candidates, v_each.is_rrf) || '; end');
+        || chr(10) || 'begin return query ' || memory_private.ranking_sql(v_each.candidates, v_each.by_meaning, v_each.is_rrf) || '; end');
   end loop;
 end
 $do$;
@@ -1103,6 +1116,7 @@ p_ask: what is asked, an object. Each key may be absent.
 - min_importance: number or null. Only chunks that matter at least so much, 0 to 1.
 - min_similarity: number or null. Only chunks whose cosine is at least this; without a vector, whose words fit so
   much in relation to the best.
+- min_share: number or null. Only chunks whose score is at least this share of the best one''s.
 - before: object or null. Leaves out of one conversation what is shown anyway: {"conversation": uuid, "sequence":
   integer, "expired": ranges of sequences such as {[0,4)}}.
 - limit: integer or null. The most chunks, at most 1000; null: 1000.

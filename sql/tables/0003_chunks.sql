@@ -19,6 +19,8 @@ create table memory.working_memory_chunks (
   tokens          integer     not null check (tokens between 0 and 4 * octet_length(content) + 100),
   lexemes         integer     not null,
   terms           integer     not null,
+  neighbor_share  real        not null default 1 check (neighbor_share between 0 and 1),
+  search_length   real        not null default 0 check (search_length >= 0),
   importance      real        not null check (importance between 0 and 1),
   cohesion        real check (cohesion between -2 and 2),
   has_time        boolean     not null default false,
@@ -26,6 +28,7 @@ create table memory.working_memory_chunks (
   told            int4range[] not null default '{}' check (
     cardinality(told) <= 8 and int4multirange(variadic told) <@ '{[-1000000,1000000)}'::int4multirange),
   stale           boolean     not null default false,
+  words_hash      bigint      not null generated always as (hashtextextended(lower(btrim(content)), 0)) stored,
   expires_at      timestamptz,
   created_at      timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, place, part),
@@ -57,6 +60,12 @@ comment on column memory.working_memory_chunks.stretch is
   'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
 comment on column memory.working_memory_chunks.lexemes is
   'How many words it has for text search; terms: how many different ones, each a posting.';
+comment on column memory.working_memory_chunks.neighbor_share is
+  'How much of its message''s words counts for the messages beside it: all of 30 lexemes, less of a longer one.';
+comment on column memory.working_memory_chunks.search_length is
+  'Its length for ranking, in lexemes: its own and, at a half and a quarter, those of the messages beside it.';
+comment on column memory.working_memory_chunks.words_hash is
+  'Equal where the same words were said, whatever their case.';
 comment on column memory.working_memory_chunks.cohesion is
   'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
 comment on column memory.working_memory_chunks.told is

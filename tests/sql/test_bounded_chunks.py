@@ -149,7 +149,7 @@ RANKED_BY = {
     "since": "timestamptz", "until": "timestamptz", "types": "text[]", "min_importance": "float8",
     "conversation": "uuid", "without": "int8multirange", "width": "integer", "speakers": "text[]", "wants": "text[]",
     "dates": "json", "said_order": "text", "zone": "text", "weights": "json", "min_similarity": "float8",
-    "max_ranked": "integer", "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
+    "min_share": "float8", "max_ranked": "integer", "reads_all": "boolean", "near_conversations": "uuid[]", "near_places": "bigint[]", "max_near": "integer",
 }  # fmt: skip
 """The names that the statement has, in the order of the arguments below, and their types."""
 
@@ -162,13 +162,14 @@ def plan(connection: psycopg.Connection, *, candidates: bool, lexemes: list[str]
     for setting, _, value in (each.partition("=") for each in row[0]):
         connection.execute("select set_config(%s, %s, true)", [setting, value.strip('"')])
     row = connection.execute(
-        "select memory_private.ranking_sql(%s, false), c.id, c.chunk_count from memory.conversations c", [candidates]
+        "select memory_private.ranking_sql(%s, true, false), c.id, c.chunk_count from memory.conversations c",
+        [candidates],
     ).fetchone()
     assert row is not None
     statement, conversation, size = row
     around = [[str(conversation)] * len(places), places] if candidates else [[], []]
     given = ["u", [str(conversation)], lexemes, [], True, "[1,0,0]", "words", size, *[None] * 6, 3,
-             [], [], "[]", None, "UTC", "{}", None, 70, False, *around, 200]  # fmt: skip
+             [], [], "[]", None, "UTC", "{}", None, None, 70, False, *around, 200]  # fmt: skip
     for number, field in enumerate(RANKED_BY, 1):
         statement = re.sub(rf"\bv_{field}\b", f"${number}", statement)
     connection.execute(f"prepare ranked ({', '.join(RANKED_BY.values())}) as {statement}".encode())

@@ -125,6 +125,7 @@ class RecallQuery:
     Attributes:
         text: The question; a blank one lists what passes the filters.
         filters: The filters.
+        min_share: Only chunks whose score is at least this share of the best one's, 0 to 1; `None` for all.
 
     Raises:
         InvalidInputError: The question is not a string.
@@ -132,6 +133,7 @@ class RecallQuery:
 
     text: str = field(repr=False)
     filters: Filters = NO_FILTERS
+    min_share: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -187,6 +189,7 @@ class RecallQuery:
             "types": None if self.filters.types is None else list(self.filters.types),
             "min_importance": self.filters.min_importance,
             "min_similarity": self.filters.min_similarity,
+            "min_share": self.min_share,
             "limit": LIMIT if self.filters.limit is None and self.filters.characters is None else self.filters.limit,
             "characters": self.filters.characters,
             "neighbors": self.filters.neighbors,
