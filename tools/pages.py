@@ -25,6 +25,7 @@ def counts() -> dict[str, int]:
     run = [text for text in python if not text.startswith("# myapp/")]
     return {
         "README.md, lines": len(readme.splitlines()),
+        "README.md, words": len(readme.split()),
         "README.md, minutes": round(len(_FENCE.sub("", readme).split()) / WORDS_A_MINUTE),
         "pages of the site": len(site),
         "blocks of Python that run": len(run),

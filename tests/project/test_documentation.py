@@ -43,8 +43,11 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 LONGEST_PAGE = 200
 """In lines."""
+README_LINES, README_WORDS = 120, 700
+"""More is not read."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---\n.*?^---\n+", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,14 @@ class Page:
         return self.path.relative_to(ROOT).as_posix()
 
     @property
+    def body(self) -> str:
+        """All but the front matter."""
+        return _FRONT_MATTER.sub("", self.text)
+
+    @property
     def prose(self) -> str:
         """All but the blocks."""
-        return _FENCE.sub("", self.text)
+        return _FENCE.sub("", self.body)
 
     @property
     def headings(self) -> list[str]:
@@ -86,7 +94,7 @@ def _page(path: Path) -> Page:
     return Page(path, path.read_text())
 
 
-AT_THE_ROOT = [README, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]
+AT_THE_ROOT = [README, *(ROOT / name for name in ("AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]
 PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *sorted(DOCS.rglob("*.md"))])}
 RUN = [page for page in PAGES.values() if page.python]
 SPACES = "docs/spaces.md"
@@ -162,6 +170,7 @@ def reader(
         return SupabaseMemory.from_conn_string(fresh, **settings)
 
     monkeypatch.setattr(SupabaseMemory, "embedded", embedded)
+    monkeypatch.setenv("OPENAI_API_KEY", "none: nothing is asked")
     reader = Reader(capsys)
     yield reader
     reader.close()
@@ -196,6 +205,7 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none: nothing is asked")
     for page in RUN:
         if page.name == SPACES:
             switched = CliRunner().invoke(commands, ["migrate", "--embedded", "memory", "--spaces"])
@@ -665,8 +675,9 @@ def test_every_page_is_listed() -> None:
     of_sql = {name for name in PAGES if name.startswith("docs/sql/")}
     at_the_root = {name for name in PAGES if "/" not in name} - {"README.md"}
     assert at_the_root | {"docs/index.md"} <= set(PAGES["README.md"].links)
-    listed = {f"docs/{link.split('#')[0]}" for link in PAGES["docs/index.md"].links}
-    assert listed == set(PAGES) - {"README.md", "docs/index.md"} - at_the_root - of_sql
+    listed = {f"docs/{link.split('#')[0]}" for link in PAGES["docs/pages.md"].links}
+    assert listed == set(PAGES) - {"README.md", "docs/index.md", "docs/pages.md"} - at_the_root - of_sql
+    assert "pages.md" in PAGES["docs/index.md"].links
     assert of_sql <= {f"docs/{link}" for link in PAGES["docs/sql-functions.md"].links}
 
 
@@ -683,7 +694,7 @@ def test_the_site_goes_through_the_pages_in_the_order_of_their_list() -> None:
     targets = _leaves(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
     shown = [target.replace(".html#", ".md#") for target in targets]
     of_sql = [page for page in shown if page.startswith("sql/")]
-    assert [page for page in shown if page not in of_sql] == ["index.md", *PAGES["docs/index.md"].links]
+    assert [page for page in shown if page not in of_sql] == ["index.md", *PAGES["docs/pages.md"].links, "pages.md"]
     assert sorted(of_sql) == [f"sql/{path.name}" for path in sorted((DOCS / "sql").glob("*.md"))]
 
 
@@ -720,7 +731,7 @@ def test_every_public_name_has_one_entry_in_the_reference() -> None:
 
 
 def test_what_is_written_from_other_files_is_up_to_date() -> None:
-    for name, text in {**site.api(), "llms.txt": site.llms(PAGES["docs/index.md"].text)}.items():
+    for name, text in {**site.api(), "llms.txt": site.llms(PAGES["docs/pages.md"].text)}.items():
         assert (DOCS / name).read_text() == text, f"{name}: run python tools/site.py"
 
 
@@ -747,13 +758,35 @@ def test_what_the_pages_are_is_counted() -> None:
 
 @each_page
 def test_a_page_has_one_title_and_then_says_what_it_is_for(page: Page) -> None:
-    assert re.match(r"# .+\n\n[A-Z*]", page.text)
+    assert re.match(r"# .+\n\n[A-Z*]", page.body)
     assert len(re.findall(r"^# ", page.prose, re.MULTILINE)) == 1
 
 
 @each_page
 def test_a_page_is_short(page: Page) -> None:
     assert len(page.text.splitlines()) <= LONGEST_PAGE
+
+
+def test_the_readme_is_read_in_four_minutes() -> None:
+    text = PAGES["README.md"].text
+    assert len(text.splitlines()) <= README_LINES
+    assert len(text.split()) <= README_WORDS
+
+
+def test_the_first_program_of_the_readme_is_ten_lines_of_the_public_package() -> None:
+    first = PAGES["README.md"].python[0]
+    imported = re.findall(r"^(?:from|import) (\S+)", first, re.MULTILINE)
+    assert imported == ["langchain_supabase_memory"]
+    assert len([line for line in first.splitlines() if line and not line.startswith("#")]) <= 10
+    assert "# > " in first
+
+
+def test_the_readme_names_the_command_that_ci_tests_with() -> None:
+    commands = {
+        command for text in PAGES["README.md"].fenced("bash") for command in re.findall(r"^make \w+", text, re.M)
+    }
+    assert commands == {"make demo", "make test"}
+    assert commands & {*(ROOT / ".ci" / "run").read_text().splitlines()} == {"make test"}
 
 
 @each_page

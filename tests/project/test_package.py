@@ -146,8 +146,9 @@ def test_the_source_distribution_has_what_the_pages_and_the_commands_need(built:
         archive.extractall(tmp_path, filter="data")
     (root,) = tmp_path.iterdir()
     readme = (root / "README.md").read_text()
-    assert "`benchmarks/RESULTS.md`" in readme
-    sources = set(re.findall(r"`((?:docs|benchmarks|notebooks|tools)/[^`]+)`", readme))
+    comparison = (root / "docs" / "comparison.md").read_text()
+    assert "`benchmarks/RESULTS.md`" in comparison
+    sources = set(re.findall(r"`((?:docs|benchmarks|notebooks|tools)/[^`]+)`", readme + comparison))
     for path in {*sources, *re.findall(r"\]\((?!https?:)([^)#]+)", readme)}:
         assert (root / path).exists(), path
     subprocess.run([sys.executable, "tools/site.py", "--check"], cwd=root, check=True)
