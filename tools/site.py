@@ -4,7 +4,7 @@
 
 A page of the reference lists public names with the first sentence of their docstrings, which also reads well as plain
 Markdown; markers below it are replaced by signatures and docstrings on the site. `docs/llms.txt` lists each page of the
-site with a sentence, as `docs/index.md` does. This script only reads files: it does not import the package.
+site with a sentence, as `docs/pages.md` does. This script only reads files: it does not import the package.
 """
 
 from __future__ import annotations
@@ -194,13 +194,13 @@ def _said(node: ast.stmt) -> str | None:
     return None
 
 
-def llms(index: str) -> str:
+def llms(pages: str) -> str:
     """Return the list of the site's pages, each with a sentence.
 
     Args:
-        index: The text of `docs/index.md`.
+        pages: The text of `docs/pages.md`.
     """
-    purpose, *groups = index.split("\n## ")
+    purpose, *groups = pages.partition("\n# ")[2].split("\n## ")
     parts = [f"# {PACKAGE.replace('_', '-')}", "> " + " ".join(purpose.split("\n\n")[1].split())]
     for group in groups:
         rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\) \| (.+) \|$", group, re.MULTILINE)
@@ -235,7 +235,7 @@ def main() -> int:
     if "--beside" in sys.argv:
         beside(Path(sys.argv[sys.argv.index("--beside") + 1]))
         return 0
-    made = {**api(), "llms.txt": llms((DOCS / "index.md").read_text(encoding="utf-8"))}
+    made = {**api(), "llms.txt": llms((DOCS / "pages.md").read_text(encoding="utf-8"))}
     strays = {path.relative_to(DOCS).as_posix() for path in (DOCS / "api").glob("*.md")} - made.keys()
     stale = sorted(strays | {name for name, text in made.items() if not _is(DOCS / name, text)})
     if "--check" in sys.argv:
