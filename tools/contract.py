@@ -40,6 +40,8 @@ PREFIX = "langchain-supabase-memory: "
 TYPES = ("text", "uuid", "timestamp", "integer", "number", "boolean", "object", "json")
 INDEX = "sql-functions.md"
 LIST = "## All functions\n"
+WIDEST_BLOCK = 80
+"""In columns: a page of the site shows no more without scrolling."""
 """The index follows this heading."""
 
 PAGES = {
@@ -348,17 +350,10 @@ def pages(found: dict[str, Function], index: str) -> dict[str, str]:
 def _section(function: Function) -> str:
     """Return a function's section of a page."""
     said = function.contract
-    shown = [
+    parameters = [
         f"{each.name} {each.type}" + (f" = {each.default}" if each.default else "") for each in function.parameters
     ]
-    head = [f"{said.name}({shown[0]}," if len(shown) > 1 else f"{said.name}({''.join(shown)})"]
-    head += (
-        [f"{each}," for each in shown[1:-1]] + [f"{each})" for each in shown[1:][-1:]] + [f"returns {function.returns}"]
-    )
-    # Break the line between parameters only.
-    signature = [
-        line.replace("~", " ") for line in _wrapped(" ".join(each.replace(" ", "~") for each in head), "", "  ")
-    ]
+    signature = _signature(said.name, parameters, function.returns)
     lines = [f"## {said.name}", "", *_wrapped(_marked(said.summary)), "", "```text", *signature, "```", ""]
     for each in said.arguments:
         lines.append(_item("", f"`{each.name}`: {_marked(each.meaning)}"))
@@ -371,6 +366,16 @@ def _section(function: Function) -> str:
     lines += [""] if said.errors else []
     lines += [_item("", f"`{code}`: {_marked(when)}") for code, when in said.errors.items()]
     return "\n".join(lines) + "\n"
+
+
+def _signature(name: str, parameters: list[str], returns: str) -> list[str]:
+    """Return a signature on one line, or with its parameters on lines of their own where that is too wide."""
+    line = f"{name}({', '.join(parameters)}) returns {returns}"
+    if len(line) <= WIDEST_BLOCK:
+        return [line]
+    listed = ", ".join(each.replace(" ", "~") for each in parameters)  # break the line between parameters only
+    broken = wrap(listed, WIDEST_BLOCK, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
+    return [f"{name}(", *(each.replace("~", " ") for each in broken), f") returns {returns}"]
 
 
 def _key(indent: str, key: Field) -> str:
