@@ -43,6 +43,8 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 LONGEST_PAGE = 200
 """In lines."""
+WIDEST_BLOCK = 80
+"""In columns: a page of the site shows no more without scrolling."""
 README_LINES, README_WORDS = 120, 700
 """More is not read."""
 
@@ -284,14 +286,14 @@ def unit() -> configparser.ConfigParser:
     (text,) = fenced("ini")
     found = configparser.ConfigParser(interpolation=None, delimiters=("=",), strict=True)
     found.optionxform = str  # type: ignore[assignment,method-assign]
-    found.read_string(text)
+    found.read_string(re.sub(r"\\\n\s*", "", text))
     return found
 
 
 def _commands() -> list[str]:
     """Each command of ours in a block for a shell, also within `$(…)` and before a pipe."""
     blocks = [text for page in LINKING.values() for shell in ("bash", "fish") for text in page.fenced(shell)]
-    lines = [line for text in blocks for line in text.splitlines()]
+    lines = [line for text in blocks for line in text.replace("\\\n", " ").splitlines()]
     return [found for line in lines for found in re.findall(r"(?:^|\$\()(supabase-memory [^|)]+)", line)]
 
 
@@ -765,6 +767,14 @@ def test_a_page_has_one_title_and_then_says_what_it_is_for(page: Page) -> None:
 @each_page
 def test_a_page_is_short(page: Page) -> None:
     assert len(page.text.splitlines()) <= LONGEST_PAGE
+
+
+@each_page
+def test_blocks_are_shown_without_scrolling(page: Page) -> None:
+    if page.path == README or page.path.is_relative_to(DOCS):
+        for _, text in _FENCE.findall(page.text):
+            for line in text.splitlines():
+                assert len(line) <= WIDEST_BLOCK or re.search(r"\S{60}", line), line
 
 
 def test_the_readme_is_read_in_four_minutes() -> None:
