@@ -42,10 +42,10 @@ test: .venv/ready $(if $(PURE),,tests/services/node_modules/ready .tools/pgvecto
 test-slow: .venv/ready tests/services/node_modules/ready
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
 
-# The inspector and the page of examples/ in a real Chromium: the one that CHROMIUM names, or Debian's, installed if permitted.
-test-browser: .tools/browser/ready tests/services/node_modules/ready
+# The inspector, the site and the page of examples/ in a real Chromium: the one that CHROMIUM names, or Debian's, installed if permitted.
+test-browser: .tools/browser/ready tests/services/node_modules/ready docs
 	@command -v $${CHROMIUM:-chromium} >/dev/null || tools/chromium.sh
-	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector tests/project/test_examples_browser.py $(ARGS)
+	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector tests/project $(ARGS)
 
 # On a coordinator and two workers of Citus, from a folder of binaries with Citus and pgvector: make test-citus PG=/a/folder
 # See docs/citus.md. Not part of CI, since no package provides Citus.
@@ -71,6 +71,7 @@ lint: .venv/ready
 
 # The site, in .site, with the Markdown of each page next to it: a dead link or anchor is an error.
 docs: .tools/docs/ready
+	.tools/docs/env/bin/python tools/notebook_pages.py
 	.tools/docs/env/bin/zensical build --strict --clean
 	.tools/docs/env/bin/python tools/site.py --beside .site
 
@@ -83,7 +84,7 @@ bench-retrieval: .tools/retrieval/ready
 	.tools/retrieval/bin/python -m benchmarks.retrieval $(DATA) $(ARGS)
 
 clean:
-	rm -rf .venv .tools .demo .site .cache dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .tools .demo .site .cache docs/notebooks dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 .venv/ready: $(UV) pyproject.toml uv.lock
 	$(UV) sync --frozen --all-extras --compile-bytecode

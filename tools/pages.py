@@ -18,7 +18,7 @@ _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 def counts() -> dict[str, int]:
     """Return the counts by kind."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    site = sorted(DOCS.rglob("*.md"))
+    site = [path for path in sorted(DOCS.rglob("*.md")) if not path.is_relative_to(DOCS / "notebooks")]
     every = [*sorted(ROOT.glob("*.md")), *site]
     blocks = [found for path in every for found in _FENCE.findall(path.read_text(encoding="utf-8"))]
     python = [text for language, text in blocks if language == "python"]

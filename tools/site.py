@@ -10,6 +10,7 @@ site with a sentence, as `docs/pages.md` does. This script only reads files: it 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,7 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = "langchain_supabase_memory"
+NOTEBOOKS = DOCS / "notebooks"
+"""Pages that `tools/notebook_pages.py` writes for the site alone."""
 NOTE = "From the docstrings, by `tools/site.py`."
+REFERENCE = {"api/": "API reference:", "sql/": "SQL function:"}
+"""What the search's results say of the folders of the reference."""
 
 # Names by their module; a name without one is imported from the package itself.
 API = {
@@ -124,8 +129,14 @@ def _page(title: str, purpose: str, names: dict[str, str]) -> str:
     entries = {f"{home}.{name.rpartition('.')[2]}": name for name, home in names.items()}
     if "SupabaseMemoryError" in names:  # the other errors are imported from its module
         entries = {f"{names['SupabaseMemoryError']}.{name}": name for name in _errors()}
-    listed = [f"| `{name}` | {_first_sentence(path)} |" for path, name in entries.items()]
-    marks = [f"::: {path}" for path in entries]
+    words = {path: path.rpartition(".")[2] for path in entries}
+    twins = {path for path, word in words.items() if word[:1] == "a" and word[1:] in words.values()}
+    listed = []
+    for path, name in entries.items():
+        if path not in twins:
+            shown = [f"`{name}`", *(f"`{words[twin]}`" for twin in twins if words[twin] == f"a{words[path]}")]
+            listed.append(f"| {', '.join(shown)} | {_first_sentence(path)} |")
+    marks = [f"::: {path}" for path in entries if path not in twins]
     lines = [f"# {title}", "", purpose, "", NOTE, "", "| name | what it is |", "| --- | --- |", *listed, "", *marks]
     return "\n".join(lines).replace("\n::: ", "\n\n::: ").replace("\n\n\n", "\n\n") + "\n"
 
@@ -220,6 +231,8 @@ def beside(built: Path) -> None:
         SystemExit: `llms.txt` links to a missing file.
     """
     for page in DOCS.rglob("*.md"):
+        if page.is_relative_to(NOTEBOOKS):
+            continue
         copy = built / page.relative_to(DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         # Drop the signature markers, which only the site generator understands.
@@ -230,10 +243,42 @@ def beside(built: Path) -> None:
         raise SystemExit(f"llms.txt leads to what the site lacks: {', '.join(dead)}")
 
 
+def guides_first(built: Path) -> None:
+    """Name the reference in the titles of the search's index, so that of equal matches the guides come first.
+
+    The search ranks a match in a title by the place of the word.
+
+    Args:
+        built: The folder of the site, with its `search.json`.
+    """
+    path = built / "search.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    for item in index["items"]:
+        for folder, kind in REFERENCE.items():
+            if item["location"].startswith(folder) and not item["title"].startswith(kind):
+                item["title"] = f"{kind} {item['title']}"
+    path.write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
+
+
+def link_notebooks(built: Path) -> None:
+    """Link each notebook that the page about them names to its page, which only the site has.
+
+    Args:
+        built: The folder of the site.
+    """
+    path = built / "notebooks.html"
+    link = r'<a href="notebooks/\1.html"><code>notebooks/\1.ipynb</code></a>'
+    text = re.sub(r"<code>notebooks/(\w+)\.ipynb</code>", link, path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+
+
 def main() -> int:
     """Write the files, or list the stale ones."""
     if "--beside" in sys.argv:
-        beside(Path(sys.argv[sys.argv.index("--beside") + 1]))
+        built = Path(sys.argv[sys.argv.index("--beside") + 1])
+        beside(built)
+        guides_first(built)
+        link_notebooks(built)
         return 0
     made = {**api(), "llms.txt": llms((DOCS / "pages.md").read_text(encoding="utf-8"))}
     strays = {path.relative_to(DOCS).as_posix() for path in (DOCS / "api").glob("*.md")} - made.keys()

@@ -36,7 +36,7 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.each_case import each_case
 from tests.services.postgres import Cluster
-from tools import first_agent, pages, site
+from tools import first_agent, notebook_pages, pages, site
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -97,7 +97,8 @@ def _page(path: Path) -> Page:
 
 
 AT_THE_ROOT = [README, *(ROOT / name for name in ("AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]
-PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *sorted(DOCS.rglob("*.md"))])}
+IN_DOCS = [path for path in sorted(DOCS.rglob("*.md")) if not path.is_relative_to(site.NOTEBOOKS)]
+PAGES = {page.name: page for page in map(_page, [*AT_THE_ROOT, *IN_DOCS])}
 RUN = [page for page in PAGES.values() if page.python]
 SPACES = "docs/spaces.md"
 """The page that needs spaces to be switched on first, as it says."""
@@ -695,8 +696,14 @@ def _leaves(nav: list[Any]) -> Iterator[str]:
 def test_the_site_goes_through_the_pages_in_the_order_of_their_list() -> None:
     targets = _leaves(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
     shown = [target.replace(".html#", ".md#") for target in targets]
+    notebooks = [page for page in shown if page.startswith("notebooks/")]
+    assert notebooks == [f"notebooks/{path.stem}.md" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
     of_sql = [page for page in shown if page.startswith("sql/")]
-    assert [page for page in shown if page not in of_sql] == ["index.md", *PAGES["docs/pages.md"].links, "pages.md"]
+    assert [page for page in shown if page not in {*of_sql, *notebooks}] == [
+        "index.md",
+        *PAGES["docs/pages.md"].links,
+        "pages.md",
+    ]
     assert sorted(of_sql) == [f"sql/{path.name}" for path in sorted((DOCS / "sql").glob("*.md"))]
 
 
@@ -705,6 +712,30 @@ def test_no_page_of_the_site_leads_out_of_it(page: Page) -> None:
     if page.path.is_relative_to(DOCS):
         for path in filter(None, (link.split("#")[0] for link in page.links)):
             assert (page.path.parent / path).resolve().is_relative_to(DOCS), path
+
+
+def test_the_site_names_the_release() -> None:
+    release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    shown = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["copyright"]
+    assert shown == f"langchain-supabase-memory {release}, MIT license"
+
+
+def test_notebooks_become_pages_with_their_output() -> None:
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        text = notebook_pages.page(json.loads(path.read_text()), path.name)
+        assert re.match(rf"# Notebook: .+\n\nThis is `notebooks/{path.name}`", text)
+        assert "```text\n" in text
+        for shown in re.findall(r'<div class="notebook-output">(.*?)\n</div>', text, re.DOTALL):
+            assert "\n\n" not in shown, "a blank line would end the HTML"
+
+
+def test_the_search_shows_guides_before_the_reference(tmp_path: Path) -> None:
+    items = [{"location": "setup.html", "title": "Setup"}, {"location": "api/memory.html#x", "title": "setup"}]
+    (tmp_path / "search.json").write_text(json.dumps({"items": items}))
+    for _ in range(2):  # a second time changes nothing
+        site.guides_first(tmp_path)
+        named = json.loads((tmp_path / "search.json").read_text())["items"]
+        assert [item["title"] for item in named] == ["Setup", "API reference: setup"]
 
 
 def _imported() -> set[str]:
@@ -726,8 +757,12 @@ def test_every_public_name_has_one_entry_in_the_reference() -> None:
     assert "`__version__`" in PAGES["docs/api/memory.md"].text
     raised = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
     beyond = {each.rpartition(".")[2] for _, _, names in site.API.values() for each in names.split() if "." in each}
-    assert shown.keys() == {*langchain_supabase_memory.__all__, *raised, *beyond} - {"__version__"}
-    assert shown.keys() >= _imported()
+    public = {*langchain_supabase_memory.__all__, *raised, *beyond} - {"__version__"}
+    twins = {name for name in public if name[:1] == "a" and name[1:] in public}
+    assert shown.keys() == public - twins
+    for twin in twins:
+        assert any(f", `{twin}` |" in page.text for page in PAGES.values()), twin
+    assert public >= _imported()
     for name in set(langchain_supabase_memory.__all__) & shown.keys():
         assert getattr(import_module(shown[name].rpartition(".")[0]), name) is getattr(langchain_supabase_memory, name)
 
