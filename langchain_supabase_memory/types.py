@@ -1,5 +1,6 @@
 """The result types of the public methods."""
 
+from langchain_supabase_memory.context.explanation import Explanation, ExplanationPart
 from langchain_supabase_memory.context.growth import PromptGrowth
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.past_prompt import RebuiltPart, RebuiltPrompt
@@ -61,6 +62,8 @@ __all__ = [
     "ConversationPage",
     "ConversationStatus",
     "Coverage",
+    "Explanation",
+    "ExplanationPart",
     "FoundMessage",
     "FoundPage",
     "Health",

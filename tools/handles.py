@@ -156,6 +156,7 @@ who makes a change; it is recorded with the change and its time.
             "context": Verb("memory.context_defaults.context", public=("retention",)),
             "manifests": Verb("operations.manifests.listing.manifests"),
             "prompt": Verb("context.read_past_prompt.prompt"),
+            "why": Verb("context.read_explanation.why"),
             "coverage": Verb("memory.context_defaults.coverage"),
             "recall": Verb("operations.recall.search.recall"),
             "index": Verb(

@@ -44,8 +44,8 @@ API = {
         "The context pack",
         "What the next prompt receives, and what stood in earlier ones.",
         "types.ContextPack types.ContextReport types.PromptGrowth telemetry.prompt_growth types.Manifest "
-        "types.ManifestPage types.ManifestDiff types.RebuiltPrompt types.RebuiltPart types.Comparison types.Rollout "
-        "types.RolloutReport",
+        "types.ManifestPage types.ManifestDiff types.Explanation types.ExplanationPart types.RebuiltPrompt "
+        "types.RebuiltPart types.Comparison types.Rollout types.RolloutReport",
     ),
     "settings": (
         "Settings",

@@ -317,6 +317,7 @@ class ContextRequest:
             recall_error=None if asked is None else asked.failed,
             rerank_error=None if recall is None else recall.rerank_failed,
             nothing_fits=nothing_fits,
+            recall_scope=None if self.recalling is None else self.recalling.scope,
             lacks_summary=lacks_summary,
             unattended=is_unattended and not pack.opted_out,
         )

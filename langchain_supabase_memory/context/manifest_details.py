@@ -23,7 +23,7 @@ _EPOCH: Final = date(1970, 1, 1)
 
 
 def head_details(pack: ContextPack) -> list[int]:
-    """Return what the head says at its end: the offset of the time zone in minutes, and the note.
+    """Return what the head says at its end: the offset of the time zone in minutes, the note, and the recall's scope.
 
     Args:
         pack: The pack.
@@ -31,9 +31,10 @@ def head_details(pack: ContextPack) -> list[int]:
     there = zone(pack.remembered.time_zone if pack.recalled else pack.shared.time_zone)
     offset = datetime.now(UTC).astimezone(there).utcoffset()
     minutes = 0 if offset is None else int(offset.total_seconds() // 60)
+    recall = encoding.RECALLS.index(pack.recall_scope or "none")
     if not pack.note:
-        return [minutes, encoding.NONE]
-    return [minutes, 0 if pack.note == note(None) else pack.budget.max_messages or 0]
+        return [minutes, encoding.NONE, recall]
+    return [minutes, 0 if pack.note == note(None) else pack.budget.max_messages or 0, recall]
 
 
 def encode_details(pack: ContextPack, reference: PromptEntry | None) -> Iterator[list[int]]:

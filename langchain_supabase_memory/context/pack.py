@@ -22,7 +22,7 @@ from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.manifests.beginning import Beginning, Move
 from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.settings import ContextBudget
-from langchain_supabase_memory.values import ConversationKey
+from langchain_supabase_memory.values import ConversationKey, RecallScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,6 +73,7 @@ class ContextPack:
         position: The state of the conversation in which it was read.
         moved: Why the prompt's beginning is another than that of the prompt before; `None` if it is the same, or if
             this process made none before.
+        recall_scope: Where recall searched; `None` if it did not.
     """
 
     key: ConversationKey
@@ -103,6 +104,7 @@ class ContextPack:
     branch_token: str | None = None
     position: Position = NOWHERE
     moved: Move | None = None
+    recall_scope: RecallScope | None = None
 
     @property
     def recalled(self) -> list[Chunk]:

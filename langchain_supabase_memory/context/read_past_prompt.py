@@ -53,6 +53,26 @@ def prompt(
         NotFoundError: No manifest is stored for the answer.
         SupabaseMemoryError: The database refused or could not be reached.
     """
+    answer = yield from stored_manifest(key, answer, retention)
+    sources = yield from read_sources(key, answer, retention)
+    if any(part.name == "profile" for part in answer.parts):
+        person = yield from profile.read(key.user_id, states=("held", "superseded"), limit=None)
+        sources = replace(sources, profile=person)
+    return PromptRebuilder(key, answer, sources, zone(time_zone)).rebuild()
+
+
+def stored_manifest(key: ConversationKey, answer: Manifest | int, retention: Retention | None) -> Flow[Manifest]:
+    """Return the manifest of an answer; as it is if it is one.
+
+    Args:
+        key: The conversation.
+        answer: A stored manifest, or the number of the message that answered.
+        retention: The retention to apply.
+
+    Raises:
+        InvalidInputError: It is neither a stored manifest nor a number.
+        NotFoundError: No manifest is stored for the answer.
+    """
     if not isinstance(answer, Manifest):
         number = check_limit("answer", answer)
         if number is None:
@@ -65,12 +85,19 @@ def prompt(
         answer = page.manifests[0]
     if answer.to_sequence is None:
         raise InvalidInputError("The manifest is not stored.", hint="Pass one of manifests().manifests.")
-    found = yield from call("memory_prompt", {**conversation_ids(key), **_arguments(answer, retention)})
-    sources = Sources() if found is None else (yield from _read(key, answer, found, retention))
-    if any(part.name == "profile" for part in answer.parts):
-        person = yield from profile.read(key.user_id, states=("held", "superseded"), limit=None)
-        sources = replace(sources, profile=person)
-    return PromptRebuilder(key, answer, sources, zone(time_zone)).rebuild()
+    return answer
+
+
+def read_sources(key: ConversationKey, manifest: Manifest, retention: Retention | None) -> Flow[Sources]:
+    """Read what is stored of what a manifest names, but for the profile: in one round trip, mostly.
+
+    Args:
+        key: The conversation.
+        manifest: A stored manifest.
+        retention: The retention to apply.
+    """
+    found = yield from call("memory_prompt", {**conversation_ids(key), **_arguments(manifest, retention)})
+    return Sources() if found is None else (yield from _read(key, manifest, found, retention))
 
 
 def _ranges(manifest: Manifest) -> list[tuple[int, int]]:

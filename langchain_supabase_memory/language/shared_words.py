@@ -33,18 +33,8 @@ def shared_word_scores(query: str, texts: Sequence[str]) -> list[float]:
         query: What is looked for. A word that is said twice counts once.
         texts: The texts, which are the corpus: a word that most of them have counts little.
     """
-    asked = _words(query)
-    spoken = roots.language_of(asked)
-    queries: dict[int, frozenset[str]] = {}
-    wanted: list[frozenset[str]] = []
-    counts: list[Counter[str]] = []
-    for text in texts:
-        words = _words(text)
-        language = spoken or roots.language_of(words)
-        if id(language) not in queries:
-            queries[id(language)] = frozenset(_terms(query, asked, language))
-        wanted.append(queries[id(language)])
-        counts.append(Counter(_terms(text, words, language)))
+    compared = _compared(query, texts)
+    wanted, counts = [terms for terms, _ in compared], [terms for _, terms in compared]
     spread = Counter(term for each in counts for term in each)
     mean = sum(each.total() for each in counts) / max(len(counts), 1) or 1.0
     scores: list[float] = []
@@ -54,6 +44,31 @@ def shared_word_scores(query: str, texts: Sequence[str]) -> list[float]:
         weights = (_rarity(len(counts), spread[term]) * terms[term] / (terms[term] + dampened) for term in shared)
         scores.append((_SATURATION + 1) * sum(weights))
     return scores
+
+
+def shared_word_ratios(query: str, texts: Sequence[str]) -> list[float]:
+    """Return how many of a query's terms each text has, from 0 to 1; 0 if the query has no content words.
+
+    Args:
+        query: What is looked for.
+        texts: The texts.
+    """
+    return [len(terms & counts.keys()) / len(terms) if terms else 0.0 for terms, counts in _compared(query, texts)]
+
+
+def _compared(query: str, texts: Sequence[str]) -> list[tuple[frozenset[str], Counter[str]]]:
+    """Return for each text the terms of the query and those of the text, in the language of the pair."""
+    asked = _words(query)
+    spoken = roots.language_of(asked)
+    queries: dict[int, frozenset[str]] = {}
+    compared = []
+    for text in texts:
+        words = _words(text)
+        language = spoken or roots.language_of(words)
+        if id(language) not in queries:
+            queries[id(language)] = frozenset(_terms(query, asked, language))
+        compared.append((queries[id(language)], Counter(_terms(text, words, language))))
+    return compared
 
 
 def _rarity(texts: int, having: int) -> float:

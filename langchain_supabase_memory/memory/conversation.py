@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from langchain_supabase_memory.context.read_explanation import why
 from langchain_supabase_memory.context.read_past_prompt import prompt
 from langchain_supabase_memory.memory.context_defaults import context, coverage
 from langchain_supabase_memory.memory.conversation_board import ConversationBoard
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_supabase_memory.adapters.summarizer import Summarizer
+    from langchain_supabase_memory.context.explanation import Explanation
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.past_prompt import RebuiltPrompt
     from langchain_supabase_memory.language.chunks.kinds import Kind
@@ -734,6 +736,53 @@ class Conversation(ConversationHandle):
                 answer,
                 retention=self._services.settings.retention,
                 time_zone=self._services.config.time_zone,
+            )
+        )
+
+    def why(self, answer: Manifest | int, expected: str) -> Explanation:
+        """Explain why a past answer did not know something: where it was said, and what became of it in the prompt.
+
+        The words are searched as `find` and `recall` search: in this conversation, on its board as it was, in the
+        user's profile and in their other conversations, by words, and by meaning if there is an embedder. What became
+        of them is read from the answer's manifest and its rebuilt prompt. Whether recall would find them is asked of
+        recall as it is today, with the question of then. Nothing is written.
+
+        Six to ten round trips, and two embeddings at most; up to eight more where there are more than 2,000
+        messages: the first 10,000 of the conversation and the newest 10,000 of the user are searched letter by letter.
+
+        Args:
+            answer: A manifest of `manifests`, or the number of the message that answered.
+            expected: What it should have known: a fact or a code in a few words, up to 1,000 characters.
+
+        Returns:
+            The explanation: `text` is one paragraph, and each of its `parts` names its message, segment or item.
+
+        Raises:
+            InvalidInputError: It is neither a stored manifest nor a number, or the words are blank or too long.
+            NotFoundError: No manifest is stored for the answer.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._services.run(
+            why(
+                self._key,
+                answer,
+                expected,
+                retention=self._services.settings.retention,
+                time_zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
+            )
+        )
+
+    async def awhy(self, answer: Manifest | int, expected: str) -> Explanation:
+        """The async twin of `why`."""
+        return await self._services.arun(
+            why(
+                self._key,
+                answer,
+                expected,
+                retention=self._services.settings.retention,
+                time_zone=self._services.config.time_zone,
+                capabilities=self._services.capabilities,
             )
         )
 

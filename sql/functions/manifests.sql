@@ -256,7 +256,7 @@ Returns: object.
 - manifests[].pack: json. Lists of whole numbers; -1 is none. The first is [0, entry point, unit, budget, used,
   sequence of the question, flags, age in seconds, board items left out, messages, characters and tokens of the whole
   history, minutes by which the reader''s time zone is ahead of UTC, 0 if the prompt says that older messages are
-  omitted or the number of messages that it says are shown]; of an age 0 is as long as the messages, -1 is 30 days.
+  omitted or the number of messages that it says are shown, where recall searched]; of an age 0 is as long as the messages, -1 is 30 days.
   Then [1, part, reason, messages, characters, tokens, first, last, number] for each part; [2, items of the board, by
   the first eight digits of their ids]; [3, first, last, part, hundredths of the score''s parts] for each passage of
   this conversation, [4, first eight digits of its id, hundredths] for one of another; [5, first, last, reason] for
@@ -271,7 +271,7 @@ Returns: object.
   another conversation; [14, first, how many further messages, part, …] in the place of all lists 3 of a pack that is
   cut. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
   ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts
-  ({{manifest_scores}}). Flags are the sum of 1 (the summary failed), 2 (recall failed), 4 (the reranker failed), 8
+  ({{manifest_scores}}); where recall searched ({{manifest_recalls}}). Flags are the sum of 1 (the summary failed), 2 (recall failed), 4 (the reranker failed), 8
   (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).
 - manifests[].gone: json. First and last of each range of messages that it names and that are not there any more.
 - manifests[].changed: json. The same of those that were edited since.

@@ -182,6 +182,7 @@ PRINTING = {
     "show with its board": ("show", BIDI_THREAD, "--last", "0", "--board"),
     "search": ("search", "smile"),
     "conversations": ("conversations",),
+    "why": ("why", BIDI_THREAD, "last", "smile"),
 }
 """The commands that print what was said."""
 
@@ -211,6 +212,8 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
             ]
         )
         conversation.index()
+        asked = HumanMessage("And now?")
+        conversation.append([asked, AIMessage("Well.")], pack=conversation.context(asked))
         conversation.board.edit_summary(said, actor="ana")
         conversation.board.add("fact", said, actor="ana")
         conversation.update(title="\u202e" + "t" * 190)
@@ -227,7 +230,7 @@ def test_nothing_that_was_said_is_obeyed_by_a_terminal(
     assert not [character for character in shown if is_invisible(character) and character not in allowed]
     assert shown.count("\u2068") == shown.count("\u2069")
     plain = piped(*arguments).stdout
-    if command != "conversations":  # which shows a part of it, as one line
+    if command not in ("conversations", "why"):  # which show a part of it, as one line, or its place
         assert r"\u001b[2J\u001b]0;gone\u0007 pay\u202eload \u200b" in plain
     assert not [character for character in plain if is_invisible(character) and character not in f"\t{allowed}"]
     if command == "show":
@@ -420,3 +423,20 @@ def test_ctrl_c_in_the_middle_of_reading(conn_string: str, user_id: str, caller:
         assert terminal.end() == 130
         assert "Traceback" not in terminal.text
         assert "Stopped by Ctrl-C." in terminal.text
+
+
+def test_why_explains_an_answer(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        conversation = memory.conversation("studio")
+        conversation.append([HumanMessage("My kiln shows E-47."), AIMessage("Noted.")])
+        asked = HumanMessage("What now?")
+        conversation.append([asked, AIMessage("Glaze it.")], pack=conversation.context(asked))
+    of_it = (*caller, "--user", user_id)
+    code, text = run("why", "studio", "3", "kiln", "E-47", *of_it)
+    assert code == 0
+    assert text.startswith("Said in message 0.\nIn the prompt word for word.\n")
+    document = json.loads(piped("why", "studio", "last", "E-47", "--json", *of_it).stdout)
+    assert (document["answer"], document["was_in_prompt"], document["reasons"]) == (3, True, [])
+    assert document["parts"][0]["first"] == 0
+    assert "No prompt is stored for this answer" in refused("why", "studio", "1", "E-47", *of_it)
+    assert "number of a message" in refused("why", "studio", "first", "E-47", *of_it)

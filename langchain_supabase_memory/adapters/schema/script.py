@@ -70,6 +70,7 @@ _LISTS: Final = {
     "manifest_parts": ", ".join(encoding.PARTS),
     "manifest_reasons": ", ".join(encoding.REASONS),
     "manifest_scores": ", ".join(encoding.SCORES),
+    "manifest_recalls": ", ".join(encoding.RECALLS),
 }
 """The lists of kinds, columns and prompt parts that are rendered into functions and their comments."""
 

@@ -17,6 +17,7 @@ from langchain_supabase_memory.operations.manifests.parts import (
     Reason,
     SharedKind,
 )
+from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ UNITS: Final = ("characters", "tokens")
 PARTS: Final[tuple[PartName, ...]] = tuple(each.name for each in PROMPT_PARTS)
 REASONS: Final[tuple[Reason, ...]] = tuple(PART_REASONS)
 SHARED_KINDS: Final[tuple[SharedKind, ...]] = get_args(SharedKind)
+RECALLS: Final = ("none", *RECALL_SCOPES)
 FAILURES: Final[tuple[Failure, ...]] = get_args(Failure)
 SCORES: Final = (
     "words", "meaning", "around", "speaker", "date", "kind", "question", "beside", "importance", "recency", "rerank",
@@ -68,6 +70,7 @@ FLAGS: Final = 6
 AGE: Final = 7
 TIME_OFFSET: Final = 12
 NOTE: Final = 13
+RECALL: Final = 14
 """Positions in the head."""
 
 NONE: Final = -1

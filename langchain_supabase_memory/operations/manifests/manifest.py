@@ -72,6 +72,7 @@ class Manifest:
         changed_items: Those of its `items` that were edited or deleted since.
         resummarized: Whether its summary was regenerated since, or is gone.
         details: From what `Conversation.prompt` rebuilds the prompt.
+        recall: Where recall searched: `conversation`, `agent`, `user`, or `none` if it was off; `None` if unknown.
     """
 
     entry_point: str
@@ -104,6 +105,7 @@ class Manifest:
     changed_items: tuple[str, ...] = ()
     resummarized: bool = False
     details: ManifestDetails = field(default_factory=ManifestDetails, repr=False)
+    recall: str | None = None
 
     @property
     def characters(self) -> int:
@@ -114,6 +116,11 @@ class Manifest:
     def tokens(self) -> int:
         """The approximate tokens that were sent."""
         return sum(part.tokens for part in self.parts)
+
+    @property
+    def unspent(self) -> int:
+        """How much of the budget was not used, in its unit."""
+        return max(0, self.budget - self.used)
 
     @property
     def saved_characters(self) -> int:
@@ -258,6 +265,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         changed_items=_items(stored.get("changed_items", ())),
         resummarized=stored.get("resummarized", False),
         details=manifest_details(lists),
+        recall=_recall_scope(head),
     )
 
 
@@ -301,6 +309,12 @@ def _items(beginnings: Iterable[int]) -> tuple[str, ...]:
 
 def _pairs(ranges: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last) for first, last in ranges)
+
+
+def _recall_scope(head: Sequence[int]) -> str | None:
+    """Return where recall searched; manifests of earlier releases do not say."""
+    code = head[encoding.RECALL] if len(head) > encoding.RECALL else encoding.NONE
+    return str(encoding.name_of(encoding.RECALLS, code)) if code >= 0 else None
 
 
 def _time(text: str | None) -> datetime | None:

@@ -222,11 +222,26 @@ def _fits(answer: Mapping[str, Any], chunks: Sequence[Chunk], model: str | None)
     """
     if answer["covered"] is None or answer["covered"] >= _COVERED:
         return True
-    related = _RELATED.get((model or "").rpartition("/")[2], -1)
+    related = _related_from(model, -1)
     return any(
         (each.similarity is not None and each.similarity >= related) or not _HINTS.isdisjoint(each.score_parts)
         for each in chunks
     )
+
+
+def is_related(chunk: Chunk, model: str | None) -> bool:
+    """Return whether a chunk has the meaning of a question; false for an embedder for which that was not measured.
+
+    Args:
+        chunk: A chunk that recall found for the question.
+        model: The embedder's name.
+    """
+    return chunk.similarity is not None and chunk.similarity >= _related_from(model, 2)
+
+
+def _related_from(model: str | None, default: float) -> float:
+    """Return the cosine from which a passage fits; the default for an embedder for which it was not measured."""
+    return _RELATED.get((model or "").rpartition("/")[2], default)
 
 
 def _chunks(answer: Mapping[str, Any]) -> list[Chunk]:
