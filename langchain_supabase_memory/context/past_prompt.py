@@ -19,22 +19,23 @@ from langchain_supabase_memory.context.truncate import cut_to
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry, blocks
+from langchain_supabase_memory.operations.boards.board import BoardItem
 from langchain_supabase_memory.operations.manifests.details import PassageDetails, passage_key
 from langchain_supabase_memory.operations.manifests.manifest import Manifest
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart
 from langchain_supabase_memory.operations.summaries import shorten
 from langchain_supabase_memory.settings import ContextBudget
-from langchain_supabase_memory.values import Chunk, NewerFact, Repeats
+from langchain_supabase_memory.values import Chunk, NewerFact, Repeats, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
+    from langchain_supabase_memory.operations.boards.board import Board
     from langchain_supabase_memory.operations.manifests.details import AlteredMessage
     from langchain_supabase_memory.operations.profile import ProfileItem
-    from langchain_supabase_memory.values import ConversationKey, Segment, Turn
+    from langchain_supabase_memory.values import ConversationKey, Turn
 
 PartChange: TypeAlias = Literal[
     "edited", "gone", "expired", "resummarized", "deleted", "rewritten", "not_indexed", "cut", "not_read", "other"
@@ -72,6 +73,11 @@ class RebuiltPart:
         changes: Why it is not as it was; empty if it is.
         items: Of boards of others, what it showed: the items, each by the first eight digits of its id.
         counts: Messages, characters and approximate tokens of what was rebuilt.
+        sequences: The number of each of its messages; `None` for what is no message of the conversation, and for one
+            that was stored later.
+        segment: The segment of a summary.
+        chunks: The passages, the best first.
+        board_items: The items of the board as they were.
     """
 
     was: ManifestPart
@@ -79,6 +85,10 @@ class RebuiltPart:
     changes: tuple[PartChange, ...] = ()
     items: tuple[str, ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)
+    sequences: tuple[int | None, ...] = ()
+    segment: Segment | None = None
+    chunks: tuple[Chunk, ...] = ()
+    board_items: tuple[BoardItem, ...] = ()
 
     @property
     def name(self) -> str:
@@ -235,7 +245,13 @@ class PromptRebuilder:
         if not is_same and not changes:
             changes = ["cut" if self.manifest.cut else "other"]
         found = tuple(dict.fromkeys(changes))
-        return RebuiltPart(part, [entry.message for entry in entries], found, counts=(messages, characters, tokens))
+        return RebuiltPart(
+            part,
+            [entry.message for entry in entries],
+            found,
+            counts=(messages, characters, tokens),
+            sequences=tuple(next(iter(entry.sequences), None) for entry in entries),
+        )
 
     def _summary(self, part: ManifestPart) -> RebuiltPart:
         segment = self.sources.segment
@@ -250,7 +266,7 @@ class PromptRebuilder:
             return SummaryPart(segment, shorten(segment.content, characters), said).message()
 
         shown = _of_size(message, len(segment.content), part.characters)
-        return self._rebuilt(part, [shown], ["resummarized"] if is_newer else [])
+        return replace(self._rebuilt(part, [shown], ["resummarized"] if is_newer else []), segment=segment)
 
     @cached_property
     def _entries(self) -> tuple[list[PromptEntry], list[PromptEntry], dict[str, list[PartChange]]]:
@@ -340,7 +356,7 @@ class PromptRebuilder:
             context_notes=notes,
             places={} if details.board_notes == 2 else None,
         )
-        return self._rebuilt(part, [shown.message], changes)
+        return replace(self._rebuilt(part, [shown.message], changes), board_items=tuple(items))
 
     def _recalled(self, part: ManifestPart) -> RebuiltPart:
         chunks: list[Chunk] = []
@@ -356,7 +372,7 @@ class PromptRebuilder:
             chunk = _with_repeats(chunk, self.manifest.details.passages.get(key), self._zone)
             chunks.append(replace(chunk, newer=self._newer(chunk) if passage.id is None else []))
         shown = RecallPart(chunks, self._zone, self.key)
-        return self._rebuilt(part, [shown.message], changes)
+        return replace(self._rebuilt(part, [shown.message], changes), chunks=tuple(chunks))
 
     def _changes_of(self, first: int, last: int) -> Iterator[PartChange]:
         """Yield what has become of the messages of a passage."""

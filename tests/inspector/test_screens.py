@@ -17,7 +17,8 @@ from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
 from langchain_supabase_memory.inspector.screens.message_range import MAX_MESSAGES as IN_PLACE
-from langchain_supabase_memory.inspector.screens.prompt import MAX_BUDGET, MAX_LINES
+from langchain_supabase_memory.inspector.screens.prompt import MAX_BUDGET
+from langchain_supabase_memory.inspector.screens.prompt_parts import MAX_LINES
 from langchain_supabase_memory.inspector.screens.queue import MAX_PER_STATE as QUEUED
 from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
 from langchain_supabase_memory.inspector.static_files import FILES
@@ -319,6 +320,70 @@ async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
 def test_every_part_has_a_color() -> None:
     style = FILES["inspector.css"].decode()
     assert all(f".c-{part.state} " in style or f".c-{part.state}," in style for part in PROMPT_PARTS)
+
+
+async def test_an_answers_page_says_why_it_did_not_know(conn_string: str, user_id: str) -> None:
+    settings: dict[str, Any] = {"budget": ContextBudget(tokens=700), "model": lambda _: "They speak of dishes."}
+    async with memory_of(conn_string, user_id, **settings) as memory:
+        said = memory.conversation("t")
+        other = memory.conversation("other")
+        await other.aappend([HumanMessage("My <b>passport</b> is X-4711."), AIMessage("Fine.")])
+        await said.aappend([HumanMessage("Hazelnuts make me ill, <script>alert(1)</script>."), AIMessage("Noted.")])
+        for number in range(25):
+            question = HumanMessage(f"How is dish {number} made?")
+            pack = await said.acontext(question)
+            await said.aappend([question, AIMessage("Slowly, with onions. " * 20)], pack=pack)
+        await said.aindex()
+        question = HumanMessage("What could I bake on Sunday?")
+        answer = AIMessage(
+            "A hazelnut cake.", usage_metadata={"input_tokens": 5000, "output_tokens": 9, "total_tokens": 5009}
+        )
+        await said.aappend([question, answer], pack=await said.acontext(question))
+        (newest,) = (await said.amanifests(limit=1)).manifests
+        async with Person(memory) as person:
+            listed = await person.page("/conversation/prompts", thread="t")
+            assert "What could I bake on Sunday?" in listed.text
+            assert "A hazelnut cake." in listed.text
+            of_it: dict[str, Any] = {"thread": "t", "answer": newest.to_sequence}
+            page = await person.page("/conversation/prompts/turn", **of_it)
+            assert page.all("input", name="expected")
+            assert "They speak of dishes." in page.text, "the summary that was read"
+            assert f"{newest.unspent:,} of 700 tokens were unspent" in page.text
+            assert f"about {5000 - newest.tokens:,} of them are the system prompt and the tools" in page.text
+            explained = await person.answer("/conversation/prompts/turn", **of_it, expected="hazelnuts ill")
+            words = Reader(explained.text)
+            expected = await said.awhy(newest, "hazelnuts ill")
+            assert f"It was not in the prompt. {expected.text}" in words.text
+            assert "<script>alert" not in explained.text
+            links = [str(each["href"]) for each in words.all("a")]
+            assert any("at=0" in each and each.endswith("#m0") for each in links)
+            assert {"#part-summary", "#cost"} <= {*links}
+            assert any("/recall?" in each and "Sunday" in each for each in links)
+            for each in links:
+                if each.startswith("/recall"):
+                    assert (await person.http.get(each)).status_code == 200
+            elsewhere = await person.page("/conversation/prompts/turn", **of_it, expected="passport X-4711")
+            assert any("thread=other" in str(each["href"]) for each in elsewhere.all("a"))
+            nothing = await person.page("/conversation/prompts/turn", **of_it, expected="zeppelin")
+            assert "Said nowhere" in nothing.text
+
+
+async def test_the_next_prompt_and_the_savings_have_the_agents_own_budget(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id) as memory:
+        said = memory.conversation("t")
+        await said.aappend(talk(200))
+        question = HumanMessage("Which kiln?")
+        pack = await said.acontext(question, budget=ContextBudget(tokens=900), recall=None)
+        await said.aappend([question, AIMessage("The blue one.")], pack=pack)
+        async with Person(memory) as person:
+            page = await person.page("/conversation/prompt", thread="t", question="Which kiln?")
+            assert "Budget of 900 tokens" in page.text
+            assert not page.all("section", id="part-recalled"), "recall was off"
+            tried = await person.page("/conversation/prompt", thread="t", budget=3000, unit="characters")
+            assert "Budget of 3,000 characters" in tried.text
+            savings = await person.page("/conversation/savings", thread="t")
+            report = (await said.acontext(budget=ContextBudget(tokens=900), model=None)).report()
+            assert f"The next prompt has {report.tokens:,} tokens" in savings.text
 
 
 async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:

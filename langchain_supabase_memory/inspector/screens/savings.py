@@ -10,6 +10,7 @@ from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
+from langchain_supabase_memory.inspector.screens.prompt import budget_of
 from langchain_supabase_memory.inspector.svg_charts import Plot, bar, plot
 
 if TYPE_CHECKING:
@@ -48,14 +49,15 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     conversation = context.conversation()
     key = conversation._key
-    head, pack, read, compared, kept = await gather_all(
+    head, read, compared, kept = await gather_all(
         conversation_header.load_header(context),
-        conversation.acontext(model=None),
         conversation.aread(last=_NEWEST, columns=["tokens"]),
         context.owned(context.memory).rollout.acomparisons(key.thread_id, agent_id=key.agent_id, last=_POINTS),
         conversation.amanifests(limit=_POINTS),
     )
-    report = pack.report()
+    newest = next(iter(kept.manifests), None)
+    budget = budget_of(newest, context.memory._services.settings.budget)
+    report = (await conversation.acontext(budget=budget, model=None)).report()
     return render_page(
         context,
         "savings.html",
