@@ -244,7 +244,7 @@ class _Choice:
                 break
             if offset >= boundary and min(_sequences(block.entries), default=first) >= first:
                 starts.append(at)
-            offset += sum(entry.counts[1] for entry in block.entries)
+            offset += sum(entry.characters for entry in block.entries)
         return self.later[next((at for at in starts if at in self.questions), starts[0] if starts else end) :]
 
     def newest(self) -> FittedContext:
@@ -406,7 +406,7 @@ def _later(blocks: list[Block], after: int, start: int) -> list[Block]:
 
 def _characters(blocks: Iterable[Block], start: int) -> int:
     """Characters of the blocks of the history, without the current turn."""
-    return sum(entry.counts[1] for block in blocks if block.place < start for entry in block.entries)
+    return sum(entry.characters for block in blocks if block.place < start for entry in block.entries)
 
 
 def _last(block: Block) -> float:

@@ -127,7 +127,7 @@ def read_history(
     segments = [read_segment(row) for row in document.get("segments", [])]
     whole = not segments or (bool(rows) and rows[0]["sequence"] <= segments[0].to_sequence)
     asked = document.get("asked")
-    under_way = sum(entry.counts[1] for entry in current if entry.sequences)
+    under_way = sum(entry.characters for entry in current if entry.sequences)
     return History(
         entries=entries,
         segments=[*([None] if whole else []), *segments],

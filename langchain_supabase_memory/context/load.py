@@ -402,7 +402,7 @@ class ContextRequest:
         if self.budget.is_small or not self._may_index(document, pack):
             return False
         through = document["indexed_through"]
-        after = [each.counts[1] for each in pack.fitted.recent if each.sequences and each.sequences[0] > through]
+        after = [each.characters for each in pack.fitted.recent if each.sequences and each.sequences[0] > through]
         return sum(after) > self.budget.about_characters * KEPT_SHARE
 
 

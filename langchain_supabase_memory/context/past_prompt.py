@@ -445,7 +445,7 @@ def _of_size(make: Callable[[int], BaseMessage | None], longest: int, characters
 
     def size(room: int) -> int:
         message = make(room)
-        return 0 if message is None else PromptEntry(message).counts[1]
+        return 0 if message is None else PromptEntry(message).characters
 
     if size(longest) <= characters:
         return make(longest)

@@ -94,6 +94,22 @@ def count_tokens(text: str) -> int:
     Returns:
         The estimate; 0 for the empty string, else at least 1.
     """
+    key = hash(text), len(text)
+    known = _KNOWN.get(key)
+    if known is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[key] = _count_tokens(text)
+    return known
+
+
+_KNOWN: Final[dict[tuple[int, int], int]] = {}
+"""Counts of texts, by a hash that says nothing of their words: each turn counts the same messages."""
+
+_MOST_KNOWN: Final = 20_000
+
+
+def _count_tokens(text: str) -> int:
     data = text.encode("utf-8", "surrogatepass")
     weights = data.translate(_WEIGHTS)
     total = _PLAIN * len(text) + sum((weight - _PLAIN) * weights.count(weight) for weight in (_DIGIT, _DENSE, _ODD))

@@ -72,10 +72,19 @@ class PromptEntry:
         return render(self.message)
 
     @cached_property
+    def read(self) -> content.ModelInput:
+        """What is counted of the message."""
+        return content.model_input(self.message, self.rendered)
+
+    @cached_property
+    def characters(self) -> int:
+        """The characters that a model is sent of it."""
+        return self.read.characters
+
+    @cached_property
     def counts(self) -> tuple[int, int, int]:
         """One, its characters and its tokens, as a report sums them."""
-        read = content.model_input(self.message, self.rendered)
-        return 1, read.characters, read.tokens()
+        return 1, self.characters, self.read.tokens()
 
 
 @dataclass(slots=True)

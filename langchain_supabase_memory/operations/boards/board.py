@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -277,8 +277,12 @@ _PLAIN = (
 
 def board_item(row: Mapping[str, Any]) -> BoardItem:
     """Return an item from a row of the SQL functions."""
-    fields: dict[str, Any] = {n: _time(value) if n.endswith("_at") else value for n, value in row.items()}
-    return BoardItem(**fields)
+    values = dict(row)
+    for name in _TIMES:
+        value = row.get(name)
+        if value is not None:
+            values[name] = datetime.fromisoformat(value)
+    return BoardItem(**values)
 
 
 def _change(row: Mapping[str, Any]) -> BoardChange:
@@ -288,3 +292,6 @@ def _change(row: Mapping[str, Any]) -> BoardChange:
 
 def _time(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
+
+
+_TIMES: Final = tuple(each.name for each in fields(BoardItem) if each.name.endswith("_at"))
