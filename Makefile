@@ -1,6 +1,6 @@
-# All commands: demo, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
+# All commands: demo, release-check, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
 # sets up what it needs, given Python and npm.
-.PHONY: demo test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
+.PHONY: demo release-check test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
@@ -66,8 +66,13 @@ lint: .venv/ready
 	$(RUN) python tools/handles.py --check
 	$(RUN) python tools/contract.py --check
 	$(RUN) python tools/site.py --check
+	$(RUN) python tools/release.py --stale
 	$(RUN) mypy
 	$(RUN) lint-imports
+
+# What a release still lacks: addresses, a heading in the changelog, a version that has no tag yet.
+release-check: .venv/ready
+	@$(RUN) python tools/release.py --check $(ARGS)
 
 # The site, in .site, with the Markdown of each page next to it: a dead link or anchor is an error.
 docs: .tools/docs/ready
