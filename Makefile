@@ -28,8 +28,9 @@ define test_with
 PYTHONDONTWRITEBYTECODE= .tools/$(1)/env/bin/python -m pytest -n 4 --dist loadfile $(TOUCHING) $(ARGS)
 endef
 
-demo: .venv/ready
-	@$(RUN) supabase-memory demo $(ARGS)
+# With what the demo needs, and nothing of the development.
+demo: .tools/demo/ready
+	@.tools/demo/env/bin/supabase-memory demo $(ARGS)
 
 # Many processes import the same modules, so they share bytecode, whatever the environment says. Tests marked `pure`
 # start no server and no process, and wait little, so three processes suffice: make test ARGS="-m pure".
@@ -94,6 +95,10 @@ clean:
 .venv/ready: $(UV) pyproject.toml uv.lock
 	$(UV) sync --frozen --all-extras --compile-bytecode
 	@touch $@
+
+.tools/demo/ready: $(UV) pyproject.toml uv.lock
+	@UV_PROJECT_ENVIRONMENT=.tools/demo/env $(UV) sync --quiet --frozen --no-default-groups --extra embedded
+	@mkdir -p $(@D) && touch $@
 
 .tools/lowest/ready: .venv/ready
 	$(call install,lowest)

@@ -188,29 +188,23 @@ def demo(folder: Path, *arguments: str, columns: int = 200) -> str:
     return result.stdout
 
 
-BOARD = """what is known by now, in short
-Quotes from the conversation, selected without a language model:
-[0] User: "I'm Maya, I run a tiny ceramics studio in Cebu with a café corner in
-front"
-[24] User: "4 bags left, abt 5 a week when I'm behaving, 8 when there's a big
-order"
-…
-facts             User: I'm Maya, I run a tiny ceramics studio in    message 0
-                  Cebu with a café corner in front
-                  User: important for food: Ines is badly           message 70
-                  allergic to cashews, like epipen allergic, not
-                  the "I don't like it" …
-                  User: my sister Ines is visiting in november,     message 64
-                  first time in 2 yrs 😭 she lives in Singapore
-                  User: it's the one in Bohol on January 24, I      message 30
-                  paid already so there's no escape
-                  User: our house recipe is 18.5 grams in, 38       message 56
-                  out, 27 seconds, but today it ran in 19
+BOARD = """what is known by now, each item with the message that says it
+
+facts             I'm Maya, I run a tiny ceramics studio in Cebu     message 0
+                  with a café corner in front
+                  important for food: Ines is badly allergic to     message 70
+                  cashews, like epipen allergic, not the "I don't
+                  like it" kind
+                  my sister Ines is visiting in november, first     message 64
+                  time in 2 yrs 😭 she lives in Singapore
+                  it's the one in Bohol on January 24, I paid       message 30
+                  already so there's no escape
+                  our house recipe is 18.5 grams in, 38 out, 27     message 56
+                  seconds, but today it ran in 19
                   and 39 more
-to do             User: now I need to make 8 more mugs for mrs.    message 672
-                  abella
-                  User: remind me to pack the bowls on tuesday.    message 688
-open questions    Assistant: At what time does the hotel want its  message 691
+to do             now I need to make 8 more mugs for mrs. abella   message 672
+                  remind me to pack the bowls on tuesday.          message 688
+open questions    agent: At what time does the hotel want its      message 691
                   bowls on Wednesday?
 who, where, when  Maya, Ines, Bea, Jomar, Mang Tonyo, Doc Arlene
                   Quimbo, Pandesal, Abella, Bohol, Singapore,
@@ -225,7 +219,9 @@ topics            workshop, bowl, studio, test, glaze, plates,
 @pytest.mark.slow
 def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = demo(tmp_path, columns=80)
-    story, _, code = output.partition("To explore it, in Python:\n")
+    story, _, rest = output.partition("To explore it, start this Python, and copy the lines:\n")
+    python, _, code = rest.lstrip().partition("\n")
+    assert Path(python).samefile(sys.executable)
     assert "was killed (kill -9)" in output
     (hint,) = (line for line in story.splitlines() if f" inspect --embedded {tmp_path}/postgres --user maya" in line)
     # The shell that it is copied into need not have the environment's commands in its path.
@@ -258,7 +254,7 @@ def test_the_demo_is_killed_goes_on_and_answers(tmp_path: Path, capsys: pytest.C
     # The board is shown as one, and an alert is explained once.
     board = output.split("The board: ")[1].split("Questions about")[0]
     assert "\n".join(map(str.rstrip, board.strip().splitlines())) == BOARD
-    assert output.count("An alert, as an operator would get it: ") == 1
+    assert output.count("An operator gets an alert here: ") == 1
     assert "Nothing is lost: every message is stored" in " ".join(output.split())
     assert " …\n" in output.split("points at turn 358: ")[1]
     assert max(map(len, story.replace(f"{tmp_path}/postgres", "").splitlines())) <= 80

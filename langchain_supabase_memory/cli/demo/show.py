@@ -29,6 +29,7 @@ from langchain_supabase_memory.cli.demo import replay
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY, AgentAnswer, DemoAgent
 from langchain_supabase_memory.cli.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.language.extractive.quotes import HEADER
 from langchain_supabase_memory.language.messages.invisible import spell_out, spell_out_lines
 from langchain_supabase_memory.memory.config import MemoryConfig
 from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -147,7 +148,8 @@ def show(
     command = _command("inspect", "--embedded", str(folder), "--user", USER)
     console.print("To see what the agent knew and why, in a browser:\n")
     console.print(Text(f"{spell_out(command)}\n"), soft_wrap=True)
-    console.print(f"The database stays in {folder}. To explore it, in Python:\n", soft_wrap=True)
+    console.print(f"The database stays in {folder}. To explore it, start this Python, and copy the lines:\n")
+    console.print(Text(f"{spell_out(shlex.quote(_shown(Path(sys.executable))))}\n"), soft_wrap=True)
     code = (
         "from langchain_supabase_memory import SupabaseMemory",
         f'memory = SupabaseMemory.embedded({json.dumps(str(folder), ensure_ascii=False)}, user_id="{USER}")',
@@ -165,10 +167,14 @@ def _command(*arguments: str) -> str:
     Under `make demo` or `uv run`, the shell finds it only by its path in this process's environment.
     """
     script = Path(sys.executable).with_name("supabase-memory.exe" if os.name == "nt" else "supabase-memory")
-    here = Path.cwd()
-    path = script.relative_to(here) if script.is_relative_to(here) else script
-    program = [str(path)] if script.is_file() else [sys.executable, "-m", "langchain_supabase_memory.cli"]
+    program = [_shown(script)] if script.is_file() else [sys.executable, "-m", "langchain_supabase_memory.cli"]
     return shlex.join([*program, *arguments])
+
+
+def _shown(program: Path) -> str:
+    """Return a program's path, from the current folder if it lies there."""
+    here = Path.cwd()
+    return str(program.relative_to(here) if program.is_relative_to(here) else program)
 
 
 def open_page(console: Console, folder: Path, summarizer: Summarizer, embeddings: Embeddings | None) -> None:
@@ -233,9 +239,9 @@ class _Alerts(logging.Filter):
         if self.lowest is not None and not self._is_explained:
             self._is_explained = True
             console.print(
-                "[dim]  An alert, as an operator would get it: of the names, numbers, dates and questions of the "
-                f"messages that a summary stands for, it holds {self.lowest:.0%}. That is little, for it is short and "
-                "made of quotes. Nothing is lost: every message is stored, and recalled when it is asked for.[/dim]",
+                f"[yellow]An operator gets an alert here:[/yellow] one summary repeats only {self.lowest:.0%} of the "
+                "names, numbers, dates and questions of its messages. Without a language model it is a few quotes. "
+                "Nothing is lost: every message is stored, and the answers below come from recall.",
             )
 
 
@@ -415,8 +421,8 @@ def _show_board(console: Console, memory: SupabaseMemory) -> None:
     board = memory.conversation(THREAD).board.read()
     if board.is_empty:
         return
-    console.print("[bold]The board: what is known by now, in short[/bold]")
-    if board.summary:
+    console.print("[bold]The board: what is known by now, each item with the message that says it[/bold]\n")
+    if board.summary and not board.summary.startswith(HEADER):  # quotes stand among the items already
         console.print(spell_out_lines(_shorten_lines(board.summary)), markup=False, style="default")
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="dim", no_wrap=True)
@@ -435,7 +441,8 @@ def _show_board(console: Console, memory: SupabaseMemory) -> None:
                 )
             continue
         for item in sorted(items, key=lambda each: (-each.importance, each.sequences))[:_MAX_ITEMS]:
-            text = textwrap.shorten(spell_out(item.text), _MAX_ITEM_LENGTH, placeholder=" …")
+            said = item.text.removeprefix("User: ").replace("Assistant: ", "agent: ", 1)
+            text = textwrap.shorten(spell_out(said), _MAX_ITEM_LENGTH, placeholder=" …")
             table.add_row(name, Text(text), f"message {item.sequences[0]}" if item.sequences else "")
             name = ""
         if len(items) > _MAX_ITEMS:
