@@ -1,14 +1,16 @@
 """Run the tutorial `docs/first-agent.md` exactly as written in an empty home, and compare its output.
 
-python tools/first_agent.py [REPOSITORY]
+python tools/first_agent.py
 
-It clones the committed state, by default of this repository. Packages come from the index, so it includes network time.
+It builds a wheel of this folder, which pip prefers to what the index has. All else comes from the index, so it includes
+network time.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,20 +47,20 @@ def answers(page: str) -> list[str]:
     return [line.removeprefix("# > ") for text in blocks for line in text.splitlines() if line.startswith("# > ")]
 
 
-def main(repository: str) -> int:
+def main() -> int:
     """Run the tutorial.
-
-    Args:
-        repository: Where to clone the package from.
 
     Returns:
         0 if the answers match the page.
     """
     page = PAGE.read_text(encoding="utf-8")
     kept = re.compile(r"PATH|LANG|TMPDIR|PIP_.*|SSL_CERT_.*|.*CA_BUNDLE|.*_proxy", re.IGNORECASE)
-    with tempfile.TemporaryDirectory() as home:
+    uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as wheels:
+        subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", wheels, str(ROOT)], check=True)
         environment = {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
-        environment |= {"HOME": home, "REPOSITORY": repository}
+        links = [*filter(None, [environment.get("PIP_FIND_LINKS")]), wheels]
+        environment |= {"HOME": home, "PIP_FIND_LINKS": " ".join(links)}
         started = time.perf_counter()
         done = subprocess.run(
             ["bash", "-c", script(page)], cwd=home, env=environment, stdout=subprocess.PIPE, text=True, check=False
@@ -68,9 +70,9 @@ def main(repository: str) -> int:
     if done.returncode or said != told:
         sys.stderr.write("The tutorial does not lead to its answers:\n" + done.stdout)
         return 1
-    sys.stdout.write(f"{seconds:.0f} seconds from the clone to the last of {len(told)} answers\n")
+    sys.stdout.write(f"{seconds:.0f} seconds from an empty folder to the last of {len(told)} answers\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else str(ROOT)))
+    sys.exit(main())

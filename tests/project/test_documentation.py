@@ -244,7 +244,7 @@ def test_the_first_agent_prints_what_its_page_says(tmp_path: Path) -> None:
 
 def test_the_tutorial_is_a_script_up_to_its_last_answer() -> None:
     script = first_agent.script(PAGES["docs/first-agent.md"].text)
-    assert script.index("git clone") < script.index("cat > agent.py") < script.rindex("python agent.py")
+    assert script.index("pip install") < script.index("cat > agent.py") < script.rindex("python agent.py")
     assert script.index("cat > look.py") < script.index("python look.py")
     assert "openai" not in script
     assert not subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=True).stderr
