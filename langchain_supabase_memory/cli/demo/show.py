@@ -149,7 +149,7 @@ def show(
     console.print("To see what the agent knew and why, in a browser:\n")
     console.print(Text(f"{spell_out(command)}\n"), soft_wrap=True)
     console.print(f"The database stays in {folder}. To explore it, start this Python, and copy the lines:\n")
-    console.print(Text(f"{spell_out(shlex.quote(_shown(Path(sys.executable))))}\n"), soft_wrap=True)
+    console.print(Text(f"{spell_out(shlex.quote(_short_path(Path(sys.executable))))}\n"), soft_wrap=True)
     code = (
         "from langchain_supabase_memory import SupabaseMemory",
         f'memory = SupabaseMemory.embedded({json.dumps(str(folder), ensure_ascii=False)}, user_id="{USER}")',
@@ -167,11 +167,11 @@ def _command(*arguments: str) -> str:
     Under `make demo` or `uv run`, the shell finds it only by its path in this process's environment.
     """
     script = Path(sys.executable).with_name("supabase-memory.exe" if os.name == "nt" else "supabase-memory")
-    program = [_shown(script)] if script.is_file() else [sys.executable, "-m", "langchain_supabase_memory.cli"]
+    program = [_short_path(script)] if script.is_file() else [sys.executable, "-m", "langchain_supabase_memory.cli"]
     return shlex.join([*program, *arguments])
 
 
-def _shown(program: Path) -> str:
+def _short_path(program: Path) -> str:
     """Return a program's path, from the current folder if it lies there."""
     here = Path.cwd()
     return str(program.relative_to(here) if program.is_relative_to(here) else program)
