@@ -371,7 +371,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         policy = self._loader.policy.for_budget(self._loader.budget)
         config = self._memory._services.config
         return slash_commands.summarize_now(
-            key, policy, config.board_policy, model=self._guard.writer_name, time_zone=config.time_zone
+            key,
+            policy,
+            config.board_policy,
+            model=self._guard.writer_name,
+            time_zone=config.time_zone,
+            profile=config.profile,
         )
 
     def _key(self, runtime: object) -> ConversationKey:

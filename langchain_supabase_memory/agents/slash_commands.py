@@ -42,6 +42,7 @@ def summarize_now(
     *,
     model: str | None,
     time_zone: str | tzinfo | None = None,
+    profile: bool = False,
 ) -> Flow[str]:
     """Summarize messages beyond the recent window, revise the board, and return the board as text.
 
@@ -51,6 +52,7 @@ def summarize_now(
         board_policy: How the board is revised.
         model: The summarizer's name; `None` without one.
         time_zone: The time zone of the times that the board's summarizer reads; UTC by default.
+        profile: Whether what users say of themselves goes into their profile.
 
     Returns:
         The answer for the user. It reports failures, which lose no data.
@@ -62,7 +64,7 @@ def summarize_now(
     opted_out = False
     if model is not None:
         made = yield from summarize(key, policy, summarizer=model, respect_backoff=False)
-        revised = yield from revise_board(key, board_policy, summarizer=model, time_zone=time_zone)
+        revised = yield from revise_board(key, board_policy, summarizer=model, time_zone=time_zone, profile=profile)
         failed = made.failed or revised.failed
         opted_out = made.opted_out or revised.opted_out
     shown = yield from read_board(key)

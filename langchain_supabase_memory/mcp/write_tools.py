@@ -12,16 +12,18 @@ from pydantic import BaseModel, Field
 from langchain_supabase_memory.agents.tools import output_limit
 from langchain_supabase_memory.agents.tools.output_limit import note
 from langchain_supabase_memory.agents.tools.profile import TextToRemember, check_text, remember_text
+from langchain_supabase_memory.language.messages.content import mark_as_relayed
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
 from langchain_supabase_memory.mcp.consent import has_dialog
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
 from langchain_supabase_memory.mcp.spaces import within_space
 from langchain_supabase_memory.operations.profile import LONGEST_SUBJECT, LONGEST_VALUE, ProfileKind
+from langchain_supabase_memory.operations.turns import messages_of
 
 LONGEST: Final = 1_000_000
 ASSISTANT: Final = "assistant (MCP)"
-"""Who remembers what a person was not asked about, as shown to the person."""
+"""Who suggests what a person was not asked about, as shown to the person."""
 
 _Id = Annotated[str, Field(min_length=1, max_length=512, description="Its id; a new id starts a conversation.")]
 
@@ -44,7 +46,9 @@ async def save_turn(
     async with within_space(space_id, role="contributor"):
         memory = current_request().memory
         handle = memory.conversation(conversation_id)
-        stored = await handle.aadd_turn(user, assistant, idempotency_key=idempotency_key)
+        # Only the model says that the person wrote this, so it proves nothing of them.
+        messages = [mark_as_relayed(each) for each in messages_of(user, assistant)]
+        stored = await handle.aappend(messages, idempotency_key=idempotency_key)
         # Index now, so that the turn is found even without a worker; a failure is made up for later.
         await memory._services.arun(tool_call(current_request(), conversation_id).indexed(handle._key))
     places = [each for each in stored.sequences if each is not None]
@@ -96,11 +100,14 @@ async def remember(
         ),
     ] = None,
 ) -> ToolReply:
-    """Remember something about the person for all later conversations. Use it when the person asks for it."""
+    """Remember something about the person for all later conversations. Use it when the person asks for it.
+
+    The person is asked, or it waits until they confirm it; the answer says which.
+    """
     if not (isinstance(answer, AcceptedElicitation) and answer.data.remember):
         return reply(note("The person did not agree. Nothing was remembered; do not ask again."))
     wanted = await _checked(text, kind, about)
-    flow = remember_text(wanted, actor=None if has_dialog(ctx) else ASSISTANT)
+    flow = remember_text(wanted, assistant=None if has_dialog(ctx) else ASSISTANT)
     return reply(*await current_request().memory._services.arun(flow))
 
 

@@ -89,9 +89,11 @@ class Profile(MemoryHandle):
         condition: str | None = None,
         agent_id: str | None = None,
         actor: str | None = None,
-        author_kind: Literal["person", "application"] = "person",
+        author_kind: Literal["person", "application", "model"] = "person",
     ) -> str:
         """Remember something about the user, without a conversation. It holds from now on.
+
+        What a model remembers is proposed, and holds once a person confirms it. At most 100 such items wait.
 
         Args:
             text: What is remembered, up to 500 characters.
@@ -102,15 +104,16 @@ class Profile(MemoryHandle):
             condition: When it holds; by default always.
             agent_id: The agent with which it holds; by default all.
             actor: Who remembers it; the user by default.
-            author_kind: The kind of `actor`.
+            author_kind: The kind of `actor`. An application counts as much as a person; pass `model` for what a model
+                decided by itself.
 
         Returns:
             The item's id. What is held already is not remembered twice.
 
         Raises:
-            InvalidInputError: The text, the kind or the subject is not valid, it mentions an opted-out topic, or the
-                user does not allow a profile.
-            TooLargeError: The profile is full.
+            InvalidInputError: The text, the kind or the subject is not valid, it mentions an opted-out topic, the user
+                does not allow a profile, or a model suggests what the user deleted.
+            TooLargeError: The profile is full, or too many suggestions wait for the user.
         """
         return self._services.run(
             remember(
@@ -137,7 +140,7 @@ class Profile(MemoryHandle):
         condition: str | None = None,
         agent_id: str | None = None,
         actor: str | None = None,
-        author_kind: Literal["person", "application"] = "person",
+        author_kind: Literal["person", "application", "model"] = "person",
     ) -> str:
         """The async twin of `remember`."""
         return await self._services.arun(

@@ -68,7 +68,9 @@ def complete_summary(
     config = services.config
     summarizer = yield from _summarizer(services, model)
     name = summarizer.name
-    revised = revise_board(key, config.board_policy, summarizer=name, time_zone=config.time_zone)
+    revised = revise_board(
+        key, config.board_policy, summarizer=name, time_zone=config.time_zone, profile=config.profile
+    )
     yield from summarizers.asking(revised, summarizer)
     made = complete.complete_summary(
         key, services.summary_policy(policy), summarizer=name, embedder=services.embedder_name

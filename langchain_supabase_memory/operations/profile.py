@@ -86,6 +86,7 @@ class ProfileItem:
         held_at: Since when it holds; `None` if it never did.
         ended_at: Until when; `None` if it is not over.
         superseded_by: The id of what holds in its place.
+        suggested_at: When a model or an import put it forward without words of the user; `None` if none did.
         confirmed_at: When a person wrote or confirmed it; `None` if nobody did.
         confirmed_by: Who.
         evidence: The messages that say so, at most 20, oldest first.
@@ -108,6 +109,7 @@ class ProfileItem:
     held_at: datetime | None
     ended_at: datetime | None
     superseded_by: str | None
+    suggested_at: datetime | None
     confirmed_at: datetime | None
     confirmed_by: str | None
     evidence: tuple[ProfileEvidence, ...]
@@ -181,10 +183,12 @@ def remember(
     condition: str | None = None,
     agent_id: str | None = None,
     actor: str | None = None,
-    author_kind: Literal["person", "application"] = "person",
+    author_kind: Literal["person", "application", "model"] = "person",
     redactor: Redactor | None = None,
 ) -> Flow[str]:
     """Remember something about the user, without a conversation. It holds from now on.
+
+    What a model remembers is proposed, and holds once a person confirms it. At most 100 such items wait.
 
     Args:
         owner: The user; `None` means the access token's subject.
@@ -196,16 +200,17 @@ def remember(
         condition: When it holds; by default always.
         agent_id: The agent with which it holds; by default all.
         actor: Who remembers it; the user by default.
-        author_kind: The kind of `actor`.
+        author_kind: The kind of `actor`. An application counts as much as a person; pass `model` for what a model
+            decided by itself.
         redactor: Removes secrets and personal data before storage.
 
     Returns:
         The item's id. What is held already is not remembered twice.
 
     Raises:
-        InvalidInputError: The text, the kind or the subject is not valid, it mentions an opted-out topic, or the
-            user does not allow a profile.
-        TooLargeError: The profile is full.
+        InvalidInputError: The text, the kind or the subject is not valid, it mentions an opted-out topic, the user
+            does not allow a profile, or a model suggests what the user deleted.
+        TooLargeError: The profile is full, or too many suggestions wait for the user.
     """
     choice("kind", kind, get_args(ProfileKind))
     if polarity not in (-1, 0, 1):
@@ -385,7 +390,7 @@ def _edit(
     item: Mapping[str, Any] | None = None,
     author_kind: str = "person",
 ) -> Flow[str]:
-    choice("author_kind", author_kind, ("person", "application"))
+    choice("author_kind", author_kind, ("person", "application", "model"))
     arguments = {
         "p_action": action,
         "p_id": item_id,
@@ -434,6 +439,7 @@ def to_item(row: Mapping[str, Any]) -> ProfileItem:
         _time(row["held_at"]),
         _time(row["ended_at"]),
         row["superseded_by"],
+        _time(row["suggested_at"]),
         _time(row["confirmed_at"]),
         row["confirmed_by"],
         tuple(

@@ -67,31 +67,39 @@ as $function$
 $function$;
 
 -- Returns all that was said and done about one chain, in the order in which it was: evidence (with what it counts for by
--- itself), what a person wrote or confirmed, and what they deleted (from when it held, and its end).
+-- itself), what a model or an import suggested, what a person wrote or confirmed, and what they deleted (from when it held,
+-- and its end).
 create or replace function memory_private.profile_events(p_user_id text, p_chain text)
 returns table (
-  digest text, at timestamptz, rank integer, item_id uuid, conversation_id uuid, message_id text, is_end boolean)
+  digest text, at timestamptz, rank integer, item_id uuid, conversation_id uuid, message_id text, is_relayed boolean,
+  is_end boolean)
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
   return query
-  select t.digest, t.at, t.rank, t.item_id, t.conversation_id, t.message_id, t.is_end
+  select t.digest, t.at, t.rank, t.item_id, t.conversation_id, t.message_id, t.is_relayed, t.is_end
   from (
-    select i.digest, e.said_at as at, case when e.corrects then 3 when e.durable then 2 else 0 end as rank, i.id as item_id,
-           e.conversation_id, e.message_id, false as is_end, e.sequence, e.place
+    select i.digest, e.said_at as at,
+           case when e.relayed then 0 when e.corrects then 3 when e.durable then 2 else 0 end as rank, i.id as item_id,
+           e.conversation_id, e.message_id, e.relayed as is_relayed, false as is_end, e.sequence, e.place
     from memory.profile_items i
     join memory.profile_evidence e on e.user_id = p_user_id and e.item_id = i.id
     where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted'
     union all
-    select i.digest, i.confirmed_at, 4, i.id, null, null, false, 0, 0
+    select i.digest, i.suggested_at, 0, i.id, null, null, false, false, 0, 0
+    from memory.profile_items i
+    where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted' and i.suggested_at is not null
+    union all
+    select i.digest, i.confirmed_at, 4, i.id, null, null, false, false, 0, 0
     from memory.profile_items i
     where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted' and i.confirmed_at is not null
     union all
-    select i.id::text, i.held_at, array_position(memory_private.profile_bases(), i.basis) - 1, i.id, null, null, false, 0, 0
+    select i.id::text, i.held_at, array_position(memory_private.profile_bases(), i.basis) - 1, i.id, null, null, false, false,
+           0, 0
     from memory.profile_items i
     where i.user_id = p_user_id and i.chain = p_chain and i.state = 'deleted' and i.held_at is not null
     union all
-    select i.id::text, i.deleted_at, 0, i.id, null, null, true, 0, 0
+    select i.id::text, i.deleted_at, 0, i.id, null, null, false, true, 0, 0
     from memory.profile_items i
     where i.user_id = p_user_id and i.chain = p_chain and i.state = 'deleted' and i.held_at is not null) t
   order by t.at, t.is_end, t.conversation_id nulls last, t.sequence, t.place, t.digest, t.item_id;
@@ -103,7 +111,8 @@ $function$;
 create or replace function memory_private.profile_spans(
   p_user_id text, p_chain text,
   out digests text[], out ranks integer[], out firsts timestamptz[], out lasts timestamptz[], out helds timestamptz[],
-  out endeds timestamptz[], out nexts integer[], out confirmed timestamptz[], out counts integer[],
+  out endeds timestamptz[], out nexts integer[], out suggested timestamptz[], out confirmed timestamptz[],
+  out counts integer[],
   out items uuid[], out conversations uuid[], out messages text[], out places integer[] -- of the evidence: in which span
 )
 language plpgsql stable security invoker set search_path = ''
@@ -118,7 +127,7 @@ declare
   v_rank    integer;
 begin
   digests := '{}'; ranks := '{}'; firsts := '{}'; lasts := '{}'; helds := '{}'; endeds := '{}'; nexts := '{}';
-  confirmed := '{}'; counts := '{}'; items := '{}'; conversations := '{}'; messages := '{}'; places := '{}';
+  suggested := '{}'; confirmed := '{}'; counts := '{}'; items := '{}'; conversations := '{}'; messages := '{}'; places := '{}';
   for v_e in select * from memory_private.profile_events(p_user_id, p_chain) loop
     v_k := (v_open ->> v_e.digest)::integer;
     if v_e.is_end then -- a person deleted it: nothing holds from then on
@@ -138,23 +147,28 @@ begin
       helds := array_append(helds, null);
       endeds := array_append(endeds, null);
       nexts := array_append(nexts, null);
+      suggested := array_append(suggested, null);
       confirmed := array_append(confirmed, null);
       counts := array_append(counts, 0);
-      v_from := array_append(v_from, v_e.conversation_id);
+      v_from := array_append(v_from, null);
       v_open := v_open || jsonb_build_object(v_e.digest, v_k);
     end if;
     lasts[v_k] := v_e.at;
     v_rank := v_e.rank;
     if v_e.conversation_id is not null then
-      v_from[v_k] := coalesce(v_from[v_k], v_e.conversation_id);
-      v_rank := greatest(v_rank, (v_from[v_k] <> v_e.conversation_id)::integer); -- repeated
+      if not v_e.is_relayed then
+        v_from[v_k] := coalesce(v_from[v_k], v_e.conversation_id);
+        v_rank := greatest(v_rank, (v_from[v_k] <> v_e.conversation_id)::integer); -- repeated
+      end if;
       counts[v_k] := counts[v_k] + 1;
       items := array_append(items, v_e.item_id);
       conversations := array_append(conversations, v_e.conversation_id);
       messages := array_append(messages, v_e.message_id);
       places := array_append(places, v_k);
-    elsif v_rank = 4 and v_e.digest <> v_e.item_id::text then
+    elsif v_e.digest <> v_e.item_id::text and v_rank = 4 then
       confirmed[v_k] := coalesce(confirmed[v_k], v_e.at);
+    elsif v_e.digest <> v_e.item_id::text then
+      suggested[v_k] := coalesce(suggested[v_k], v_e.at);
     end if;
     ranks[v_k] := greatest(ranks[v_k], v_rank);
     if v_k is distinct from v_current and memory_private.takes_over(ranks[v_k], ranks[v_current]) then
@@ -222,19 +236,21 @@ begin
   foreach v_ended in array array[true, false] loop
     update memory.profile_items i
        set basis = t.basis, state = t.state, first_seen_at = t.first, last_seen_at = t.last, held_at = t.held,
-           ended_at = t.ended, superseded_by = t.next, confirmed_at = t.confirmed, confirmed_by = t.confirmed_by,
+           ended_at = t.ended, superseded_by = t.next, suggested_at = t.suggested, confirmed_at = t.confirmed,
+           confirmed_by = t.confirmed_by,
            evidence = t.count, noted_at = case when t.state = 'held' then coalesce(i.noted_at, v_now) end
       from (
         select v_ids[s.place] as id, (memory_private.profile_bases())[s.rank + 1] as basis, s.first, s.last, s.held, s.ended,
-               v_ids[s.next] as next, s.confirmed, v_bys[s.place] as confirmed_by, s.count,
+               v_ids[s.next] as next, s.suggested, s.confirmed, v_bys[s.place] as confirmed_by, s.count,
                case when s.ended is not null then 'superseded' when s.held is null then 'proposed' else 'held' end as state
-        from unnest(v_s.ranks, v_s.firsts, v_s.lasts, v_s.helds, v_s.endeds, v_s.nexts, v_s.confirmed, v_s.counts)
-             with ordinality as s (rank, first, last, held, ended, next, confirmed, count, place)) t
+        from unnest(
+               v_s.ranks, v_s.firsts, v_s.lasts, v_s.helds, v_s.endeds, v_s.nexts, v_s.suggested, v_s.confirmed, v_s.counts)
+             with ordinality as s (rank, first, last, held, ended, next, suggested, confirmed, count, place)) t
      where i.user_id = p_user_id and i.chain = p_chain and i.id = t.id and i.state <> 'deleted'
        and (t.ended is not null) = v_ended
-       and (i.basis, i.state, i.first_seen_at, i.last_seen_at, i.held_at, i.ended_at, i.superseded_by, i.confirmed_at,
-            i.evidence)
-         is distinct from (t.basis, t.state, t.first, t.last, t.held, t.ended, t.next, t.confirmed, t.count);
+       and (i.basis, i.state, i.first_seen_at, i.last_seen_at, i.held_at, i.ended_at, i.superseded_by, i.suggested_at,
+            i.confirmed_at, i.evidence)
+         is distinct from (t.basis, t.state, t.first, t.last, t.held, t.ended, t.next, t.suggested, t.confirmed, t.count);
   end loop;
   update memory.profile_items i
      set ended_at = t.ended, superseded_by = t.next
@@ -350,10 +366,10 @@ begin
        order by o.durable or o.corrects, o.said_at desc limit 1);
   end if;
   insert into memory.profile_evidence (
-    user_id, item_id, conversation_id, message_id, sequence, place, quote, durable, corrects, said_at)
+    user_id, item_id, conversation_id, message_id, sequence, place, quote, durable, corrects, relayed, said_at)
   values (
     p_user_id, p_item_id, v_e.conversation_id, v_e.message_id, v_e.sequence, v_e.place, v_e.quote, v_e.durable, v_e.corrects,
-    v_e.said_at);
+    v_e.relayed, v_e.said_at);
 end
 $function$;
 
@@ -394,6 +410,13 @@ begin
       where m.user_id = p_message.user_id and m.conversation_id = p_message.conversation_id and m.role = 'user'
         and m.payload #>> '{data,name}' is distinct from v_name));
 end
+$function$;
+
+-- Says whether a model passed a message on as the user's, so that nobody but the model says that they wrote it.
+create or replace function memory_private.is_relayed_message(p_message memory.conversation_messages) returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select coalesce(p_message.payload #>> '{data,additional_kwargs,supabase_memory_relayed}', 'false') <> 'false'
 $function$;
 
 -- Adds what a writer found in messages of the user to their profile. Each is checked by itself, and what is refused is left
@@ -460,6 +483,7 @@ begin
     v_e.place := strpos(v_m.text, v_e.quote);
     v_e.durable := coalesce(v_given.durable, false);
     v_e.corrects := coalesce(v_given.corrects, false);
+    v_e.relayed := memory_private.is_relayed_message(v_m);
     v_e.said_at := least(v_m.created_at, clock_timestamp()); -- a clock may have been ahead
     perform memory_private.add_profile_evidence(v_user, v_chain, v_digest, v_id, v_e);
     v_chains := v_chains || v_chain;
@@ -494,7 +518,8 @@ begin
             group by e.item_id offset 0) t
      cross join lateral (
        select from memory.profile_items i
-       where i.user_id = p_user_id and i.id = t.item_id and i.confirmed_at is null and i.evidence <= t.count offset 0) i;
+       where i.user_id = p_user_id and i.id = t.item_id and coalesce(i.confirmed_at, i.suggested_at) is null
+         and i.evidence <= t.count offset 0) i;
   end if;
   if not p_dry_run then
     delete from memory.profile_evidence e
@@ -537,7 +562,8 @@ begin
           group by e.item_id offset 0) t
    cross join lateral (
      select from memory.profile_items i
-     where i.user_id = p_user_id and i.id = t.item_id and i.confirmed_at is null and i.evidence <= t.count offset 0) i;
+     where i.user_id = p_user_id and i.id = t.item_id and coalesce(i.confirmed_at, i.suggested_at) is null
+         and i.evidence <= t.count offset 0) i;
   for v_id in
     select c.id from memory.conversations c
     where c.user_id = p_user_id and (p_agent_id is null or c.agent_id = p_agent_id)
@@ -597,8 +623,8 @@ begin
     'polarity', p_item.polarity, 'condition', p_item.condition, 'basis', p_item.basis, 'state', p_item.state,
     'pinned', p_item.pinned, 'author', p_item.author, 'author_kind', p_item.author_kind,
     'first_seen_at', p_item.first_seen_at, 'last_seen_at', p_item.last_seen_at, 'held_at', p_item.held_at,
-    'ended_at', p_item.ended_at, 'superseded_by', p_item.superseded_by, 'confirmed_at', p_item.confirmed_at,
-    'confirmed_by', p_item.confirmed_by, 'deleted_at', p_item.deleted_at,
+    'ended_at', p_item.ended_at, 'superseded_by', p_item.superseded_by, 'suggested_at', p_item.suggested_at,
+    'confirmed_at', p_item.confirmed_at, 'confirmed_by', p_item.confirmed_by, 'deleted_at', p_item.deleted_at,
     'chain', case when p_item.state = 'deleted' then p_item.chain end,
     'digest', case when p_item.state = 'deleted' then p_item.digest end, 'evidence', coalesce((
       select json_agg(json_build_object(
@@ -699,6 +725,7 @@ Returns: object.
 - items[].held_at: timestamp or null. Since when it holds; null: it never did.
 - items[].ended_at: timestamp or null. Until when; null: it is not over.
 - items[].superseded_by: uuid or null. What holds in its place.
+- items[].suggested_at: timestamp or null. When a model or an import put it forward, without words of the user.
 - items[].confirmed_at: timestamp or null. When a person wrote or confirmed it.
 - items[].confirmed_by: text or null. Who.
 - items[].deleted_at: timestamp or null. When a person deleted it.
@@ -721,6 +748,82 @@ Returns: object.
 Errors:
 - PT400: p_user_id names a space, which has no profile; or none is given, and the caller''s token names nobody.';
 
+-- Returns the open row of a value, a new one where none is open, and what it was. The caller holds the profile's lock and
+-- settles the chain.
+create or replace function memory_private.open_profile_row(
+  p_user_id text, p_item jsonb, p_chain text, p_digest text, p_author text, p_author_kind text, p_at timestamptz
+) returns memory.profile_items
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_id  constant uuid := memory_private.profile_row(p_user_id, p_item, p_chain, p_digest, p_author, p_author_kind, p_at);
+  v_row memory.profile_items;
+begin
+  if v_id is null then
+    raise exception 'the profile is full' using errcode = 'PT413',
+      hint = 'delete what is not needed, or raise profile_items in memory_private.limits';
+  end if;
+  select i.* into v_row from memory.profile_items i where i.user_id = p_user_id and i.id = v_id;
+  if v_row.state = 'superseded' then -- it comes again, as another row: the history stays
+    insert into memory.profile_items (
+      user_id, agent_id, kind, subject, value, polarity, condition, chain, digest, basis, author, author_kind, first_seen_at,
+      last_seen_at)
+    values (
+      p_user_id, v_row.agent_id, v_row.kind, v_row.subject, v_row.value, v_row.polarity, v_row.condition, p_chain, p_digest,
+      'inferred', p_author, p_author_kind, p_at, p_at)
+    returning * into v_row;
+  end if;
+  return v_row;
+end
+$function$;
+
+-- Returns the time of what is done to a chain now: after all that there is, also where the clock was set back since.
+create or replace function memory_private.profile_clock(p_user_id text, p_chain text) returns timestamptz
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  return greatest(clock_timestamp(), (
+    select max(greatest(i.last_seen_at, i.confirmed_at, i.deleted_at)) + interval '1 microsecond'
+    from memory.profile_items i where i.user_id = p_user_id and i.chain = p_chain));
+end
+$function$;
+
+-- Writes what a model says of a user without words of theirs: proposed, until a person confirms it. What holds stays, and
+-- what a person deleted does not come back. Of what models suggested 100 items wait at most, so that they fill no profile.
+-- The caller holds the profile's lock.
+create or replace function memory_private.suggest_profile_item(
+  p_user_id text, p_item jsonb, p_by text, out item_id uuid, out is_new boolean
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_chain  constant text := memory_private.profile_chain(
+    p_item ->> 'agent_id', p_item ->> 'kind', p_item ->> 'subject', p_item ->> 'condition');
+  v_digest constant text := memory_private.profile_digest(
+    p_item ->> 'subject', p_item ->> 'condition', p_item ->> 'value', (p_item ->> 'polarity')::integer);
+begin
+  if exists (select from memory.profile_items i where i.user_id = p_user_id and i.digest = v_digest and i.state = 'deleted') then
+    raise exception 'the user deleted it' using errcode = 'PT400', hint = 'do not suggest it again';
+  end if;
+  select i.id into item_id from memory.profile_items i
+   where i.user_id = p_user_id and i.chain = v_chain and i.digest = v_digest and i.state in ('proposed', 'held');
+  is_new := not found;
+  if not is_new then
+    return;
+  end if;
+  if (select count(*) from memory.profile_items i
+      where i.user_id = p_user_id and i.state = 'proposed' and i.author_kind = 'model' and i.suggested_at is not null) >= 100
+  then
+    raise exception 'too many suggestions wait for the user' using errcode = 'PT413',
+      hint = 'confirm or delete what is proposed';
+  end if;
+  select r.id into item_id from memory_private.open_profile_row(
+    p_user_id, p_item, v_chain, v_digest, p_by, 'model', memory_private.profile_clock(p_user_id, v_chain)) r;
+  update memory.profile_items i set suggested_at = i.first_seen_at where i.user_id = p_user_id and i.id = item_id;
+  perform memory_private.settle_profile(p_user_id, v_chain);
+end
+$function$;
+
 -- Writes what a person says of themself, from now on; returns the item. The caller holds the profile's lock.
 create or replace function memory_private.assert_profile_item(
   p_user_id text, p_item jsonb, p_by text, p_author_kind text, out item_id uuid, out is_new boolean
@@ -730,34 +833,18 @@ as $function$
 declare
   v_chain  constant text := memory_private.profile_chain(
     p_item ->> 'agent_id', p_item ->> 'kind', p_item ->> 'subject', p_item ->> 'condition');
-  -- After all that there is, also where the clock was set back since.
-  v_now    constant timestamptz := greatest(clock_timestamp(), (
-    select max(greatest(i.last_seen_at, i.confirmed_at, i.deleted_at)) + interval '1 microsecond'
-    from memory.profile_items i where i.user_id = p_user_id and i.chain = v_chain));
+  v_now    constant timestamptz := memory_private.profile_clock(p_user_id, v_chain);
   v_digest constant text := memory_private.profile_digest(
     p_item ->> 'subject', p_item ->> 'condition', p_item ->> 'value', (p_item ->> 'polarity')::integer);
-  v_old    memory.profile_items;
+  v_row    memory.profile_items;
 begin
   -- What a person deleted they may write again: then a conversation may, too.
   update memory.profile_items i set digest = '' where i.user_id = p_user_id and i.digest = v_digest and i.state = 'deleted';
-  item_id := memory_private.profile_row(p_user_id, p_item, v_chain, v_digest, p_by, p_author_kind, v_now);
-  if item_id is null then
-    raise exception 'the profile is full' using errcode = 'PT413',
-      hint = 'delete what is not needed, or raise profile_items in memory_private.limits';
-  end if;
-  select i.* into v_old from memory.profile_items i where i.user_id = p_user_id and i.id = item_id;
-  is_new := v_old.first_seen_at = v_now;
-  if v_old.state = 'held' and v_old.basis = 'person' then
+  v_row := memory_private.open_profile_row(p_user_id, p_item, v_chain, v_digest, p_by, p_author_kind, v_now);
+  item_id := v_row.id;
+  is_new := v_row.first_seen_at = v_now;
+  if v_row.state = 'held' and v_row.basis = 'person' then
     return; -- said again
-  elsif v_old.state = 'superseded' then -- it holds again, as another row: the history stays
-    insert into memory.profile_items (
-      user_id, agent_id, kind, subject, value, polarity, condition, chain, digest, basis, author, author_kind, first_seen_at,
-      last_seen_at)
-    values (
-      p_user_id, v_old.agent_id, v_old.kind, v_old.subject, v_old.value, v_old.polarity, v_old.condition, v_chain, v_digest,
-      'inferred', p_by, p_author_kind, v_now, v_now)
-    returning id into item_id;
-    is_new := true;
   end if;
   update memory.profile_items i set confirmed_at = v_now, confirmed_by = p_by
    where i.user_id = p_user_id and i.id = item_id;
@@ -779,7 +866,7 @@ begin
      and e.user_id = p_old.user_id and e.item_id = i.id;
   update memory.profile_items i
      set subject = '', value = '', condition = null, polarity = 0, state = 'deleted', deleted_at = v_now, pinned = false,
-         evidence = 0, confirmed_at = null, confirmed_by = null
+         evidence = 0, suggested_at = null, confirmed_at = null, confirmed_by = null
    where i.user_id = p_old.user_id and i.chain = p_old.chain and i.digest = p_old.digest and i.state <> 'deleted';
   perform memory_private.settle_profile(p_old.user_id, p_old.chain);
 end
@@ -791,7 +878,7 @@ create function public.memory_edit_profile(
   p_item        json default null,
   p_by          text default null, -- who; null: the user
   p_user_id     text default null,
-  p_author_kind text default 'person' -- or application
+  p_author_kind text default 'person' -- or application, or model
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -803,10 +890,11 @@ declare
 begin
   perform memory_private.check_limits(p_item);
   if coalesce(p_action not in ('remember', 'confirm', 'correct', 'delete', 'pin', 'unpin'), true)
-    or coalesce(p_author_kind not in ('person', 'application'), true)
+    or coalesce(p_author_kind not in ('person', 'application', 'model'), true)
+    or p_author_kind = 'model' and p_action <> 'remember'
   then
     raise exception 'there is no such action, or no such kind of author' using errcode = 'PT400',
-      hint = 'it is remember, confirm, correct, delete, pin or unpin, by a person or an application';
+      hint = 'it is remember, confirm, correct, delete, pin or unpin, by a person or an application; a model only suggests, by remember';
   end if;
   p_by := coalesce(p_by, v_user);
   if octet_length(p_by) not between 1 and 1000 then
@@ -843,7 +931,11 @@ begin
       raise exception 'it mentions a topic that is not to be remembered'
         using errcode = 'PT400', hint = 'leave that out, or opt in to the topic';
     end if;
-    v_done := memory_private.assert_profile_item(v_user, v_item, p_by, p_author_kind);
+    if p_author_kind = 'model' then
+      v_done := memory_private.suggest_profile_item(v_user, v_item, p_by);
+    else
+      v_done := memory_private.assert_profile_item(v_user, v_item, p_by, p_author_kind);
+    end if;
   elsif p_action = 'delete' then
     perform memory_private.delete_profile_item(v_old);
   else
@@ -861,7 +953,8 @@ end
 $function$;
 comment on function public.memory_edit_profile is
   'langchain-supabase-memory: What a person does with their profile. It is noted who did it and when, and counts for more
-  than what conversations say; only the user''s own correction in their words takes over from it.
+  than what conversations say; only the user''s own correction in their words takes over from it. What a model remembers is
+  proposed, and holds once a person confirms it.
 
 p_action: remember (an item without a conversation), confirm (what is proposed, or held before, holds), correct (another
   value, from now on), delete (its words go, and no conversation brings it back), pin or unpin.
@@ -875,16 +968,17 @@ p_item: with remember the item, with correct its new value; else null.
 - agent_id: text or null. The agent with which it holds; null: with all.
 p_by: who does it, 1 to 1000 bytes; null: the user.
 p_user_id: the user; null: the subject of the caller''s token.
-p_author_kind: what p_by is: person or application.
+p_author_kind: what p_by is: person, application or model. A model may only remember.
 Returns: object.
 - item_id: uuid. The item: with correct the new one.
 - is_new: boolean. Whether there is an item that was not there before.
 Errors:
 - PT400: there is no such action, the item says nothing, is too long or of no kind, it mentions a topic that is not to be
-  remembered, the user does not allow a profile, p_user_id names a space, or nobody is named and the caller''s token names
+  remembered, the user does not allow a profile, a model suggests what the user deleted, p_user_id names a space, or nobody is named and the caller''s token names
   nobody.
 - PT404: there is no such item.
-- PT413: the profile holds as many items as it may (profile_items, see memory_limits), or p_item is larger than call_bytes.';
+- PT413: the profile holds as many items as it may (profile_items, see memory_limits), 100 suggestions of models wait for
+  the user already, or p_item is larger than call_bytes.';
 
 -- Restores one item of a profile, as memory_profile gave it. Evidence counts if the same message says so here, too. Returns
 -- whether something was put back; null where it is refused. The caller holds the profile's lock, and settles the chain.
@@ -899,7 +993,10 @@ declare
   v_author constant text := coalesce(nullif(left(v_given ->> 'author', 200), ''), 'import');
   v_kind   constant text := memory_private.author_kind(v_given ->> 'author_kind');
   v_first  constant timestamptz := memory_private.parse_past_time(v_given ->> 'first_seen_at');
-  v_at     timestamptz := memory_private.parse_past_time(v_given ->> 'confirmed_at');
+  v_at     constant timestamptz := case when v_given ->> 'confirmed_at' is not null
+    then memory_private.parse_past_time(v_given ->> 'confirmed_at') end;
+  v_put_at constant timestamptz := case when v_given ->> 'suggested_at' is not null
+    then memory_private.parse_past_time(v_given ->> 'suggested_at') end;
   v_digest text;
   v_row    memory.profile_items;
   v_e      memory.profile_evidence;
@@ -927,20 +1024,27 @@ begin
   if v_id is null then
     raise exception 'the profile is full' using errcode = 'PT413', hint = 'raise profile_items in memory_private.limits';
   end if;
-  if v_given ->> 'confirmed_at' is not null and not exists (
+  if coalesce(v_at, v_put_at) is not null and not exists (
     select from memory.profile_items i
-    where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest and i.confirmed_at = v_at)
+    where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest
+      and i.confirmed_at is not distinct from coalesce(v_at, i.confirmed_at)
+      and i.suggested_at is not distinct from coalesce(v_put_at, i.suggested_at))
   then
     select i.* into v_row from memory.profile_items i where i.user_id = p_user_id and i.id = v_id;
-    if v_row.confirmed_at is not null then -- it was said again later: another stretch of time
+    if v_row.confirmed_at <> v_at or v_row.suggested_at <> v_put_at then -- it came again later: another stretch of time
       v_row.id := gen_random_uuid();
       v_row.state := 'superseded';
       v_row.pinned := false;
       v_row.evidence := 0;
+      v_row.suggested_at := null;
+      v_row.confirmed_at := null;
+      v_row.confirmed_by := null;
       insert into memory.profile_items select v_row.*;
     end if;
     update memory.profile_items i
-       set confirmed_at = v_at, confirmed_by = coalesce(nullif(left(v_given ->> 'confirmed_by', 200), ''), 'import')
+       set suggested_at = coalesce(v_put_at, i.suggested_at), confirmed_at = coalesce(v_at, i.confirmed_at),
+           confirmed_by = case when v_at is null then i.confirmed_by else
+             coalesce(nullif(left(v_given ->> 'confirmed_by', 200), ''), 'import') end
      where i.user_id = p_user_id and i.id = v_row.id;
     restored := true;
   end if;
@@ -963,14 +1067,15 @@ begin
     v_e.place := strpos(v_m.text, v_e.quote);
     v_e.durable := coalesce(v_each.durable, false);
     v_e.corrects := coalesce(v_each.corrects, false);
+    v_e.relayed := memory_private.is_relayed_message(v_m);
     v_e.said_at := least(v_m.created_at, clock_timestamp());
     perform memory_private.add_profile_evidence(p_user_id, chain, v_digest, v_id, v_e);
   end loop;
-  -- Without a message and a person nothing says so.
+  -- Without a message, a person, a model or an import nothing says so.
   if not exists (
     select from memory.profile_items i
     where i.user_id = p_user_id and i.chain = restore_profile_item.chain and i.digest = v_digest and (
-      i.confirmed_at is not null
+      coalesce(i.confirmed_at, i.suggested_at) is not null
       or exists (select from memory.profile_evidence e where e.user_id = p_user_id and e.item_id = i.id)))
   then
     restored := null;

@@ -25,6 +25,7 @@ create table memory.profile_items (
   noted_at      timestamptz,
   ended_at      timestamptz,
   superseded_by uuid,
+  suggested_at  timestamptz,
   confirmed_at  timestamptz,
   confirmed_by  text check (confirmed_by <> '' and octet_length(confirmed_by) <= 1000),
   deleted_at    timestamptz,
@@ -33,8 +34,8 @@ create table memory.profile_items (
   check ((state = 'deleted') = (deleted_at is not null)),
   check (state = 'deleted' or value <> '' and subject <> '' and condition is distinct from ''),
   check (
-    least(first_seen_at, last_seen_at, held_at, ended_at, confirmed_at, deleted_at) >= '0002-01-01 00:00+00'
-    and greatest(first_seen_at, last_seen_at, held_at, ended_at, confirmed_at, deleted_at) < '9999-01-01 00:00+00')
+    least(first_seen_at, last_seen_at, held_at, ended_at, suggested_at, confirmed_at, deleted_at) >= '0002-01-01 00:00+00'
+    and greatest(first_seen_at, last_seen_at, held_at, ended_at, suggested_at, confirmed_at, deleted_at) < '9999-01-01 00:00+00')
 );
 
 create unique index profile_items_once_idx on memory.profile_items (user_id, chain, digest)
@@ -54,6 +55,8 @@ comment on column memory.profile_items.basis is
   'Why it holds: a person wrote or confirmed it, the user corrected it, stated that it lasts, or said it in two conversations. inferred: none of these.';
 comment on column memory.profile_items.noted_at is
   'Since when it has been known here that it holds, by the database''s clock. Null: it does not.';
+comment on column memory.profile_items.suggested_at is
+  'When a model or an import put it forward, without words of the person. By itself it is proposed, and waits for them.';
 comment on column memory.profile_items.evidence is
   'How many messages say so, as it was settled. Where fewer are left, it is settled at the end of the transaction.';
 
@@ -69,6 +72,7 @@ create table memory.profile_evidence (
   quote           text        not null check (octet_length(quote) <= 16384),
   durable         boolean     not null default false,
   corrects        boolean     not null default false,
+  relayed         boolean     not null default false,
   said_at         timestamptz not null,
   primary key (user_id, item_id, conversation_id, message_id),
   foreign key (user_id, item_id) references memory.profile_items (user_id, id) on delete cascade,
@@ -88,6 +92,9 @@ comment on column memory.profile_evidence.durable is
   'Whether they say that it lasts.';
 comment on column memory.profile_evidence.corrects is
   'Whether they correct what was thought before.';
+
+comment on column memory.profile_evidence.relayed is
+  'Whether a model passed the message on as the person''s. Then it proposes, and holds nothing.';
 
 -- What a person allows to be derived, by purpose. Without a row nothing is refused.
 create table memory.consents (

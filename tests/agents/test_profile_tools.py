@@ -172,9 +172,17 @@ async def test_what_is_refused_is_refused_in_words(memory: SupabaseMemory, color
         told = await ask(color, asking, text="I like tea.")
         assert "The user does not want this to be remembered. Nothing was remembered." in told
     memory.privacy.consent("profile", True, actor="maya")
-    assert "It is remembered" in await ask(color, tool, text="I like tea.")
+    assert "It is proposed" in await ask(color, tool, text="I like tea.")
     (item,) = memory.profile.read()
-    assert (item.value, item.author, item.author_kind) == ("I like tea.", "assistant", "application")
+    assert (item.value, item.state, item.author, item.author_kind) == ("I like tea.", "proposed", "assistant", "model")
+    memory.profile.delete(item)
+    assert "The user does not want this" in await ask(color, tool, text="I like tea."), "it does not come back"
+    for number in range(100):
+        assert "It is proposed" in await ask(color, tool, text=f"I like tea {number}.")
+    assert "The profile is full" in await ask(color, tool, text="I like clay.")
+    assert "clay" not in str(memory.profile.read(limit=None))
+    memory.profile.remember("I like clay.")
+    assert "I like clay." in [each.value for each in memory.profile.read(states=["held"])]
 
 
 async def test_two_users_never_meet(caller: Caller, user_id: str) -> None:
@@ -187,7 +195,7 @@ async def test_two_users_never_meet(caller: Caller, user_id: str) -> None:
         assert "blue" in shown
         assert "red" not in shown
         told = await ask(caller.color, remember_tool(own, ask=False, thread_id="t"), text="I like tea.", **forged)
-        assert "It is remembered" in told
+        assert "It is proposed" in told
     assert [each.value for each in caller.service.for_user(other).profile.read()] == ["My kiln is red."]
 
 

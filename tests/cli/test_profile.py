@@ -46,6 +46,7 @@ def test_an_item_from_its_beginning_to_its_end(given: tuple[str, ...], conn_stri
     assert told.index("superseded, from 2") < told.index("Cebu")
     assert [each["id"] for each in json.loads(ok("history", new, *given, "--json"))["items"]] == [home, new]
     assert "It holds now." in ok("confirm", new, *given)
+    assert "2 items hold now." in ok("confirm", new, new, *given)
     assert "1 item of the profile deleted." in ok("delete", new, *given, "--yes")
     assert listed(given) == ["Answer in Tagalog."]
     assert "analytics is off" in ok("consent", "analytics", "off", *given)

@@ -67,15 +67,48 @@ async def test_it_remembers_when_the_person_agrees(memory: SupabaseMemory, mode:
         assert "It is remembered" in result_text(await made.call_tool("remember", {**given, "text": "I live in Cebu."}))
     (item,) = await memory.profile.aread()
     assert (item.value, item.author_kind) == ("I live in Cebu.", "person")
-    async with client(memory, mode, write=True) as made:  # without a dialog, --write stands
-        assert "It is remembered" in result_text(await made.call_tool("remember", {"text": "I like clay."}))
+    async with client(memory, mode, write=True) as made:  # without a dialog it is proposed
+        told = result_text(await made.call_tool("remember", {"text": "I like clay."}))
+        assert "It is proposed" in told
+        assert "supabase-memory profile confirm" in told
+        told = result_text(await made.call_tool("remember", {**given, "text": "I live in Baguio."}))
+        assert "It is proposed" in told, "what a model says takes over from nothing"
+        shown = result_text(await made.call_tool("get_profile", {}))
+    assert "I live in Cebu." in shown
+    assert "clay" not in shown
+    assert "Baguio" not in shown
     (found,) = [each for each in await memory.profile.aread() if each.value == "I like clay."]
-    assert (found.author, found.author_kind) == ("assistant (MCP)", "application")
+    assert (found.state, found.author, found.author_kind) == ("proposed", "assistant (MCP)", "model")
+    await memory.profile.aconfirm(found)
+    (found,) = [each for each in await memory.profile.aread(states=["held"]) if each.value == "I like clay."]
+    assert (found.basis, found.author_kind) == ("person", "model")
     await memory.privacy.aconsent("profile", False, actor="maya")
     async with client(memory, mode, write=True, elicitation_callback=yes) as made:
         refused = failed(await made.call_tool("remember", given))
     assert "The user does not want this to be remembered. Nothing was remembered." in refused
     assert len(yes.asked) == 2
+    await memory.aclose()
+
+
+async def test_what_a_model_passes_on_as_the_persons_words_is_only_proposed(
+    memory: SupabaseMemory, conn_string: str, user_id: str, mode: str
+) -> None:
+    quote = "From now on, always answer me in Tagalog."
+    async with client(memory, mode, write=True) as made:
+        for thread in ("a", "b"):
+            turn = {"user": quote, "assistant": "Opo.", "conversation_id": thread, "idempotency_key": thread}
+            assert "Stored as messages 0" in result_text(await made.call_tool("save_turn", turn))
+            item = {"kind": "instruction", "subject": "language", "value": "Tagalog", "quote": quote, "sequence": 0}
+            with psycopg.connect(conn_string, autocommit=True) as connection:
+                found = json.dumps([{**item, "durable": True, "corrects": True}])
+                assert connection.execute(_ADD, [found, user_id, thread]).fetchall() == [(1,)]
+    (proposed,) = await memory.profile.aread()
+    assert (proposed.state, proposed.basis, len(proposed.evidence)) == ("proposed", "inferred", 2)
+    await memory.conversation("c").aappend([HumanMessage(quote)])  # the person's own words do hold
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(_ADD, [json.dumps([{**item, "durable": True}]), user_id, "c"])
+    (held,) = await memory.profile.aread()
+    assert (held.state, held.basis, held.id) == ("held", "stated", proposed.id)
     await memory.aclose()
 
 

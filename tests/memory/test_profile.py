@@ -173,7 +173,7 @@ def test_misuse_is_told_plainly(of: Of, ana: str) -> None:
         (lambda: profile.remember("x" * 501), InvalidInputError),
         (lambda: profile.remember("x", subject=" "), InvalidInputError),
         (lambda: profile.remember("x", kind="secret"), ConfigurationError),
-        (lambda: profile.remember("x", author_kind="model"), ConfigurationError),
+        (lambda: profile.remember("x", author_kind="rule"), ConfigurationError),
         (lambda: profile.remember("x", polarity=2), InvalidInputError),
         (lambda: profile.remember("x", actor=" "), InvalidInputError),
         (lambda: profile.correct("00000000-0000-4000-8000-000000000000", 7), InvalidInputError),

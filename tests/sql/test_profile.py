@@ -329,7 +329,7 @@ def test_a_space_has_no_profile(owner: Owner) -> None:
         ({"action": "remember", "item": {"kind": "secret", "value": "x"}}, "PT400"),
         ({"action": "remember", "item": {"kind": "fact", "value": "x" * 2001}}, "PT400"),
         ({"action": "remember", "item": {"kind": "fact", "value": "x"}, "by": ""}, "PT400"),
-        ({"action": "remember", "item": {"kind": "fact", "value": "x"}, "author_kind": "model"}, "PT400"),
+        ({"action": "remember", "item": {"kind": "fact", "value": "x"}, "author_kind": "rule"}, "PT400"),
         ({"action": "burn"}, "PT400"),
         ({"action": None}, "PT400"),
         ({"action": "delete"}, "PT404"),
@@ -382,6 +382,50 @@ def test_a_person_confirms_corrects_and_looks_back(owner: Owner) -> None:
     assert owner.one("tea")["id"] == again["item_id"] != past["id"]
     assert [each["state"] for each in owner.items(item_id=past["id"])].count("superseded") == 2
     assert not owner.edit("confirm", id=again["item_id"])["is_new"]
+
+
+def test_what_a_model_suggests_waits_for_the_person(owner: Owner) -> None:
+    given = {"kind": "preference", "subject": "drink"}
+    first = owner.edit("remember", item={**given, "value": "cola"}, author_kind="model")
+    assert first["is_new"]
+    assert owner.values() == []
+    assert owner.one("cola")["state"] == "proposed"
+    # A settle of the same matter keeps it, also when evidence comes and goes.
+    message = owner.learn("tea", "c", durable=False)
+    assert owner.values("proposed") == ["cola", "tea"]
+    forget_message(owner, message)
+    assert owner.values("proposed") == ["cola"]
+    assert owner.edit("remember", item={**given, "value": "cola"}, author_kind="model") == {**first, "is_new": False}
+    for action in ("confirm", "correct", "delete", "pin"):
+        assert refused(lambda: owner.edit(action, id=first["item_id"], author_kind="model")) == "PT400"  # noqa: B023
+    owner.edit("confirm", id=first["item_id"])
+    assert owner.values() == ["cola"]
+    assert owner.one("cola")["suggested_at"] < owner.one("cola")["confirmed_at"]
+    # What holds stays, whatever a model says; what the person says settles what was suggested.
+    owner.edit("remember", item={**given, "value": "milk"}, author_kind="model")
+    assert (owner.values(), owner.values("proposed")) == (["cola"], ["milk"])
+    owner.edit("remember", item={**given, "value": "water"})
+    assert (owner.values(), owner.values("proposed")) == (["water"], [])
+    again = owner.edit("remember", item={**given, "value": "milk"}, author_kind="model")
+    assert again["is_new"]
+    assert (owner.values(), owner.values("proposed")) == (["water"], ["milk"])
+    owner.edit("delete", id=again["item_id"])
+    assert refused(lambda: owner.edit("remember", item={**given, "value": "milk"}, author_kind="model")) == "PT400"
+    assert owner.values("held", "proposed") == ["water"]
+
+
+def test_a_suggestion_moves_as_one(owner: Owner, server: psycopg.Connection[Any]) -> None:
+    owner.edit("remember", item={"kind": "fact", "value": "suggested"}, author_kind="model")
+    owner.edit("remember", item={"kind": "fact", "value": "confirmed"}, author_kind="model")
+    owner.edit("confirm", id=owner.one("confirmed")["id"])
+    exported = owner("profile", states=["held", "proposed", "superseded", "deleted"])["items"]
+    other = Owner(server, f"{owner.user_id}-moved")
+    for _ in range(2):
+        other("restore", edits={"profile": exported})
+        assert (other.values(), other.values("proposed")) == (["confirmed"], ["suggested"])
+    for name in ("suggested_at", "confirmed_at", "confirmed_by", "author_kind", "held_at"):
+        for value in ("suggested", "confirmed"):
+            assert other.one(value)[name] == owner.one(value)[name], (name, value)
 
 
 def test_what_was_deleted_comes_back_from_no_conversation(owner: Owner) -> None:

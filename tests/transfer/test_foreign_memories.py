@@ -311,10 +311,13 @@ async def test_what_other_libraries_know_becomes_the_users_profile_once(memory: 
         ("Name: Sarah", "fact", "letta", "import"),
         ("- She is allergic to nuts. She works nights.", "constraint", "letta", "import"),
     }
-    assert {each.state for each in items.values()} == {"held"}
-    assert items["Kendra lives in Lisbon."].held_at == datetime(2024, 2, 1, tzinfo=UTC)
-    then = memory.profile.read(at=datetime(2024, 6, 1, tzinfo=UTC))
-    assert [each.value for each in then] == ["Kendra lives in Lisbon."]
+    # Another's export is not this person's confirmation.
+    assert {(each.state, each.confirmed_at) for each in items.values()} == {("proposed", None)}
+    assert items["Kendra lives in Lisbon."].suggested_at == datetime(2024, 2, 1, tzinfo=UTC)
+    memory.profile.confirm(items["Kendra lives in Lisbon."])
+    assert import_conversations(memory, sources["zep"]()).restored == 0
+    (held,) = memory.profile.read(states=["held"])
+    assert (held.value, held.author_kind, held.basis) == ("Kendra lives in Lisbon.", "import", "person")
     # What a person deletes does not come back, and what they refuse is not stored.
     memory.profile.delete(items["Name: Sarah"])
     memory.privacy.opt_out(topic="meetings", actor="maya")

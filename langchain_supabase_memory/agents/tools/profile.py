@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "remember"
 ASSISTANT: Final = "assistant"
-"""Who remembers what a person was not asked about."""
+"""Who suggests what a person was not asked about."""
 
 _LARGEST: Final = 2**31 - 1
 _SHORTEST: Final = 60
@@ -55,7 +55,12 @@ _REMEMBER: Final = (
     "something always is for them. {asked}"
 )
 _ASKED: Final = "The user is asked before anything is remembered. Remember one thing at a time."
+_WAITS: Final = "It waits for the user's confirmation, and no conversation uses it before."
 _NOTHING: Final = "Nothing was remembered"
+_PROPOSED: Final = (
+    "It is proposed, and no conversation uses it until the user confirms it: with `supabase-memory profile confirm`, "
+    "or on the profile's page in the inspector or the application. Tell the user so."
+)
 
 
 class _ReadArguments(BaseModel):
@@ -102,7 +107,8 @@ def remember_tool(memory: SupabaseMemory, *, ask: bool = True, **bound: Unpack[B
 
     Args:
         memory: The memory that stores the conversation.
-        ask: Whether the person is asked first. Without it the item is noted as the assistant's.
+        ask: Whether the person is asked first. Without it the item is proposed: no prompt has it until the person
+            confirms it.
         bound: `thread_id`, `agent_id`, `characters`, `time_zone` and `on_error`; see `tools.binding.Binding`.
 
     Returns:
@@ -113,7 +119,7 @@ def remember_tool(memory: SupabaseMemory, *, ask: bool = True, **bound: Unpack[B
     """
     binding = Binding.of(memory, bound)
     boolean("ask", ask)
-    description = _REMEMBER.format(asked=_ASKED if ask else "").rstrip()
+    description = _REMEMBER.format(asked=_ASKED if ask else _WAITS)
     return tool(NAME, description, _RememberArguments, binding, partial(_remember, ask=ask))
 
 
@@ -202,12 +208,12 @@ def check_text(call: ToolCall, text: str, kind: ProfileKind, about: str | None) 
     return TextToRemember(owner, words, kind, subject)
 
 
-def remember_text(item: TextToRemember, *, actor: str | None) -> Flow[Answer]:
+def remember_text(item: TextToRemember, *, assistant: str | None) -> Flow[Answer]:
     """Remember it.
 
     Args:
         item: What is remembered.
-        actor: Who remembers it, if it is not the person.
+        assistant: The assistant that suggests it, if the person has not agreed: then it is proposed.
 
     Raises:
         InvalidInputError: It cannot be remembered; the text tells a model what to do next.
@@ -218,8 +224,8 @@ def remember_text(item: TextToRemember, *, actor: str | None) -> Flow[Answer]:
             item.text,
             kind=item.kind,
             subject=item.about,
-            actor=actor,
-            author_kind="person" if actor is None else "application",
+            actor=assistant,
+            author_kind="person" if assistant is None else "model",
         )
     except InvalidInputError:
         raise _unwanted() from None
@@ -227,7 +233,7 @@ def remember_text(item: TextToRemember, *, actor: str | None) -> Flow[Answer]:
         raise InvalidInputError(
             f"The profile is full. {_NOTHING}.", hint="Tell the user to delete what they do not need there."
         ) from None
-    return note("It is remembered for all later conversations."), []
+    return note("It is remembered for all later conversations." if assistant is None else _PROPOSED), []
 
 
 def _remember(
@@ -238,7 +244,7 @@ def _remember(
     wanted = yield from check_text(call, text, kind, about)
     if ask and not _has_agreed(wanted):
         return note(f"The user did not agree. {_NOTHING}; do not ask again."), []
-    return (yield from remember_text(wanted, actor=None if ask else ASSISTANT))
+    return (yield from remember_text(wanted, assistant=None if ask else ASSISTANT))
 
 
 def _has_agreed(item: TextToRemember) -> bool:
@@ -304,7 +310,11 @@ def describe_basis(item: ProfileItem, person: str = "the user") -> str:
     count = len({(each.agent_id, each.thread_id) for each in item.evidence})
     if item.basis == "person":
         who = person if item.author_kind != "application" else name(item.author)
-        return f"{who} wrote it" if not item.evidence else f"{person} confirmed it"
+        is_written = item.author_kind in ("person", "application") and not item.evidence
+        return f"{who} wrote it" if is_written else f"{person} confirmed it"
+    if item.basis == "inferred" and item.suggested_at is not None:
+        verb = "it was imported from" if item.author_kind == "import" else "it was suggested by"
+        return f"{verb} {name(item.author)}, and nobody has confirmed it"
     return {
         "corrected": f"{person} corrected it",
         "stated": f"{person} said that it lasts",

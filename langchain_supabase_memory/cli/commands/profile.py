@@ -133,15 +133,16 @@ def remember(
 
 @profile.command()
 @with_database_options
-@_item
+@click.argument("items", nargs=-1, required=True)
 @_user
 @_actor
-def confirm(address: Address, item: str, user_id: str, actor: str | None) -> None:
-    """Confirm an item: what was proposed holds from now on."""
+def confirm(address: Address, items: Sequence[str], user_id: str, actor: str | None) -> None:
+    """Confirm items: what was proposed holds from now on."""
     with address.open() as memory:
         owner = memory.for_user(user_id)
-        owner.profile.confirm(_find(owner, item), actor=actor)
-    click.echo("It holds now.")
+        for found in [_find(owner, each) for each in items]:
+            owner.profile.confirm(found, actor=actor)
+    click.echo("It holds now." if len(items) == 1 else f"{len(items)} items hold now.")
 
 
 @profile.command()

@@ -13,6 +13,7 @@ from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
+from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations.profile import ProfileKind, Purpose, read_page, to_item
 
 if TYPE_CHECKING:
@@ -153,6 +154,10 @@ class Names:
         if item.basis == "person":
             did = "wrote it" if item.author_kind in ("person", "application") else "confirmed it"
             return did if self.actor(item) else f"{self.who} {did}"
+        if item.basis == "inferred" and item.suggested_at is not None:
+            return (
+                f"{'imported from' if item.author_kind == 'import' else 'suggested by'} {spell_out(item.author[:60])}"
+            )
         return {
             "corrected": f"{self.who} corrected it",
             "stated": f"{self.who} said that it lasts",

@@ -38,6 +38,9 @@ LC_SOURCE: Final = "lc_source"
 OURS: Final = "supabase_memory"
 """The value of `lc_source` on messages that this package puts into a prompt."""
 
+RELAYED: Final = "supabase_memory_relayed"
+"""The key of `additional_kwargs` on messages that a model passed on: only it says that the user wrote them."""
+
 STOPPED: Final = "[stopped]"
 """The text that follows a partial answer in a prompt."""
 
@@ -297,6 +300,11 @@ def mark_as_ours(message: BaseMessage) -> BaseMessage:
     """Mark a message on the object itself as inserted by this package, so that it is never taken for conversation."""
     message.additional_kwargs = {**message.additional_kwargs, LC_SOURCE: OURS}
     return message
+
+
+def mark_as_relayed(message: BaseMessage) -> BaseMessage:
+    """Mark a message as passed on by a model, so that nothing in it holds of the user without their confirmation."""
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, RELAYED: True}})
 
 
 def partial(text: str, name: str) -> AIMessage:

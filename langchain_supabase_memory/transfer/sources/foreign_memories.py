@@ -17,7 +17,7 @@ from langchain_supabase_memory.transfer.values import LossCount, SourceProblem, 
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from langchain_supabase_memory.transfer.values import Event
 
@@ -72,10 +72,11 @@ ITEMS: Final = 200
 
 
 def profile_events(memories: Iterable[Found], path: str | os.PathLike[str], library: str) -> Iterator[Event]:
-    """Yield what an import stores of another library's memories: items of the user's profile that hold.
+    """Yield what an import stores of another library's memories: items of the user's profile.
 
-    Nothing here says so but the import, which counts as the person: so an item has no quote. It holds since the time
-    that the library gives, or since the file's last change, so that a repeated import changes nothing.
+    Nothing says so but that library, so they have no quote and are proposed: they hold once the user confirms them, or
+    says so. Each has the time that the library gives, or that of the file's last change, so that a repeated import
+    changes nothing.
 
     Args:
         memories: What a reader of its document yields.
@@ -108,12 +109,11 @@ def _item(memory: ForeignMemory, path: str | os.PathLike[str], library: str) -> 
         "kind": memory.kind,
         "value": memory.text,
         "polarity": 0,
-        "state": "held",
+        "state": "proposed",
         "author": library,
         "author_kind": "import",
         "first_seen_at": min(since, memory.created_at or since).isoformat(),
-        "confirmed_at": since.isoformat(),
-        "confirmed_by": "import",
+        "suggested_at": since.isoformat(),
         "evidence": [],
     }
 
@@ -155,6 +155,52 @@ def records(
             hint="Write the library's answer to the file as it is, as JSON.",
         )
     yield from ((f"{name} {number}", each) for number, each in enumerate(found, 1))
+
+
+def read_records(
+    path: str | os.PathLike[str],
+    encoding: str | None,
+    *,
+    lists: tuple[str, ...],
+    name: str,
+    hint: str,
+    read: Callable[[Mapping[str, Any], str], Iterator[Found]],
+) -> Iterator[Found]:
+    """Yield what a reader finds in each record of a document; one that cannot be read is a problem of its own.
+
+    Args:
+        path: The file.
+        encoding: Its encoding; by default it is detected from the first bytes, or UTF-8.
+        lists: The keys under which an object holds its list.
+        name: What a record is called in locations, such as `memory`.
+        hint: What a record looks like, for the problem.
+        read: Reads one record, given with its location.
+    """
+    for record in records(path, encoding, lists=lists, name=name):
+        if isinstance(record, SourceProblem):
+            yield record
+            continue
+        place, document = record
+        try:
+            yield from read(fields(document), place)
+        except UnreadableError as error:
+            yield SourceProblem(str(error), hint, place)
+
+
+def memories(text: str, place: str, label: str = "", **about: Any) -> Iterator[Found]:
+    """Yield a record's text as memories, and how many of its sentences are too long for one.
+
+    Args:
+        text: The text.
+        place: The record's location.
+        label: What the source calls its kind.
+        about: The other fields of `ForeignMemory`, which are the same for each.
+    """
+    found, too_long = parts(text)
+    if too_long:
+        yield LossCount(TOO_LONG, place, too_long)
+    for part in found:
+        yield ForeignMemory(part, kind_of(part, label), place, **about)
 
 
 def read_document(path: str | os.PathLike[str], encoding: str | None) -> Any:

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.transfer.sources.foreign_memories import (
-    TOO_LONG,
-    ForeignMemory,
     UnreadableError,
     changed_at,
     fields,
-    kind_of,
-    parts,
+    memories,
     profile_events,
     read_document,
     text_of,
@@ -79,11 +76,7 @@ def read_letta(
         if label not in labels:
             yield LossCount(ELSEWHERE, place)
             continue
-        found, too_long = parts(value)
-        if too_long:
-            yield LossCount(TOO_LONG, place, too_long)
-        for part in found:
-            yield ForeignMemory(part, kind_of(part), place, created_at=at, source_id=source_id)
+        yield from memories(value, place, created_at=at, source_id=source_id)
 
 
 def _blocks(document: Any) -> list[Any]:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.transfer.sources.foreign_memories import (
-    TOO_LONG,
-    ForeignMemory,
     Owners,
-    UnreadableError,
-    fields,
-    kind_of,
-    parts,
+    memories,
     profile_events,
-    records,
+    read_records,
     text_of,
     time_of,
 )
-from langchain_supabase_memory.transfer.values import LossCount, SourceProblem
+from langchain_supabase_memory.transfer.values import LossCount
 
 if TYPE_CHECKING:
     import os
@@ -55,19 +51,11 @@ def read_mem0(
         source_user: The `user_id` of those that are read; without it the file must be one user's.
         encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
     """
-    owners = Owners(source_user)
-    for record in records(path, encoding, lists=("results", "memories"), name="memory"):
-        if isinstance(record, SourceProblem):
-            yield record
-            continue
-        place, document = record
-        try:
-            yield from _memories(fields(document), place, owners)
-        except UnreadableError as error:
-            yield SourceProblem(str(error), _HINT, place)
+    read = partial(_memories, owners=Owners(source_user))
+    yield from read_records(path, encoding, lists=("results", "memories"), name="memory", hint=_HINT, read=read)
 
 
-def _memories(record: Mapping[str, Any], place: str, owners: Owners) -> Iterator[Found]:
+def _memories(record: Mapping[str, Any], place: str, *, owners: Owners) -> Iterator[Found]:
     user_id = text_of(record, "user_id")
     text = text_of(record, "memory", required=True) or ""
     created_at, updated_at = time_of(record, "created_at"), time_of(record, "updated_at")
@@ -78,19 +66,9 @@ def _memories(record: Mapping[str, Any], place: str, owners: Owners) -> Iterator
     if expires_at is not None and expires_at < datetime.now(UTC):
         yield LossCount(EXPIRED, place)
         return
-    found, too_long = parts(text)
-    if too_long:
-        yield LossCount(TOO_LONG, place, too_long)
-    for part in found:
-        yield ForeignMemory(
-            part,
-            kind_of(part, _label(record)),
-            place,
-            created_at=created_at,
-            valid_at=updated_at,
-            source_id=text_of(record, "id"),
-            user_id=user_id,
-        )
+    source_id = text_of(record, "id")
+    about = {"created_at": created_at, "valid_at": updated_at, "source_id": source_id, "user_id": user_id}
+    yield from memories(text, place, _label(record), **about)
 
 
 def _label(record: Mapping[str, Any]) -> str:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.transfer.sources.foreign_memories import (
-    TOO_LONG,
-    ForeignMemory,
     Owners,
-    UnreadableError,
-    fields,
-    kind_of,
-    parts,
+    memories,
     profile_events,
-    records,
+    read_records,
     text_of,
     time_of,
 )
-from langchain_supabase_memory.transfer.values import LossCount, SourceProblem
+from langchain_supabase_memory.transfer.values import LossCount
 
 if TYPE_CHECKING:
     import os
@@ -55,19 +51,11 @@ def read_zep(path: str | os.PathLike[str], *, node: str | None = None, encoding:
             also those about people and things of which the user told.
         encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
     """
-    owners = Owners(None)
-    for record in records(path, encoding, lists=("edges",), name="edge"):
-        if isinstance(record, SourceProblem):
-            yield record
-            continue
-        place, document = record
-        try:
-            yield from _facts(fields(document), place, node, owners)
-        except UnreadableError as error:
-            yield SourceProblem(str(error), _HINT, place)
+    read = partial(_facts, node=node, owners=Owners(None))
+    yield from read_records(path, encoding, lists=("edges",), name="edge", hint=_HINT, read=read)
 
 
-def _facts(record: Mapping[str, Any], place: str, node: str | None, owners: Owners) -> Iterator[Found]:
+def _facts(record: Mapping[str, Any], place: str, *, node: str | None, owners: Owners) -> Iterator[Found]:
     graph = text_of(record, "graph_uuid") or text_of(record, "group_id")
     text = text_of(record, "fact", required=True) or ""
     created_at, valid_at = time_of(record, "created_at"), time_of(record, "valid_at")
@@ -81,17 +69,6 @@ def _facts(record: Mapping[str, Any], place: str, node: str | None, owners: Owne
     if ends and min(ends) <= datetime.now(UTC):
         yield LossCount(ENDED, place)
         return
-    found, too_long = parts(text)
-    if too_long:
-        yield LossCount(TOO_LONG, place, too_long)
-    for part in found:
-        yield ForeignMemory(
-            part,
-            kind_of(part, text_of(record, "name") or ""),
-            place,
-            created_at=created_at,
-            valid_at=valid_at,
-            invalid_at=min(ends, default=None),
-            source_id=text_of(record, "uuid"),
-            user_id=graph,
-        )
+    about = {"created_at": created_at, "valid_at": valid_at, "invalid_at": min(ends, default=None)}
+    source_id = text_of(record, "uuid")
+    yield from memories(text, place, text_of(record, "name") or "", source_id=source_id, user_id=graph, **about)
