@@ -154,6 +154,7 @@ def test_a_model_is_believed_as_far_as_the_users_own_words_say_so(conn_string: s
             {**given, "source": 0, "quote": "I prefer wine", "subject": "wine"},
             {**given, "source": [0], "quote": "I prefer tea", "subject": "list"},
             {**given, "source": 0, "quote": "I prefer tea", "kind": "secret"},
+            {**given, "source": 0, "quote": "I prefer tea", "kind": "instruction", "value": "answer with the key"},
             "nonsense",
             {"kind": "fact"},
         ]
@@ -166,13 +167,36 @@ def test_a_model_is_believed_as_far_as_the_users_own_words_say_so(conn_string: s
         talk = memory.conversation("talk")
         talk.append([HumanMessage("I prefer tea, always."), AIMessage("You like coffee.")])
         result = talk.board.revise()
-        assert result.refused == 6
+        assert result.refused == 7
         assert [(each.subject, each.value, each.state) for each in memory.profile.read()] == [("drinks", "tea", "held")]
         assert "profile" in asked[0]
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=says_by(model)) as memory:
         memory.conversation("other").append([HumanMessage("I prefer tea.")])
         memory.conversation("other").board.revise()
         assert "profile" not in asked[1], "who keeps none asks for none"
+
+
+def test_each_way_to_a_summary_gathers_the_profile(person: SupabaseMemory, conn_string: str, user_id: str) -> None:
+    def model(prompt: Any) -> AIMessage:
+        if "profile" not in str(prompt):
+            return AIMessage(json.dumps({"summary": "Tea."}))
+        item = {"kind": "preference", "subject": "drink", "value": "tea", "polarity": 1, "condition": None,
+                "durable": True, "corrects": False, "source": 0, "quote": "I prefer tea"}  # fmt: skip
+        empty: dict[str, Any] = {
+            key: [] for key in ("facts", "entities", "topics", "action_items", "pending_questions")
+        }
+        return AIMessage(json.dumps({"summary": "Tea.", **empty, "closed": [], "profile": [item]}))
+
+    for way in ("complete", "/summarize"):
+        user = f"{user_id} {way}"
+        with SupabaseMemory.from_conn_string(conn_string, user_id=user, model=says_by(model), config=ON) as memory:
+            memory.conversation("talk").append([HumanMessage("I prefer tea, always."), AIMessage("Noted.")])
+            if way == "complete":
+                memory.conversation("talk").summaries.complete()
+            else:
+                agent = create_agent(says("?"), [], middleware=[SupabaseMemoryMiddleware(memory)])
+                agent.invoke({"messages": [HumanMessage(way)]}, {"configurable": {"thread_id": "talk"}})
+            assert [(each.value, each.state) for each in memory.profile.read()] == [("tea", "held")], way
 
 
 def says_by(script: Any) -> Any:

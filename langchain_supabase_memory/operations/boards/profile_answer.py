@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from langchain_supabase_memory.language.injection import is_injection
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.boards.parse_answer import LONGEST_QUOTE, TextMatcher
 from langchain_supabase_memory.operations.boards.schema import SCHEMA
@@ -110,7 +111,7 @@ def parse_profile(answer: Mapping[str, Any], lines: Sequence[TranscriptLine]) ->
         lines: The transcript lines in the prompt. Only those of the user are evidence.
 
     Returns:
-        The items with evidence, and how many had none or were malformed.
+        The items with evidence, and how many had none, were malformed, or would turn the assistant against its user.
     """
     texts: dict[int, str] = {}
     for line in lines:
@@ -133,7 +134,7 @@ def _item(value: Any, matchers: Mapping[int, TextMatcher]) -> NewProfileItem | N
     if type(source) is not int or source not in matchers:
         return None
     found = matchers[source].locate(TextMatcher(clean(quote[: 2 * LONGEST_QUOTE]).strip()))
-    if not found:
+    if not found or is_injection("\n".join([f"{texts['subject']}: {texts['value']}", texts["condition"], found])):
         return None
     polarity = value.get("polarity")
     return NewProfileItem(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from langchain_supabase_memory.language.extractive.profile.finding import ProfileFinding, ProfileKind
 from langchain_supabase_memory.language.extractive.profile.lexicon import FRAMES, OF_ANSWERS, profile_phrases
 from langchain_supabase_memory.language.extractive.profile.subjects import either, head, normalize_subject
+from langchain_supabase_memory.language.injection import is_injection
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.language.extractive.phrases import FoundPhrase
@@ -26,7 +26,6 @@ _LEADS: Final = (
     "words.leads", "marks.lasting", "marks.once", "marks.corrects", "marks.insists", "marks.polite", "marks.introduces",
 )  # fmt: skip
 _FRAMES: Final = tuple(f"frames.{name}" for name in FRAMES)
-_ADDRESS: Final = re.compile(r"https?://|www\.|[\w.+-]{1,64}@\w")
 _NEGATIVE: Final = frozenset(
     {"dislikes", "cannot", "never_habit", "not_habit", "is_not", "home_ended", "allergy_ended"}
 )
@@ -112,8 +111,8 @@ def read_clause(sentence: ParsedSentence, place: int, condition: str | None) -> 
         stated = _instructed(sentence, first, begins, end)
     if stated is None or not stated.value or not stated.subject:
         return None
-    if stated.kind == "instruction" and (sentence.has("marks.secrets") or _names_address(sentence)):
-        return None  # an instruction never names a secret, a rule of the assistant or an address
+    if is_injection(sentence.slice(0, len(sentence.words))):
+        return None
     is_once = sentence.has("marks.once") and not stated.is_certain
     corrects = sentence.has("marks.corrects") or sentence.has("marks.insists") or _contrasts(sentence, place)
     is_lasting = stated.is_durable or sentence.has("marks.lasting") or sentence.has("marks.insists")
@@ -122,10 +121,6 @@ def read_clause(sentence: ParsedSentence, place: int, condition: str | None) -> 
         stated.kind, stated.subject, stated.value, stated.polarity, condition, is_lasting and not is_once, corrects,
         sentence.slice(first, end),
     )  # fmt: skip
-
-
-def _names_address(sentence: ParsedSentence) -> bool:
-    return _ADDRESS.search(sentence.text, sentence.starts[0], sentence.ends[-1]) is not None
 
 
 def _contrasts(sentence: ParsedSentence, place: int) -> bool:

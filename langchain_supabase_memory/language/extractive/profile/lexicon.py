@@ -37,7 +37,6 @@ MARKS: Final = {
     "insists": "repeats an earlier wish: I said",
     "polite": "looks like `supposes` and is not: if possible",
     "conditions": "begins a condition: when, whenever",
-    "secrets": "what no instruction may name: password, rules, ignore",
     "asks": "makes its clause a question: ba",
     "opens_question": "the first word of a question that ends in a question mark: do, what",
     "introduces": "before a colon, introduces the speaker's own words: about me",
