@@ -92,8 +92,9 @@ class ContextBudget:
         recalled: The most of the budget that recalled chunks take: above 0, below 1; by default 0.7, and 0.8 of fewer
             than 4,000 characters (or 1,000 tokens). They take what the summary and the recent messages leave; only in a
             budget of fewer than 6,000 characters the share is theirs first.
-        board: The share that the board may take, where the conversation has one: below 1; 0 or `None` shows none. Where
-            something is recalled the board's part is taken from that share.
+        board: The share that the board may take, where the conversation has one: below 1; 0 shows none. By default a
+            tenth, and up to a fifth of a budget of fewer than 4,000 characters. Where something is recalled the board's
+            part is taken from that share.
         shared: The most of the budget that the boards of spaces and other agents take, where a prompt reads any: below
             1; 0 or `None` shows none.
         profile: The most characters of what is held of the user, where the memory keeps a profile; 0 or `None` shows
@@ -114,7 +115,7 @@ class ContextBudget:
     max_messages: int | None = None
     media: int | None = 16
     recalled: float | None = None
-    board: float | None = 0.1
+    board: float | None = None
     shared: float | None = 0.1
     profile: int | None = 600
     token_counter: TokenCounter | None = field(default=None, repr=False)
@@ -167,6 +168,13 @@ class ContextBudget:
         return int(self.about_characters * WINDOW_SHARE)
 
     @property
+    def board_share(self) -> float:
+        """The share that the board may take."""
+        if self.board is not None:
+            return self.board
+        return 0.1 * max(1.0, min(2.0, _SMALLEST_TENTH / max(self.about_characters, 1)))
+
+    @property
     def recalled_share(self) -> float:
         """The share that is kept for what is recalled."""
         if self.recalled is not None:
@@ -193,6 +201,9 @@ WINDOW_STEP: Final = 1 - KEPT_SHARE / WINDOW_SHARE
 
 FEWEST_IN_STEPS: Final = 8
 """A `max_messages` below this has no steps: one turn with tools may be longer."""
+
+_SMALLEST_TENTH: Final = 4_000
+"""A tenth of fewer characters has room for a board's frame and one short item."""
 
 _SMALLEST_WINDOW: Final = 6_000
 """A budget of fewer characters has no window that steps."""

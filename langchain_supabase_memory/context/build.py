@@ -64,7 +64,7 @@ class PackBuilder:
         whole = meter(self.budget)
         limit = whole.limit
         history = replace(history, max_media=self.budget.media)
-        most = max_items_of(self.budget, self.budget.board, self.perspective)
+        most = max_items_of(self.budget, self.budget.board_share, self.perspective)
         read = board = BoardPart.from_document(document.get("board"), most, history.superseded, self.perspective)
         turn = None if self.turn is None else self.turn.without_lost(chunks)
         shared = SharedPart.from_document(document.get("shared"), self.time_zone, self.perspective)
@@ -100,7 +100,7 @@ class PackBuilder:
             profile = ProfilePart()
         room = (fitted.forms + frame).left_of(whole.limit)
         if not is_kept or not (board.forms(whole) + recalled.forms(whole)).fits(room):
-            share = int(whole.limit * (self.budget.board or 0))
+            share = int(whole.limit * self.budget.board_share)
             board, recalled = allocate(board, read, recalled, _shown_whole(fitted), self.key, room, share, whole)
         return ContextPack(
             key=self.key,
@@ -213,7 +213,7 @@ class PackBuilder:
         The board takes from what is recalled first, then from the history; but no pack that leaves out nothing without
         it leaves something out because of it.
         """
-        share = int(meter.limit * (self.budget.board or 0))
+        share = int(meter.limit * self.budget.board_share)
         part = _unread(board, fitted).fitting(Sizes(share, share), meter)
         weight = part.forms(meter).heavier
         if not part or (fitted.forms + part.forms(meter)).heavier <= meter.limit:

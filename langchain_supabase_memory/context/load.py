@@ -357,13 +357,13 @@ class ContextRequest:
         most = self.budget.max_messages
         wanted = _LIMIT if most is None else min(_LIMIT, most + 1 + len(self.current))
         # What is surely shown, whatever the labels and the summary take.
-        beside = 1 - max(self.budget.recalled_share, self.budget.board or 0)
+        beside = 1 - max(self.budget.recalled_share, self.budget.board_share)
         recent = int(self.budget.about_characters * beside) - (self.policy.max_characters or 0)
         return {
             "p_characters": characters,
             "p_messages": wanted,
             "p_recent": max(0, recent // 2) + said,
-            "p_board": max_items_of(self.budget, self.budget.board, self.perspective),
+            "p_board": max_items_of(self.budget, self.budget.board_share, self.perspective),
         }
 
     def build_pack(

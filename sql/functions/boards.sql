@@ -153,6 +153,7 @@ begin
            sequences = i.sequences[:v_item.place - 1] || i.sequences[v_item.place + 1:]
      where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.id = v_item.id;
   end loop;
+  perform memory_private.note_contradictions(p_user_id, p_conversation_id);
 end
 $function$;
 
@@ -710,6 +711,7 @@ begin
   if p_profile is not null then
     perform memory_private.add_profile_items(v_c, p_profile, p_author);
   end if;
+  perform memory_private.note_contradictions(v_user, v_c.id);
   perform memory_private.note_board_version(
     v_user, v_c.id, (v_b.summary, v_b.context_notes, v_b.title)
       is distinct from (p_summary, p_context_notes, coalesce(v_b.title, nullif(p_title, ''))));

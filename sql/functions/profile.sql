@@ -66,9 +66,46 @@ as $function$
   select p_rank > 0 and (p_current is null or p_rank >= p_current or p_rank in (2, 3) and p_current = p_rank + 1)
 $function$;
 
+-- Returns when words of the user ceased to hold by their conversation's board: what it read in them is superseded there by
+-- what the user said later. Null: they do not. Words that say several things are left, for the board does not tell which.
+create or replace function memory_private.contradicted_at(p_evidence memory.profile_evidence) returns timestamptz
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_e     constant memory.profile_evidence := p_evidence;
+  v_quote constant text := memory_private.plain_letters(v_e.quote);
+begin
+  return (
+    select min(b.superseded_at)
+    from (
+      select i.superseded_at, i.superseded_by, memory_private.plain_letters(i.quote) as quote
+      from memory.conversation_board_items i
+      where i.user_id = v_e.user_id and i.conversation_id = v_e.conversation_id and i.superseded_by is not null
+        and i.superseded_at is not null and i.deleted_at is null and v_e.message_id = any (i.message_ids)
+      offset 0) b
+    cross join lateral (
+      select o.message_ids from memory.conversation_board_items o
+      where o.user_id = v_e.user_id and o.conversation_id = v_e.conversation_id and o.id = b.superseded_by
+      offset 0) o
+    cross join lateral (
+      select m as message from memory.conversation_messages m
+      where m.user_id = v_e.user_id and m.conversation_id = v_e.conversation_id and m.message_id = o.message_ids[1]
+      offset 0) m
+    where (strpos(b.quote, v_quote) > 0 or strpos(v_quote, b.quote) > 0)
+      and memory_private.is_own_message(m.message) and not memory_private.is_relayed_message(m.message)
+      and not exists (
+        select from memory.profile_evidence x
+        join memory.profile_items i on i.user_id = x.user_id and i.id = x.item_id
+        where x.user_id = v_e.user_id and x.conversation_id = v_e.conversation_id and x.message_id = v_e.message_id
+          and i.state <> 'deleted' and i.chain <> (
+            select o.chain from memory.profile_items o where o.user_id = v_e.user_id and o.id = v_e.item_id)
+          and strpos(b.quote, memory_private.plain_letters(x.quote)) > 0));
+end
+$function$;
+
 -- Returns all that was said and done about one chain, in the order in which it was: evidence (with what it counts for by
--- itself), what a model or an import suggested, what a person wrote or confirmed, and what they deleted (from when it held,
--- and its end).
+-- itself), its end by a board, what a model or an import suggested, what a person wrote or confirmed, and what they deleted
+-- (from when it held, and its end).
 create or replace function memory_private.profile_events(p_user_id text, p_chain text)
 returns table (
   digest text, at timestamptz, rank integer, item_id uuid, conversation_id uuid, message_id text, is_relayed boolean,
@@ -85,6 +122,11 @@ begin
     from memory.profile_items i
     join memory.profile_evidence e on e.user_id = p_user_id and e.item_id = i.id
     where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted'
+    union all
+    select i.digest, e.contradicted_at, 0, i.id, null, null, false, true, 0, 0
+    from memory.profile_items i
+    join memory.profile_evidence e on e.user_id = p_user_id and e.item_id = i.id
+    where i.user_id = p_user_id and i.chain = p_chain and i.state <> 'deleted' and e.contradicted_at is not null
     union all
     select i.digest, i.suggested_at, 0, i.id, null, null, false, false, 0, 0
     from memory.profile_items i
@@ -130,11 +172,12 @@ begin
   suggested := '{}'; confirmed := '{}'; counts := '{}'; items := '{}'; conversations := '{}'; messages := '{}'; places := '{}';
   for v_e in select * from memory_private.profile_events(p_user_id, p_chain) loop
     v_k := (v_open ->> v_e.digest)::integer;
-    if v_e.is_end then -- a person deleted it: nothing holds from then on
-      if v_k = v_current then
+    if v_e.is_end then -- a person deleted it, or the user contradicted it: nothing holds from then on
+      if v_k = v_current and v_e.digest = v_e.item_id::text or v_k is not null and v_e.digest <> v_e.item_id::text and ranks[v_k] < 4
+      then
         endeds[v_k] := v_e.at;
         v_open := v_open - v_e.digest;
-        v_current := null;
+        v_current := nullif(v_current, v_k);
       end if;
       continue;
     end if;
@@ -290,6 +333,48 @@ create constraint trigger profile_evidence_lost after delete on memory.profile_e
   deferrable initially deferred for each row
   execute function memory_private.settle_lost_evidence();
 
+-- Notes which words of a conversation its board holds for contradicted, and which no more. The caller holds the conversation's
+-- row lock; what holds is settled at the end of the transaction, as above.
+create or replace function memory_private.note_contradictions(p_user_id text, p_conversation_id uuid) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan -- planned for one owner, it locks one partition
+as $function$
+begin
+  update memory.profile_evidence e
+     set contradicted_at = t.at
+    from (
+      select x.item_id, x.message_id, memory_private.contradicted_at(x) as at
+      from memory.profile_evidence x
+      where x.user_id = p_user_id and x.conversation_id = p_conversation_id and (
+        x.contradicted_at is not null
+        or exists (
+          select from memory.conversation_board_items i
+          where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.superseded_by is not null
+            and x.message_id = any (i.message_ids)))) t
+   where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.item_id = t.item_id
+     and e.message_id = t.message_id and e.contradicted_at is distinct from t.at;
+end
+$function$;
+
+create or replace function memory_private.settle_contradicted() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $function$
+declare
+  v_chain text;
+begin
+  select i.chain into v_chain from memory.profile_items i
+   where i.user_id = new.user_id and i.id = new.item_id and i.state <> 'deleted';
+  if found then
+    perform memory_private.lock_profile(new.user_id);
+    perform memory_private.settle_profile(new.user_id, v_chain);
+  end if;
+  return null;
+end
+$function$;
+create constraint trigger profile_evidence_contradicted after update on memory.profile_evidence
+  deferrable initially deferred for each row when (old.contradicted_at is distinct from new.contradicted_at)
+  execute function memory_private.settle_contradicted();
+
 -- Says whether a user refuses a purpose.
 create or replace function memory_private.refuses(p_user_id text, p_purpose text) returns boolean
 language plpgsql stable security invoker set search_path = ''
@@ -366,10 +451,11 @@ begin
        order by o.durable or o.corrects, o.said_at desc limit 1);
   end if;
   insert into memory.profile_evidence (
-    user_id, item_id, conversation_id, message_id, sequence, place, quote, durable, corrects, relayed, said_at)
+    user_id, item_id, conversation_id, message_id, sequence, place, quote, durable, corrects, relayed, said_at,
+    contradicted_at)
   values (
     p_user_id, p_item_id, v_e.conversation_id, v_e.message_id, v_e.sequence, v_e.place, v_e.quote, v_e.durable, v_e.corrects,
-    v_e.relayed, v_e.said_at);
+    v_e.relayed, v_e.said_at, v_e.contradicted_at);
 end
 $function$;
 
@@ -629,7 +715,8 @@ begin
     'digest', case when p_item.state = 'deleted' then p_item.digest end, 'evidence', coalesce((
       select json_agg(json_build_object(
                'thread_id', c.thread_id, 'agent_id', c.agent_id, 'message_id', e.message_id, 'sequence', e.sequence,
-               'quote', e.quote, 'durable', e.durable, 'corrects', e.corrects, 'at', e.said_at)
+               'quote', e.quote, 'durable', e.durable, 'corrects', e.corrects, 'at', e.said_at,
+               'contradicted_at', e.contradicted_at)
              order by e.said_at, e.conversation_id, e.sequence)
       from memory.profile_evidence e
       join memory.conversations c on c.user_id = p_item.user_id and c.id = e.conversation_id
@@ -740,6 +827,8 @@ Returns: object.
 - items[].evidence[].durable: boolean. Whether they say that it lasts.
 - items[].evidence[].corrects: boolean. Whether they correct what was thought before.
 - items[].evidence[].at: timestamp. When it was said.
+- items[].evidence[].contradicted_at: timestamp or null. When the user said what its conversation''s board holds for the
+  opposite; null: they did not.
 - after: object or null. Where the next page goes on; null: there is none.
 - after.pinned: boolean. Pass it on in p_after.
 - after.kind: text. The same.
@@ -1052,7 +1141,7 @@ begin
    where i.user_id = p_user_id and i.id = v_id and v_given -> 'pinned' = 'true' and v_given ->> 'state' <> 'superseded';
   for v_each in
     select * from json_to_recordset(p_item -> 'evidence') as e (
-      thread_id text, agent_id text, message_id text, quote text, durable boolean, corrects boolean)
+      thread_id text, agent_id text, message_id text, quote text, durable boolean, corrects boolean, contradicted_at text)
   loop
     select c.id into v_e.conversation_id from memory.conversations c
      where c.user_id = p_user_id and c.agent_id = v_each.agent_id and c.thread_id = v_each.thread_id and c.opted_out_at is null;
@@ -1069,6 +1158,8 @@ begin
     v_e.corrects := coalesce(v_each.corrects, false);
     v_e.relayed := memory_private.is_relayed_message(v_m);
     v_e.said_at := least(v_m.created_at, clock_timestamp());
+    v_e.contradicted_at := case when v_each.contradicted_at is not null
+      then memory_private.parse_past_time(v_each.contradicted_at) end;
     perform memory_private.add_profile_evidence(p_user_id, chain, v_digest, v_id, v_e);
   end loop;
   -- Without a message, a person, a model or an import nothing says so.

@@ -74,10 +74,12 @@ create table memory.profile_evidence (
   corrects        boolean     not null default false,
   relayed         boolean     not null default false,
   said_at         timestamptz not null,
+  contradicted_at timestamptz,
   primary key (user_id, item_id, conversation_id, message_id),
   foreign key (user_id, item_id) references memory.profile_items (user_id, id) on delete cascade,
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
-  check (said_at >= '0002-01-01 00:00+00' and said_at < '9999-01-01 00:00+00')
+  check (
+    least(said_at, contradicted_at) >= '0002-01-01 00:00+00' and greatest(said_at, contradicted_at) < '9999-01-01 00:00+00')
 );
 
 create index profile_evidence_message_idx on memory.profile_evidence (user_id, conversation_id, message_id);
@@ -93,6 +95,8 @@ comment on column memory.profile_evidence.durable is
 comment on column memory.profile_evidence.corrects is
   'Whether they correct what was thought before.';
 
+comment on column memory.profile_evidence.contradicted_at is
+  'When the user said what superseded these words on their conversation''s board. Then they hold no more.';
 comment on column memory.profile_evidence.relayed is
   'Whether a model passed the message on as the person''s. Then it proposes, and holds nothing.';
 

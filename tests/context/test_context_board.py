@@ -181,23 +181,21 @@ def test_without_a_board_or_a_share_a_pack_is_what_it_was(memory: SupabaseMemory
         before = conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND, query=query)
         assert not before.board
         assert "board" not in [each.name for each in before.report().sections]
-        for share in (0, None):
-            off = ContextBudget(characters=8_000, board=share)
-            again = conversation.context("And now?", budget=off, policy=BACKGROUND, query=query)
-            assert again.messages == before.messages
-            assert again.text() == before.text()
-            assert again.report().sections == before.report().sections
+        off = ContextBudget(characters=8_000, board=0)
+        again = conversation.context("And now?", budget=off, policy=BACKGROUND, query=query)
+        assert again.messages == before.messages
+        assert again.text() == before.text()
+        assert again.report().sections == before.report().sections
     # With a board that has nothing on it, and with one that is turned off.
     write(memory, [])
     assert conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND).board.left_out == 0
     conversation.append(talk(1, start=60))
     write(memory, [new("fact", "Ana is allergic to cashews", 120)])
     conversation.append(talk(start=61))
-    for share in (0, None):
-        off = ContextBudget(characters=8_000, board=share)
-        pack = conversation.context("And now?", budget=off, policy=BACKGROUND)
-        assert not pack.board
-        assert not shown(pack.prompt)
+    off = ContextBudget(characters=8_000, board=0)
+    pack = conversation.context("And now?", budget=off, policy=BACKGROUND)
+    assert not pack.board
+    assert not shown(pack.prompt)
     assert shown(conversation.context("And now?", budget=MIDDLE, policy=BACKGROUND).prompt)
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -382,6 +383,76 @@ def test_a_person_confirms_corrects_and_looks_back(owner: Owner) -> None:
     assert owner.one("tea")["id"] == again["item_id"] != past["id"]
     assert [each["state"] for each in owner.items(item_id=past["id"])].count("superseded") == 2
     assert not owner.edit("confirm", id=again["item_id"])["is_new"]
+
+
+@pytest.mark.parametrize("is_read_first", [True, False])
+def test_what_a_board_supersedes_holds_no_more(owner: Owner, is_read_first: bool) -> None:
+    """Both dates are those of the messages, in whichever order board and profile are read."""
+    found = {"subject": "job", "kind": "fact"}
+    owner.say("From now on nurse.", at=START)
+    owner.say("I left the ward.", at=START + timedelta(days=2), id="left")
+    owner.say("So you train medics now.", at=START + timedelta(days=3), role="assistant")
+    if is_read_first:
+        owner.add(item("nurse", 0, **found))
+    fact = {"kind": "fact", "state": "current"}
+    old = {**fact, "id": str(uuid.uuid4()), "text": "They are a nurse.", "quote": "From now on nurse.", "sequence": 0}
+    told = {**fact, "text": "They train medics.", "quote": "So you train medics now.", "sequence": 2}
+    own = {**fact, "text": "They left the ward.", "quote": "I left the ward.", "sequence": 1, "replaces": old["id"]}
+    revise(owner, [old, {**told, "replaces": old["id"]}])
+    if is_read_first:
+        assert owner.values() == ["nurse"], "an assistant's word ends nothing"
+    owner.connection.execute(
+        "update memory.conversation_board_items set superseded_at = null, superseded_by = null where user_id = %s",
+        [owner.user_id],
+    )
+    revise(owner, [own])
+    if not is_read_first:
+        owner.add(item("nurse", 0, **found))
+        revise(owner, [])
+    assert owner.values("held", "proposed") == []
+    ended = owner.one("nurse", "superseded")
+    times = [None if ended[name] is None else datetime.fromisoformat(ended[name]) for name in ("held_at", "ended_at")]
+    assert times == [START, START + timedelta(days=2)]
+    assert ended["superseded_by"] is None
+    assert owner.values(at=START + timedelta(days=1)) == ["nurse"]
+    assert owner.values(at=START + timedelta(days=2)) == []
+    # It moves so, and without the words that contradict it, it holds again.
+    exported = owner("profile", states=["superseded"])["items"]
+    assert exported[0]["evidence"][0]["contradicted_at"] == ended["ended_at"]
+    owner.connection.execute(
+        "select memory_private.delete_board_evidence(c.user_id, c.id, null, 'left') "
+        "from memory.conversations c where c.user_id = %s",
+        [owner.user_id],
+    )
+    assert owner.values() == ["nurse"]
+
+
+def test_no_board_ends_what_a_person_confirmed_or_what_is_said_again(owner: Owner) -> None:
+    owner.learn("nurse", at=START, subject="job")
+    owner.learn("tea", at=START, subject="drink")
+    owner.say("I left the ward, and tea.", at=START + timedelta(days=2))
+    fact = {"kind": "fact", "state": "current"}
+    for number, word in enumerate(("nurse", "tea")):
+        quote = f"From now on {word}."
+        old = {**fact, "id": str(uuid.uuid4()), "text": word, "quote": quote, "sequence": number}
+        new = {**fact, "text": f"no {word}", "quote": "I left the ward, and tea.", "sequence": 2, "replaces": old["id"]}
+        revise(owner, [old, new])
+    assert owner.values() == []
+    owner.edit("confirm", id=owner.one("nurse", "superseded")["id"])
+    owner.learn("tea", "u", at=START + timedelta(days=3), subject="drink")
+    revise(owner, [])
+    assert owner.values() == ["nurse", "tea"]
+
+
+def revise(owner: Owner, items: list[dict[str, Any]]) -> None:
+    """Commit items to a conversation's board, read from all of its messages."""
+    with owner.connection.transaction():
+        owner.connection.execute(
+            "select memory_private.add_board_items(c, %s, -1, 1000, %s, '{}', 'model'), "
+            "memory_private.note_contradictions(c.user_id, c.id) "
+            "from memory.conversations c where c.user_id = %s and c.thread_id = 't'",
+            [1000 + next(_numbers), json.dumps(items), owner.user_id],
+        )
 
 
 def test_what_a_model_suggests_waits_for_the_person(owner: Owner) -> None:
