@@ -20,6 +20,7 @@ _MAX_VALUE: Final = 8  # words
 _MAX_NAME: Final = 3
 _MAX_TASK: Final = 14
 _MAX_CONTRAST: Final = 4
+_NAMES: Final = frozenset({"si", "sina", "ang"})
 _MINE: Final = frozenset({"my", "our"})
 _CONTRASTS: Final = frozenset({"not", "hindi"})
 _LEADS: Final = (
@@ -111,6 +112,8 @@ def read_clause(sentence: ParsedSentence, place: int, condition: str | None) -> 
         stated = _instructed(sentence, first, begins, end)
     if stated is None or not stated.value or not stated.subject:
         return None
+    if stated.kind == "instruction" and _continues_another(sentence, place):
+        return None
     if is_injection(sentence.slice(0, len(sentence.words))):
         return None
     is_once = sentence.has("marks.once") and not stated.is_certain
@@ -121,6 +124,16 @@ def read_clause(sentence: ParsedSentence, place: int, condition: str | None) -> 
         stated.kind, stated.subject, stated.value, stated.polarity, condition, is_lasting and not is_once, corrects,
         sentence.slice(first, end),
     )  # fmt: skip
+
+
+def _continues_another(sentence: ParsedSentence, place: int) -> bool:
+    """Return whether a clause goes on about somebody else: "my sister lives in Bohol and never uses a phone"."""
+    first, end = sentence.clauses[place]
+    return (
+        place > 0
+        and sentence.at(first, end, "words.joins") is not None
+        and sentence.at(sentence.clauses[place - 1][0], first, "words.persons") is not None
+    )
 
 
 def _contrasts(sentence: ParsedSentence, place: int) -> bool:
@@ -180,7 +193,7 @@ def _from_frame(sentence: ParsedSentence, name: str, frame: FoundPhrase, end: in
         return Stated("fact", "name", value.text, 1, is_certain=True) if _is_name(sentence, value) else None
     if name in _PLAIN:
         kind, subject = _PLAIN[name]
-        if name in _PROPER and not _is_proper(sentence, value):
+        if name in _PROPER and (not _is_proper(sentence, value) or _is_of_another(sentence, value)):
             return None
         return Stated(kind, subject, value.text, polarity, is_certain=True)
     if name == "uses":
@@ -189,6 +202,11 @@ def _from_frame(sentence: ParsedSentence, name: str, frame: FoundPhrase, end: in
     if name in ("allergy", "allergy_ended"):
         return Stated("constraint", f"allergy {normalize_subject(value.text)}", value.text, polarity, is_certain=True)
     return _taste(sentence, name, value, end)
+
+
+def _is_of_another(sentence: ParsedSentence, value: Value) -> bool:
+    """Return whether a value is followed by whom it is of: "taga-Bohol si Lolo"."""
+    return any(sentence.words[at] in _NAMES for at in range(value.first + 1, value.end))
 
 
 def _taste(sentence: ParsedSentence, name: str, value: Value, end: int) -> Stated | None:
