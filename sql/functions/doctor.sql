@@ -88,6 +88,33 @@ begin
 end
 $function$;
 
+-- Samples profiles: of at most a hundred items how many hold, are proposed, wait as suggestions, and are not settled.
+create or replace function memory_private.sample_profile() returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
+as $function$
+declare
+  -- About ten pages of the table, or all of a small one.
+  v_share constant float8 := (
+    select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
+    where c.oid in (select memory_private.storage_relations('memory.profile_items')));
+begin
+  return (
+    with items as materialized (
+      select i.user_id, i.id, i.state, i.evidence, i.suggested_at
+      from memory.profile_items i tablesample system (v_share) limit 100)
+    select jsonb_build_object(
+      'items', count(*), 'held', count(*) filter (where i.state = 'held'),
+      'proposed', count(*) filter (where i.state = 'proposed'),
+      'suggested', count(*) filter (where i.state = 'proposed' and i.suggested_at is not null),
+      'unsettled', count(*) filter (where i.state <> 'deleted' and i.evidence <> e.count))
+    from items i
+    cross join lateral (
+      select count(*) as count from memory.profile_evidence e
+      where e.user_id = i.user_id and e.item_id = i.id offset 0) e);
+end
+$function$;
+
 -- Returns the indexes over vectors that are valid, or those whose build did not finish.
 create or replace function memory_private.vector_indexes(p_valid boolean) returns text[]
 language sql stable security invoker set search_path = ''
@@ -160,6 +187,7 @@ begin
     'expired_at', (select c.done_at from memory_private.chores c where c.name = 'expire'),
     'wait_seconds', memory_private.longest_wait(),
     'dead', v_dead,
+    'profile', memory_private.sample_profile(),
     'tables', (
       select jsonb_agg(jsonb_build_object(
         'name', format('%I.%I', n.nspname, c.relname), 'bytes', s.bytes, 'rows', s.rows, 'dead_rows', s.dead_rows,
@@ -231,6 +259,12 @@ Returns: object.
 - expired_at: timestamp or null. When a worker last deleted expired data.
 - wait_seconds: number. How long the oldest work of the next hundred owners has waited, in seconds.
 - dead: integer. The number of conversations with work that was given up, at most a hundred.
+- profile: object. A sample of at most a hundred items of profiles.
+- profile.items: integer. The number of items in the sample.
+- profile.held: integer. How many hold.
+- profile.proposed: integer. How many wait for a person.
+- profile.suggested: integer. How many of these a model or an import suggested.
+- profile.unsettled: integer. How many have other evidence than they were settled by.
 - tables: object[]. The tables and their sizes.
 - tables[].name: text. Schema and name.
 - tables[].bytes: integer. Its size, with its indexes.

@@ -444,6 +444,25 @@ def test_no_board_ends_what_a_person_confirmed_or_what_is_said_again(owner: Owne
     assert owner.values() == ["nurse", "tea"]
 
 
+def test_the_doctor_counts_what_holds_and_finds_what_is_not_settled(server: psycopg.Connection[Any]) -> None:
+    def sampled() -> dict[str, int]:
+        (found,) = server.execute("select memory_private.sample_profile()").fetchall()[0]
+        return dict(found)
+
+    server.execute("delete from memory.profile_items")
+    assert sampled() == {"items": 0, "held": 0, "proposed": 0, "suggested": 0, "unsettled": 0}
+    owner = Owner(server, "doctor")
+    owner.learn("tea")
+    owner.learn("clay", subject="hobby", durable=False)
+    owner.edit("remember", item={"kind": "fact", "value": "cola"}, author_kind="model")
+    assert sampled() == {"items": 3, "held": 1, "proposed": 2, "suggested": 1, "unsettled": 0}
+    server.execute("alter table memory.profile_evidence disable trigger user")
+    server.execute("delete from memory.profile_evidence where user_id = 'doctor'")
+    server.execute("alter table memory.profile_evidence enable trigger user")
+    assert sampled()["unsettled"] == 2
+    server.execute("delete from memory.profile_items where user_id = 'doctor'")
+
+
 def revise(owner: Owner, items: list[dict[str, Any]]) -> None:
     """Commit items to a conversation's board, read from all of its messages."""
     with owner.connection.transaction():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.adapters.transports.endpoint_info import signing_keys
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.errors import SupabaseMemoryError
-from langchain_supabase_memory.memory.doctor import connection, database, models, work
+from langchain_supabase_memory.memory.doctor import connection, database, models, profiles, work
 from langchain_supabase_memory.operations.doctor import schema_report, worker_report
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _check_work(memory: Services, document: Mapping[str, Any]) -> list[Finding]:
         work.lag(wait, has_run=seen is not None),
         work.dead(document["dead"]),
         work.retention(memory.settings.retention, now, expired),
+        profiles.profile(document["profile"]),
     ]
 
 
