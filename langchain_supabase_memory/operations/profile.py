@@ -41,6 +41,9 @@ LONGEST_SUBJECT: Final = 200
 _PAGE: Final = 500
 """The most items of one call."""
 
+_EXPORT_PAGE: Final = 200
+_EXPORTED: Final = ("held", "proposed", "superseded", "deleted")
+
 
 @dataclass(frozen=True)
 class ProfileEvidence:
@@ -316,6 +319,24 @@ def read_page(
     asked = {"p_states": list(states), "p_limit": limit, "p_after": after, "p_user_id": owner}
     page: Mapping[str, Any] = yield from call("memory_profile", asked)
     return page
+
+
+def export_page(
+    owner: str | None, after: Mapping[str, Any] | None = None
+) -> Flow[tuple[dict[str, Any], Mapping[str, Any] | None]]:
+    """Read a page of a profile as an export has it, what was deleted included; the first with what the user allows.
+
+    Args:
+        owner: The user; `None` means the access token's subject.
+        after: Where the page begins, as the page before says; `None` is the beginning.
+
+    Returns:
+        `profile` and `consents`, and where the next page begins; `None` if it is the last.
+    """
+    consents = (yield from call("memory_consents", {"p_user_id": owner})) if after is None else []
+    asked = {"p_states": list(_EXPORTED), "p_limit": _EXPORT_PAGE, "p_after": after, "p_user_id": owner}
+    page = yield from call("memory_profile", asked)
+    return {"kind": "profile", "profile": page["items"], "consents": consents}, page["after"]
 
 
 def consent(owner: str | None, purpose: Purpose, allowed: bool, *, actor: str) -> Flow[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -12,6 +13,7 @@ from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import retention_argument
 from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED
 from langchain_supabase_memory.operations.pages import PAGE
+from langchain_supabase_memory.operations.profile import export_page
 from langchain_supabase_memory.transfer.sinks import sink
 
 if TYPE_CHECKING:
@@ -30,12 +32,6 @@ _CONVERSATIONS: Final = 100
 
 _AT_ONCE: Final = 50
 """The number of short conversations read at once."""
-
-_ITEMS: Final = 200
-"""The number of items of a profile read at once."""
-
-_STATES: Final = ["held", "proposed", "superseded", "deleted"]
-"""The states of items that are exported."""
 
 _SHORT: Final = 100
 """The maximum number of messages in a short conversation."""
@@ -142,17 +138,14 @@ class _Exporter:
 
     def _profile(self, user_id: str) -> Flow[None]:
         """Write the user's profile, by pages, and what they allow to be derived."""
-        consents = yield from call("memory_consents", {"p_user_id": user_id})
-        after: Any = None
+        after: Mapping[str, Any] | None = None
         while True:
-            asked = {"p_user_id": user_id, "p_states": _STATES, "p_limit": _ITEMS, "p_after": after}
-            page = yield from call("memory_profile", asked)
-            items, after = page["items"], page["after"]
+            page, after = yield from export_page(user_id, after)
+            items, consents = page["profile"], page["consents"]
             if items or consents:
-                yield from offload(lambda i=items, c=consents: self._sink.profile(i, c), INLINE_LIMIT)  # type: ignore[misc]
+                yield from offload(partial(self._sink.profile, items, consents), INLINE_LIMIT)
             if after is None:
                 return
-            consents = []
 
     def _pages(
         self, filters: Mapping[str, Any], previous: Mapping[str, str] | None, recent: dict[str, str]

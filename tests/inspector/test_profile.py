@@ -205,18 +205,18 @@ async def test_who_refuses_a_profile_has_none(of: Any, server: SupabaseMemory, m
         assert (await person.post("/profile/remember", {"text": "I am vegan", "kind": "fact"})).status_code == 303
 
 
-async def test_the_copy_has_every_item_a_line(of: Any, server: SupabaseMemory, maya: str, conn_string: str) -> None:
+async def test_the_copy_has_every_item(of: Any, server: SupabaseMemory, maya: str, conn_string: str) -> None:
     fill(conn_string, maya, 450, "held")
     server.for_user(maya).privacy.consent("tone", False, actor="maya")
     async with Person(of(maya)) as person:
         answer = await person.answer("/profile/export")
     assert answer.headers["content-disposition"] == 'attachment; filename="profile.jsonl"'
-    consents, *items = [json.loads(line) for line in answer.text.splitlines()]
-    assert [(each["purpose"], each["allowed"], each["by"]) for each in consents["consents"]] == [
+    pages = [json.loads(line) for line in answer.text.splitlines()]
+    assert [(each["purpose"], each["allowed"], each["by"]) for page in pages for each in page["consents"]] == [
         ("tone", False, "maya")
     ]
-    rows = [row for line in items for row in line["profile"]]
-    assert len(rows) == len({row["id"] for row in rows}) == len(items) == 450 + 7
+    rows = [row for page in pages for row in page["profile"]]
+    assert len(rows) == len({row["id"] for row in rows}) == 450 + 7
     (cebu,) = [row for row in rows if row["value"] == "Cebu"]
     assert cebu["evidence"][0]["quote"] == "I moved to Cebu."
 

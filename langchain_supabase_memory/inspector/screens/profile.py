@@ -14,7 +14,7 @@ from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.language.messages.invisible import spell_out
-from langchain_supabase_memory.operations.profile import ProfileKind, Purpose, read_page, to_item
+from langchain_supabase_memory.operations.profile import ProfileKind, Purpose, export_page, read_page, to_item
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -48,8 +48,6 @@ _GROUPS: Final = (
     ("Traits", ("trait",)),
     ("Facts", ("fact",)),
 )
-
-_EXPORT_PAGE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -234,19 +232,17 @@ async def item(request: Request) -> Response:
 
 
 async def export(request: Request) -> Response:
-    """Send the profile as a file of JSON lines: what the user allows, then an item a line."""
+    """Send the profile as JSON lines, as an import reads them: a page a line, the first with what they allow."""
     context = RequestContext(request)
     mine = profile_owner(context)
-    consents = await mine.privacy.aconsents()
-    begun = await _export_page(mine, None)
+    begun = await _export_page(mine, None)  # an error is answered as one
 
     async def lines() -> AsyncIterator[str]:
-        yield _line([], [_consent_row(each) for each in consents])
-        page: Mapping[str, Any] | None = begun
-        while page is not None:
-            for row in page["items"]:
-                yield _line([row], [])
-            page = await _export_page(mine, page["after"]) if page["after"] is not None else None
+        document, after = begun
+        yield json.dumps(document, ensure_ascii=False) + "\n"
+        while after is not None:
+            document, after = await _export_page(mine, after)
+            yield json.dumps(document, ensure_ascii=False) + "\n"
 
     headers = {"content-disposition": 'attachment; filename="profile.jsonl"'}
     return StreamingResponse(lines(), headers=headers, media_type="application/jsonl")
@@ -269,18 +265,10 @@ async def _load_page(context: RequestContext, mine: SupabaseMemory, state: Profi
     return ItemPage([to_item(row) for row in page["items"]], address(None) if after else "", following)
 
 
-async def _export_page(mine: SupabaseMemory, after: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    flow = read_page(mine._services.owner(), states=list(PAGES), limit=_EXPORT_PAGE, after=after)
-    return await mine._services.arun(flow)
-
-
-def _consent_row(consent: Consent) -> dict[str, Any]:
-    at = consent.at.isoformat()
-    return {"purpose": consent.purpose, "allowed": consent.allowed, "by": consent.actor, "at": at}
-
-
-def _line(items: list[Any], consents: list[Any]) -> str:
-    return json.dumps({"kind": "profile", "profile": items, "consents": consents}, ensure_ascii=False) + "\n"
+async def _export_page(
+    mine: SupabaseMemory, after: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    return await mine._services.arun(export_page(mine._services.owner(), after))
 
 
 def _cursor_text(after: Mapping[str, Any]) -> str:

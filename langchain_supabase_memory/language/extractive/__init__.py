@@ -14,12 +14,13 @@ from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.extractive.board import board
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.phrases import phrases
+from langchain_supabase_memory.language.extractive.profile.lexicon import profile_phrases
 from langchain_supabase_memory.language.messages.encoded_data import words_only
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Material
 
-KEPT: Final = (*query_hints.KEPT, phrases)
+KEPT: Final = (*query_hints.KEPT, phrases, profile_phrases)
 """What the summarizer reads from files once; see `flow.compute`."""
 
 __all__ = ["KEPT", "ExtractiveSummarizer"]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.extractive.profile.finding import ProfileFinding, ProfileKind
 from langchain_supabase_memory.language.extractive.profile.frames import read_clause
-from langchain_supabase_memory.language.extractive.profile.lexicon import profile_phrases
 from langchain_supabase_memory.language.extractive.profile.mask import own_words
 from langchain_supabase_memory.language.extractive.profile.statements import statements
 from langchain_supabase_memory.language.extractive.profile.subjects import normalize_subject
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
 MAX_FINDINGS: Final = 20
 """The most findings of one message."""
 
-KEPT: Final = (profile_phrases,)
-"""What is read from files once; see `effects.offload`."""
-
-__all__ = ["KEPT", "MAX_FINDINGS", "ProfileFinding", "ProfileKind", "find_profile", "normalize_subject"]
+__all__ = ["MAX_FINDINGS", "ProfileFinding", "ProfileKind", "find_profile", "normalize_subject"]
 
 
 def find_profile(text: str) -> list[ProfileFinding]:
