@@ -45,8 +45,9 @@ def render_page(
         name: value for name, value in context.query.items() if name in ("user", "space", "agent", "thread", "state")
     }
     events = context.link("/events", about=about, seen=etag, **filters) if about else ""
+    searched = context.query.get("q", "")[:LONGEST] if tab == "search" else ""
     text = _PAGES.get_template(template).render(
-        context=context, link=context.link, root=context.root, tab=tab, events=events, **values
+        context=context, link=context.link, root=context.root, tab=tab, events=events, searched=searched, **values
     )
     return HTMLResponse(text)
 

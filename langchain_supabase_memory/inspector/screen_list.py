@@ -20,6 +20,7 @@ from langchain_supabase_memory.inspector.screens import (
     queue,
     recall,
     savings,
+    search,
     space,
     spaces,
     summaries,
@@ -79,6 +80,7 @@ SCREENS: Final = (
     Screen("shared", "/spaces/shared", spaces.shared),
     Screen("source", "/spaces/source", spaces.source),
     Screen("recall", "/recall", recall.screen, "Recall"),
+    Screen("search", "/search", search.screen),
     Screen("queue", "/queue", queue.screen, "Queue"),
     Screen("doctor", "/doctor", doctor.screen, "Doctor", is_of_database=True),
 )

@@ -132,7 +132,7 @@ def test_a_screen_reader_finds_its_way(inspector: Served) -> None:
     assert 'navigation "Inspector"' in tree
     assert 'link "Conversations"' in tree
     assert 'heading "Where every message is" [level=2]' in tree
-    assert 'img "Where the messages are' in tree
+    assert 'group "Where the messages are' in tree
     page.goto(inspector.address + "/")
     table = page.get_by_role("table").aria_snapshot()
     assert 'columnheader "Messages"' in table

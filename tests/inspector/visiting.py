@@ -22,7 +22,7 @@ ADDRESS = "http://127.0.0.1:8765"
 TOKEN = "a-token-of-the-tests"
 ASKED: dict[str, dict[str, Any]] = {
     "message": {"number": 0}, "messages": {"first": 0, "last": 1}, "prompt": {"question": "kiln"}, "turn": {"answer": 1},
-    "recall": {"q": "kiln"},
+    "recall": {"q": "kiln"}, "search": {"q": "kiln"},
 }  # fmt: skip
 """What the addresses of screens name beside a conversation. An item has an id that only its board knows."""
 

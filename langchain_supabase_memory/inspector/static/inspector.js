@@ -123,6 +123,16 @@
     }
   });
 
+  // The key / leads to the search.
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const field = document.getElementById("search");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || field === null) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+
   const unfold = () => {
     const hidden = document.getElementById(location.hash.slice(1))?.closest("details:not([open])");
     if (hidden) hidden.open = true;
