@@ -18,6 +18,7 @@ from langchain_supabase_memory.operations.rollout.comparison import Comparison, 
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
 from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+from langchain_supabase_memory.operations.users import UserPage, UserSummary
 from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
 from langchain_supabase_memory.values import (
     AppendResult,
@@ -98,4 +99,6 @@ __all__ = [
     "StoredMessage",
     "SummaryResult",
     "Turn",
+    "UserPage",
+    "UserSummary",
 ]

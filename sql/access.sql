@@ -63,9 +63,9 @@ declare
     'memory_worker_release',
     -- Maintenance of all conversations.
     'memory_worker_chore', 'memory_worker_rederive', 'memory_worker_idle', 'memory_worker_archive',
-    -- Operators: inspect the queue and the database, retry what was given up, set the stage of an agent.
+    -- Operators: inspect the queue, the users and the database, retry what was given up, set the stage of an agent.
     'memory_worker_queue', 'memory_worker_doctor', 'memory_worker_revive', 'memory_worker_set_rollout',
-    'memory_worker_rollouts'];
+    'memory_worker_rollouts', 'memory_worker_users'];
 
   -- The comparison with the owner. The select around it, with the arrow inside, makes it run once per statement and not
   -- once per row. Supabase's advisor looks for the inner select. Text, so that a third-party identity works too.

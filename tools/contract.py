@@ -121,7 +121,7 @@ PAGES = {
     "operating": (
         "Operating",
         "For operators with a server's key: look after the queue and the database.",
-        "worker_queue worker_doctor worker_revive",
+        "worker_queue worker_users worker_doctor worker_revive",
     ),
     "chores": (
         "Chores",

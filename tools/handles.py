@@ -339,6 +339,7 @@ The methods cover the memory's user; without one, all users that the memory may 
             "queue": Verb("operations.work.queue", hidden=("user_id",)),
             "retry": Verb("operations.work.retry"),
             "unreadable": Verb("operations.unreadable.unreadable"),
+            "users": Verb("operations.users.list_users"),
             "summarize_due": Verb("memory.summaries.summarize_due"),
             "index_due": Verb("operations.due.index_due"),
         },

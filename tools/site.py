@@ -36,8 +36,8 @@ API = {
         "What the verbs return.",
         "types.AppendResult types.StoredMessage types.Turn types.Reference types.ConversationKey "
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
-        "types.Receipt types.Health types.Pause types.Queue types.Space types.SpaceInfo types.Member types.Invitation"
-        " types.Contribution types.SharedData types.SharedInSpace"
+        "types.Receipt types.Health types.Pause types.Queue types.UserPage types.UserSummary types.Space "
+        "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
         " types.ProfileItem types.ProfileEvidence types.Consent",
     ),
     "context": (

@@ -9,6 +9,7 @@ from langchain_supabase_memory.memory.handle import MemoryHandle
 from langchain_supabase_memory.memory.summaries import summarize_due
 from langchain_supabase_memory.operations.due import index_due
 from langchain_supabase_memory.operations.unreadable import unreadable
+from langchain_supabase_memory.operations.users import UserPage, list_users
 from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState, queue, retry, status
 
 if TYPE_CHECKING:
@@ -127,6 +128,29 @@ class Work(MemoryHandle):
     async def aunreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
         return await self._services.arun(unreadable(self._services.scope_text(), limit=limit))
+
+    def users(self, *, prefix: str | None = None, limit: int = 25, after: str | None = None) -> UserPage:
+        """List the users who have conversations, by their ids, in one round trip; it needs a server's rights.
+
+        Args:
+            prefix: Only users whose ids begin with it; `None` means all.
+            limit: The maximum number of users, 1 to 100.
+            after: The `after` of a page, to get the next page.
+
+        Returns:
+            The users, each with their ten newest conversations in numbers. Spaces are left out.
+
+        Raises:
+            InvalidInputError: The memory belongs to one user, or an argument is not one of its choices.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._services.run(list_users(self._services.scope_text(), prefix=prefix, limit=limit, after=after))
+
+    async def ausers(self, *, prefix: str | None = None, limit: int = 25, after: str | None = None) -> UserPage:
+        """The async twin of `users`."""
+        return await self._services.arun(
+            list_users(self._services.scope_text(), prefix=prefix, limit=limit, after=after)
+        )
 
     def summarize_due(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None

@@ -1151,3 +1151,84 @@ language sql volatile security invoker set search_path = ''
 as $function$
   select clock_timestamp() + least(p_seconds * 2 ^ least(p_failures, 20), 3600) * (0.5 + random() / 2) * interval '1 second'
 $function$;
+
+create function public.memory_worker_users(
+  p_prefix text    default null, -- only ids that begin so; null: all
+  p_limit  integer default 25,
+  p_after  text    default null  -- the user to go on from
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  c_steps  constant integer := 500; -- users and spaces that one call looks at
+  c_misses constant integer := 50;  -- so many others in a row end a prefix: an order of the language mixes capitals
+  c_newest constant integer := 10;  -- conversations of a user that are read
+  v_prefix constant text := coalesce(p_prefix, '');
+  v_limit  constant integer := greatest(1, least(coalesce(p_limit, 25), 100));
+  v_at     text := p_after;
+  v_user   text;
+  v_users  jsonb[] := '{}';
+  v_dead   jsonb; -- how many conversations of a user have work that was given up
+  v_newest record;
+  v_misses integer := 0;
+  v_after  text;
+begin
+  select coalesce(jsonb_object_agg(t.user_id, t.count), '{}') into v_dead
+    from (select d.user_id, count(*) as count
+          from (select w.user_id from memory_private.work w where w.dead_at is not null order by w.dead_at limit 10000) d
+          group by d.user_id) t;
+  -- From one owner to the next by the primary key, however many conversations each has.
+  for v_step in 1 .. c_steps loop
+    if v_at is null then
+      select c.user_id into v_user from memory.conversations c
+       where c.user_id >= v_prefix order by c.user_id limit 1;
+    else
+      select c.user_id into v_user from memory.conversations c
+       where c.user_id > v_at and c.user_id >= v_prefix order by c.user_id limit 1;
+    end if;
+    exit when v_user is null;
+    if cardinality(v_users) = v_limit or v_step = c_steps then
+      v_after := v_at;
+      exit;
+    end if;
+    v_at := v_user;
+    if starts_with(v_user, 'space:') then
+      v_at := greatest(v_user, 'space;'); -- behind all spaces, where they stand together
+    elsif starts_with(v_user, v_prefix) then
+      select count(*) as count, max(t.updated_at) as last_at,
+             coalesce(sum(t.total_tokens) filter (where t.place <= c_newest), 0) as tokens
+        into v_newest
+        from (select c.updated_at, c.total_tokens, row_number() over () as place
+              from (select k.updated_at, k.total_tokens from memory.conversations k
+                    where k.user_id = v_user
+                    order by k.user_id desc, k.updated_hour desc, k.agent_id desc limit c_newest + 1) c) t;
+      v_users := v_users || jsonb_build_object(
+        'user_id', v_user, 'conversations', least(v_newest.count, c_newest), 'has_more', v_newest.count > c_newest,
+        'tokens', v_newest.tokens, 'last_at', v_newest.last_at, 'dead', coalesce((v_dead ->> v_user)::bigint, 0));
+      v_misses := 0;
+    else
+      v_misses := v_misses + 1;
+      exit when v_misses > c_misses;
+    end if;
+  end loop;
+  return jsonb_build_object('users', to_jsonb(v_users), 'after', v_after);
+end
+$function$;
+comment on function public.memory_worker_users is
+  'langchain-supabase-memory: List the users who have conversations, by their ids, with what an operator looks for
+  first. Spaces are left out. One call looks at 500 owners at most, and at the ten newest conversations of each user.
+
+p_prefix: only users whose ids begin with it; null: all.
+p_limit: the most users of one page, 1 to 100.
+p_after: after of the page before; null: the first page.
+Returns: object.
+- users: object[]. The page, in the order of their ids.
+- users[].user_id: text. The user.
+- users[].conversations: integer. How many conversations they have, up to 10.
+- users[].has_more: boolean. Whether they have more than these.
+- users[].tokens: integer. The tokens of the messages of these conversations.
+- users[].last_at: timestamp. When one of these changed last.
+- users[].dead: integer. How many of the user''s conversations have work that was given up, of the first 10,000 of all.
+- after: text or null. Where the next page begins; null: there is none.
+Errors: none.';

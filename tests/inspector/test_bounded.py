@@ -17,7 +17,8 @@ from tests.services.postgres import Cluster
 SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
 SCREENS["recall"][1]["thread"] = "long"
 SCREENS["spaces"][1]["user"] = SCREENS["profile"][1]["user"] = "u"
-FEW, MANY = 100, 5_000
+FEW, MANY = 770, 5_000
+"""Of 70 users: eleven for each, as many as the list of users reads of one, and more."""
 
 # Conversations of others, each with messages that are due. A user's own list reads that user's conversations: an index
 # by what was changed last would cost each append its heap-only update.

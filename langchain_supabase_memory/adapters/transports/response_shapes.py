@@ -172,6 +172,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_revive": _object("revived"),
     "memory_worker_rollouts": _ARRAY,
     "memory_worker_set_rollout": _object("agent_id version stage share rest set_by set_at"),
+    "memory_worker_users": _object("users after"),
 }
 """Each function `public.memory_*`, and the shape of its document."""
 

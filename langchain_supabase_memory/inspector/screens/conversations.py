@@ -9,6 +9,7 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
+from langchain_supabase_memory.inspector.screens import users
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.operations.work import ConversationStatus, WorkState
 from langchain_supabase_memory.values import ConversationInfo, ConversationState, is_id
@@ -168,8 +169,10 @@ async def _infos(context: RequestContext, statuses: list[ConversationStatus]) ->
 
 
 async def screen(request: Request) -> Response:
-    """Render the list."""
+    """Render the list; or the users, as the start of everybody's data."""
     context = RequestContext(request)
+    if users.is_start(context):
+        return await users.respond(context)
     page = await list_conversations(context)
     state = context.query.get("state", "")
     paged = state not in WORK_STATES and context.has_one_owner
