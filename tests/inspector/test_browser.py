@@ -170,7 +170,7 @@ def test_evidence_opens_in_place_with_its_quote(inspector: Served) -> None:
 
 def test_what_stands_behind_a_prompt_opens_in_place(inspector: Served) -> None:
     page = inspector.open(PAGES["prompt"])
-    for part, begins in (("#part-summary", "Covers messages"), ("#part-recalled li", "")):
+    for part, begins in (("#part-summary", "What it stands for"), ("#part-recalled li", "")):
         link = page.locator(f"{part} a[data-opens]", has_text=begins).first
         link.click()
         page.locator(f"{part} .inside .panel").first.wait_for()
@@ -186,20 +186,18 @@ def test_from_a_message_to_the_prompt_of_its_answer(inspector: Served) -> None:
     page.locator("#m83 a.line").click()
     page.get_by_role("link", name="The prompt of its answer").click()
     page.wait_for_url("**/prompts/turn?*answer=84")
-    page.get_by_role("heading", name="For message 84").wait_for()
-    known = page.locator(".known li", has_text="The hotel wants 64 bowls.")
-    known.get_by_role("link", name="evidence").click()
-    known.get_by_text("Written by a person").wait_for()
-    page.locator("td a[data-opens]").first.click()
-    page.locator("td .words li").first.wait_for()
+    page.get_by_role("heading", name="What did the kiln show, 1?").wait_for()
+    page.locator("#part-board li", has_text="The hotel wants 64 bowls.").wait_for()
+    page.locator("#part-summary a[data-opens]").first.click()
+    page.locator("#part-summary .words li").first.wait_for()
     page.get_by_role("link", name="message 82", exact=True).last.click()
-    page.get_by_role("heading", name="For message 82").wait_for()
+    page.get_by_role("heading", name="What did the kiln show, 0?").wait_for()
 
 
 def test_prompts_are_listed_and_lead_to_each(inspector: Served) -> None:
     page = inspector.open(PAGES["prompts"])
-    page.get_by_role("link", name="message 84").click()
-    page.get_by_role("heading", name="For message 84").wait_for()
+    page.get_by_role("link", name="What did the kiln show, 1?").click()
+    page.get_by_role("heading", name="What did the kiln show, 1?").wait_for()
 
 
 def test_a_budget_and_a_question_can_be_tried(inspector: Served) -> None:
@@ -604,3 +602,37 @@ def test_another_browser_is_not_let_in(inspector: Served, chromium: Browser) -> 
     other = chromium.new_context().new_page()
     other.goto(f"{inspector.address}/?token=a-token-of-the-tests")
     assert "You are not signed in" in other.inner_text("h1")
+
+
+# Finding
+
+
+def test_a_key_leads_to_the_search_and_an_answer_says_why(inspector: Served) -> None:
+    page = inspector.open("/")
+    page.keyboard.press("/")
+    page.keyboard.type("E-47")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Messages").wait_for()
+    page.locator("a.title").first.click()
+    page.locator("li.target").wait_for()
+    page.goto(inspector.address + PAGES["turn"])
+    page.get_by_label("A fact or a code in a few words").fill("stopped at 840 degrees")
+    page.get_by_role("button", name="Explain").click()
+    sentence = page.locator(".explained")
+    sentence.wait_for()
+    assert "unspent" in sentence.inner_text()
+    assert sentence.get_by_role("link").count() >= 2
+
+
+def test_the_list_of_users_narrows_while_one_types(
+    memory: SupabaseMemory, chromium: Browser, conn_string: str, user_id: str
+) -> None:
+    with memory_of(conn_string, f"{user_id}-zoe") as other:
+        other.conversation("t").append([HumanMessage("Which kiln?")])
+    with memory_of(conn_string) as server, served(server, chromium) as inspector:
+        page = inspector.open(f"/?prefix={user_id}")
+        assert page.locator("#users a.title").count() == 2
+        page.get_by_label("User").press_sequentially("-z")
+        page.locator("#users a.title").nth(1).wait_for(state="detached")
+        assert page.locator("#users a.title").inner_text() == f"{user_id}-zoe"
+        assert inspector.said == []

@@ -47,7 +47,7 @@ _PROFILE_STATES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class Match:
+class SearchMatch:
     """A result.
 
     Attributes:
@@ -68,7 +68,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class SearchResults:
+class SearchMatches:
     """The results of a search.
 
     Attributes:
@@ -79,9 +79,9 @@ class SearchResults:
         after: Where the messages go on; empty at their end.
     """
 
-    messages: Sequence[Match] = ()
-    items: Sequence[Match] = ()
-    titles: Sequence[Match] = ()
+    messages: Sequence[SearchMatch] = ()
+    items: Sequence[SearchMatch] = ()
+    titles: Sequence[SearchMatch] = ()
     boards: int = 0
     after: str = ""
 
@@ -96,7 +96,7 @@ async def screen(request: Request) -> Response:
     return render_page(context, "search.html", tab="search", query=query, needs_user=needs_user, results=results)
 
 
-async def _search(context: RequestContext, texts: Sequence[str]) -> SearchResults:
+async def _search(context: RequestContext, texts: Sequence[str]) -> SearchMatches:
     """Search in at most six reads, and one for each board and for each conversation beyond the newest."""
     memory = context.owned(context.reader)
     page, newest, profile = await gather_all(
@@ -115,7 +115,7 @@ async def _search(context: RequestContext, texts: Sequence[str]) -> SearchResult
     boards = await gather_all(*(memory.conversation(thread, agent_id=agent).board.aread() for agent, thread in wanted))
     by_id = {each.id: each for each in statuses}
     items = [*_profile_matches(context, profile, texts), *_board_matches(context, wanted, boards, infos, texts)]
-    return SearchResults(
+    return SearchMatches(
         messages=[_message(context, each, infos, by_id, texts) for each in page],
         items=items,
         titles=[*_titles(context, newest, texts)],
@@ -136,7 +136,7 @@ def _message(
     infos: Mapping[tuple[str, str], ConversationInfo],
     statuses: Mapping[str, ConversationStatus],
     texts: Sequence[str],
-) -> Match:
+) -> SearchMatch:
     stored, info = match.message, infos.get((match.agent_id, match.thread_id))
     status = None if info is None else statuses.get(info.id)
     state, label = _WORD_FOR_WORD
@@ -149,7 +149,7 @@ def _message(
     text = text_of(stored)
     begin = max(0, place(text, texts) - _BEFORE)
     title = match.thread_id if info is None else info.title or info.thread_id
-    return Match(
+    return SearchMatch(
         f"{'… ' if begin else ''}{text[begin:]}",
         _place(context, info, match.agent_id, match.thread_id, stored.sequence),
         state,
@@ -164,21 +164,23 @@ def _place(context: RequestContext, info: ConversationInfo | None, agent: str, t
     return f"{context.conversation_link('', user, agent, thread, at=sequence)}#m{sequence}"
 
 
-def _titles(context: RequestContext, newest: Iterable[ConversationInfo], texts: Sequence[str]) -> Iterable[Match]:
+def _titles(context: RequestContext, newest: Iterable[ConversationInfo], texts: Sequence[str]) -> Iterable[SearchMatch]:
     for info in newest:
         if _has_all(f"{info.title or ''} {info.thread_id}", texts):
             state = "opted-out" if info.opted_out_at else "archived" if info.archived_at else "active"
             label = "private" if info.private else state.replace("-", " ")
             link = context.conversation_link("", info.user_id, info.agent_id, info.thread_id)
-            yield Match(info.title or info.thread_id, link, state, label, info.thread_id, info.last_message_at)
+            yield SearchMatch(info.title or info.thread_id, link, state, label, info.thread_id, info.last_message_at)
 
 
-def _profile_matches(context: RequestContext, profile: Iterable[ProfileItem], texts: Sequence[str]) -> Iterable[Match]:
+def _profile_matches(
+    context: RequestContext, profile: Iterable[ProfileItem], texts: Sequence[str]
+) -> Iterable[SearchMatch]:
     for item in profile:
         if _has_all(f"{item.subject} {item.value} {item.condition or ''}", texts):
             link = context.link("/profile/item", item=item.id, **context.member_query)
             state, label = _PROFILE_STATES[item.state]
-            yield Match(f"{item.subject}: {item.value}", link, state, label, item.kind, item.last_seen_at)
+            yield SearchMatch(f"{item.subject}: {item.value}", link, state, label, item.kind, item.last_seen_at)
 
 
 def _board_matches(
@@ -187,7 +189,7 @@ def _board_matches(
     boards: Sequence[Board],
     infos: Mapping[tuple[str, str], ConversationInfo],
     texts: Sequence[str],
-) -> Iterable[Match]:
+) -> Iterable[SearchMatch]:
     for key, board in zip(keys, boards, strict=True):
         info = infos.get(key)
         for item in board.items:
@@ -197,7 +199,7 @@ def _board_matches(
                 )
                 state, label = _item_state(item)
                 about = f"{item.kind} on the board of {info.title or info.thread_id}"
-                yield Match(item.text, link, state, label, about, item.last_seen_at)
+                yield SearchMatch(item.text, link, state, label, about, item.last_seen_at)
 
 
 def _item_state(item: BoardItem) -> tuple[str, str]:
