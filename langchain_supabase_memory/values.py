@@ -172,6 +172,7 @@ class StoredMessage:
         images: Its images and files: `[{"kind", "url" or "inline_characters", "mime_type"}]`.
         unreadable: Why the message cannot be decoded, in a word; `None` if it can.
         author_id: In a space: who wrote it, or whose agent answered; `None` elsewhere.
+        author_name: In a space: what they are called there; `None` elsewhere.
     """
 
     sequence: int
@@ -187,6 +188,14 @@ class StoredMessage:
     images: list[dict[str, Any]] | None = None
     unreadable: str | None = None
     author_id: str | None = None
+    author_name: str | None = None
+
+    @property
+    def speaker(self) -> str | None:
+        """The name of who speaks: in a space the author's, elsewhere what the message says; `None` without one."""
+        if self.role == "user" and (self.author_id is not None or self.author_name is not None):
+            return self.author_name or self.author_id
+        return None if self.message is None else self.message.name
 
 
 @dataclass(frozen=True)

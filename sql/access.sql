@@ -50,7 +50,7 @@ declare
     'memory_rollout', 'memory_compare', 'memory_comparisons', 'memory_comparison_report',
     -- Spaces: create, list and erase them; see and set who is in them.
     'memory_create_space', 'memory_update_space', 'memory_spaces', 'memory_space', 'memory_invite', 'memory_join',
-    'memory_set_member', 'memory_forget_space', 'memory_contribute', 'memory_withdraw', 'memory_held',
+    'memory_set_member', 'memory_name_member', 'memory_forget_space', 'memory_contribute', 'memory_withdraw', 'memory_held',
     -- The profile of a person, and what they allow.
     'memory_profile', 'memory_edit_profile', 'memory_consent', 'memory_consents',
     -- The database: what is installed, and the limits of a call.
@@ -98,8 +98,11 @@ begin
   grant execute on function
     memory_private.resolve_owner(text), memory_private.resolve_writer(text, text), memory_private.resolve_scope(text),
     memory_private.is_server(), memory_private.has_spaces(), memory_private.check_space(text, boolean),
-    memory_private.lock_space(text, boolean), memory_private.check_role(text, text, integer, boolean),
-    memory_private.role_number(text), memory_private.check_retention(json),
+    memory_private.lock_owner(text, text, boolean), memory_private.lock_space(text, boolean),
+    memory_private.check_role(text, text, integer, boolean), memory_private.role_names(), memory_private.role_name(integer),
+    memory_private.role_number(text), memory_private.person_labels(text), memory_private.asker_label(text, text),
+    memory_private.chunk_speaker(memory.working_memory_chunks),
+    memory_private.check_retention(json),
     memory_private.effective_retention(text, json), memory_private.act_as_member(text, text, jsonb, json), memory_private.resolve_person(text),
     memory_private.plain_letters(text), memory_private.locate_quote(text, text),
     memory_private.author_kind(text), memory_private.current_limits(),
@@ -253,8 +256,9 @@ begin
     memory_private.store_put(text, json, timestamptz)
     to authenticated, service_role;
   grant execute on function
-    memory_private.delete_contributed_item(text, uuid, text, text), memory_private.forget_shared(text, boolean),
-    memory_private.describe_access(), memory_private.storage_relations(regclass), memory_private.sample_vectors(text), memory_private.sample_profile(),
+    memory_private.label_person(text, text, text), memory_private.delete_contributed_item(text, uuid, text, text),
+    memory_private.forget_shared(text, boolean), memory_private.describe_access(),
+    memory_private.storage_relations(regclass), memory_private.sample_vectors(text), memory_private.sample_profile(),
     memory_private.longest_wait(), memory_private.vector_indexes(boolean), memory_private.realtime_tables(),
     memory_private.published_columns(text), memory_private.check_publication(),
     memory_private.has_remaining_steps(jsonb), memory_private.first_retry_at(jsonb),

@@ -275,7 +275,7 @@ def _context(call: Caller) -> None:
     assert both["stored"]["appended"] == 1
     assert both["context"]["messages"][-1]["sequence"] == both["stored"]["sequences"][0]
     assert call("context", thread_id="nowhere") is None
-    recalled = {"recalled": call("recall", ask=ask), "shared": None, "profile": None}
+    recalled = {"recalled": call("recall", ask=ask), "shared": None, "profile": None, "asked_by": None}
     assert call("context", thread_id="nowhere", recall={**ask, "scope": "user"}) == recalled
     given = {"spaces": ["space:00000000-0000-4000-8000-000000000000"], "agents": ["default"], "items": 5}
     refused, board = call("context", thread_id="nowhere", shared=given)["shared"]
@@ -447,10 +447,12 @@ def _share(call: Caller) -> None:
     invitation = call("invite", space=space, role="contributor", uses=2)
     assert call("join", token=invitation["token"], user_id="bo")["role"] == "contributor"
     call("set_member", space=space, member="bo", role="reader")
+    assert call("name_member", space=space, name="Bo", member="bo")["name"] == "Bo"
     call("append", user_id=space, thread_id="standup", messages=rows([HumanMessage("Done.", id="d0")]), author_id="bo")
-    (found,) = call("read", user_id=space, thread_id="standup", columns=["author_id"])["messages"]
-    assert found["author_id"] == "bo"
+    (found,) = call("read", user_id=space, thread_id="standup", columns=["author_id", "author_name"])["messages"]
+    assert (found["author_id"], found["author_name"]) == ("bo", "Bo")
     assert len(call("space", space=space)["members"]) == 2
+    assert call("context", user_id=space, thread_id="standup", author_id="bo")["asked_by"] == "Bo"
     call(
         "append",
         thread_id="quoted",

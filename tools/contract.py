@@ -151,7 +151,7 @@ PAGES = {
     "members": (
         "Members of spaces",
         "Invite people into a space, join one, and say who may read and write there.",
-        "invite join set_member",
+        "invite join set_member name_member",
     ),
     "database": ("The database", "What is installed, and what one call may bring.", "schema limits"),
 }

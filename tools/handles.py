@@ -376,6 +376,7 @@ read, append, edit their own messages and forget them. Summaries, boards and chu
             "invite": Verb("operations.spaces.invite"),
             "withdraw_invitations": Verb("operations.spaces.withdraw_invitations"),
             "set_member": Verb("operations.spaces.set_member"),
+            "set_name": Verb("operations.spaces.set_name"),
             "leave": Verb("operations.spaces.leave"),
             "withdraw": Verb("operations.contributions.withdraw"),
             "forget": Verb("operations.spaces.forget"),

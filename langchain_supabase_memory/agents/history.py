@@ -26,7 +26,7 @@ from langchain_supabase_memory.agents.run.load import Loader
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.context.load import unread_messages
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.language.messages import attribution, codec
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append, pending
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
@@ -211,8 +211,13 @@ class SupabaseChatMessageHistory(Unpicklable, BaseChatMessageHistory):
         ]
 
     def _rows(self) -> Flow[list[BaseMessage]]:
-        rows = yield from conversations.read_rows(self._key, retention=self._retention)
-        return codec.from_payloads([row["payload"] for row in rows])
+        columns: list[conversations.Column] = ["payload", "author_name"] if self._key.is_in_space else ["payload"]
+        rows = yield from conversations.read_rows(self._key, columns=columns, retention=self._retention)
+        messages = codec.from_payloads([row["payload"] for row in rows])
+        if self._key.is_in_space:
+            said = zip(messages, rows, strict=True)
+            messages = [attribution.attributed(message, row["author_name"]) for message, row in said]
+        return messages
 
     def _load_within_budget(self, loader: Loader) -> Effects[list[BaseMessage]]:
         """The messages of a pack; of what waits to be stored, where there is none."""

@@ -255,14 +255,14 @@ def _message_document(match: FoundMessage) -> Document:
     around = [*match.before, match.message, *match.after]
     said = [(each, each.message) for each in around if each.message is not None]  # the payload is always selected
     lines = [
-        f"{message.name or (each.role or '').capitalize()}: {indented(display_text(message))}" for each, message in said
+        f"{each.speaker or (each.role or '').capitalize()}: {indented(display_text(message))}" for each, message in said
     ]
     stored = match.message
     metadata = {
         "thread_id": match.thread_id,
         "agent_id": match.agent_id,
         "role": stored.role,
-        "speaker": stored.message.name if stored.message else None,
+        "speaker": stored.speaker,
         "from_sequence": around[0].sequence,
         "to_sequence": around[-1].sequence,
         "message_ids": [each.message_id for each in around],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import Role, StoredMessage
 
-COLUMNS: Final = ("message_id", "role", "created_at", "author_id", "payload")
+COLUMNS: Final = ("message_id", "role", "created_at", "author_id", "author_name", "payload")
 """The columns of a message that this module needs."""
 
 
@@ -68,8 +68,7 @@ def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
     if not text.strip() and not annotations:
         annotations = [rendering.named or "[says nothing]"]
     # The role precedes each name, because a user can have an assistant's name.
-    author = stored.author_id if role == "user" else None
-    speaker = content.speaker(content.LABELS[role], message.name or author)
+    speaker = content.speaker(content.LABELS[role], stored.speaker)
     return MessageView(stored.sequence, role, speaker, stored.created_at, text, annotations)
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.language.messages.attribution import plain_label
 from langchain_supabase_memory.language.messages.content import indented
 from langchain_supabase_memory.language.messages.fence import escaped
 from langchain_supabase_memory.operations.boards.board import WRITTEN_BY, BoardItem, board_item
@@ -271,9 +272,15 @@ def line(item: BoardItem) -> str:
     """Render an item as a line, such as `- fact: Ana is allergic to peanuts [message 12]`."""
     first, last = (item.sequences[0], item.sequences[-1]) if item.sequences else (None, None)
     where = [] if first is None else [f"message {first}" if first == last else f"messages {first}, {last}"]
-    where += [f"said by {' '.join(item.author_id.split())}"] if item.author_id is not None else []
+    where += [f"said by {who}"] if (who := author(item)) is not None else []
     where += [item.written_by] if item.written_by is not None else []
     return f"{item_text(item)} [{', '.join(where)}]" if where else item_text(item)
+
+
+def author(item: BoardItem) -> str | None:
+    """Return what a space calls who said an item; `None` outside of spaces, and where nobody is known."""
+    label = item.author_name or item.author_id
+    return None if label is None else plain_label(label)
 
 
 def item_text(item: BoardItem) -> str:

@@ -12,7 +12,7 @@ from langchain_core.messages import ToolMessage
 
 from langchain_supabase_memory.context.media import limit_media
 from langchain_supabase_memory.context.reasons import EXPIRES_SOON, SUPERSEDED, UNREADABLE
-from langchain_supabase_memory.language.messages import codec, content
+from langchain_supabase_memory.language.messages import attribution, codec, content
 from langchain_supabase_memory.language.messages.blocks import Block, PromptEntry, blocks
 from langchain_supabase_memory.operations.summaries import read_segment
 from langchain_supabase_memory.values import Segment
@@ -80,6 +80,7 @@ def read_history(
     *,
     recalls: bool = False,
     retention: Retention | None = None,
+    is_in_space: bool = False,
 ) -> History:
     """Return what there is to choose from; the entries of the current turn get their numbers, where they are stored.
 
@@ -90,13 +91,24 @@ def read_history(
         pending: Messages that could not be stored yet.
         recalls: Whether turns recall from what is not shown.
         retention: Where what expires next leaves in steps, the retention; `None` shows all that is kept.
+        is_in_space: Whether a space owns the conversation: each member's message says who wrote it.
     """
     rows = document.get("messages", [])
     messages = codec.from_payloads([row["payload"] for row in rows])
     turn = {entry.message.id for entry in current if entry.message.id is not None}
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
+    authors = {message.id: row.get("author_name") for row, message in zip(rows, messages, strict=True)}
+    asker = document.get("asked_by")
+
+    def prompt_form(message: BaseMessage, label: str | None) -> BaseMessage:
+        shown = content.in_prompt(message)
+        return attribution.attributed(shown, label) if is_in_space else shown
+
     for entry in current:
         entry.sequences = (stored[entry.message.id],) if entry.message.id in stored else ()
+    if is_in_space:  # what was not stored yet was written by who asks
+        asked_now = [attribution.attributed(entry.message, authors.get(entry.message.id, asker)) for entry in current]
+        current = [PromptEntry(shown, entry.sequences) for shown, entry in zip(asked_now, current, strict=True)]
     on_branch = {message.id: message for message in branch or ()}
     # What a run has left that names its checkpoint, and that is still to be moved out.
     left = set(document.get("superseded") or ())
@@ -118,9 +130,9 @@ def read_history(
             continue
         held = on_branch.get(message.id)
         here = held if held is not None and content.is_conversation(held) else message
-        entries.append(PromptEntry(content.in_prompt(here), (sequence,)))
+        entries.append(PromptEntry(prompt_form(here, row.get("author_name")), (sequence,)))
     entries += [
-        PromptEntry(content.in_prompt(message))
+        PromptEntry(prompt_form(message, asker))
         for message in pending
         if message.id not in stored and message.id not in turn
     ]
@@ -132,13 +144,19 @@ def read_history(
         entries=entries,
         segments=[*([None] if whole else []), *segments],
         unread_from=document.get("unread_from"),
-        question=None if asked is None else PromptEntry(codec.from_payload(asked["payload"]), (asked["sequence"],)),
+        question=None if asked is None else _question(asked, is_in_space),
         current=current,
         superseded=superseded,
         undecodable=codec.undecodable_rows(rows, messages),
         recallable=document.get("indexed_through", -1) if recalls else -1,
         characters=document.get("total_characters", 0) - document.get("summarized_characters", 0) - under_way,
     )
+
+
+def _question(row: Mapping[str, Any], is_in_space: bool) -> PromptEntry:
+    message = codec.from_payload(row["payload"])
+    shown = attribution.attributed(message, row["author_name"]) if is_in_space else message
+    return PromptEntry(shown, (row["sequence"],))
 
 
 def _first_shown(document: Mapping[str, Any], retention: Retention | None) -> int:

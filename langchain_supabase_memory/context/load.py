@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.recall_part import RecallRequest
     from langchain_supabase_memory.context.turn_parts import TurnParts
     from langchain_supabase_memory.operations.boards.perspective import Perspective
+    from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, SummaryResult, Turn
 
@@ -212,9 +213,12 @@ def last_messages(
         pending: Messages that could not be stored yet.
         retention: What is kept.
     """
-    rows = yield from read_rows(key, last=max_characters + len(current), columns=["payload"], retention=retention)
-    history = read_history({"messages": rows}, [*map(PromptEntry, current)], branch, pending)
-    return recent_messages([entry.message for entry in history.entries], current, max_characters)
+    columns: list[Column] = ["payload", "author_name"] if key.is_in_space else ["payload"]
+    rows = yield from read_rows(key, last=max_characters + len(current), columns=columns, retention=retention)
+    turn = [*map(PromptEntry, current)]
+    history = read_history({"messages": rows}, turn, branch, pending, is_in_space=key.is_in_space)
+    said, now = ([entry.message for entry in entries] for entries in (history.entries, history.current))
+    return recent_messages(said, now, max_characters)
 
 
 def unread_messages(key: ConversationKey, budget: ContextBudget, pending: Sequence[BaseMessage]) -> Flow[ContextPack]:
@@ -226,7 +230,7 @@ def unread_messages(key: ConversationKey, budget: ContextBudget, pending: Sequen
         pending: Messages that could not be stored yet.
     """
     asking = ContextRequest(key, budget, DEFAULT_POLICY, (), None, ALONE, pending, None, None)
-    return (yield from asking.build_pack({}, read_history({}, pending=pending)))
+    return (yield from asking.build_pack({}, read_history({}, pending=pending, is_in_space=key.is_in_space)))
 
 
 def omitted_messages(pack: ContextPack) -> int:
@@ -296,6 +300,7 @@ class ContextRequest:
             self.pending,
             recalls=self.recalls,
             retention=None if self.budget.is_small else self.retention,
+            is_in_space=self.key.is_in_space,
         )
         # What the application names is shown whatever it is.
         is_named = self.recalling is not None and self.recalling.strict
@@ -336,6 +341,8 @@ class ContextRequest:
             "p_shared": self.shared.argument(self.budget),
             "p_profile": max_profile_items(self.budget) if self.profile else 0,
         }
+        if self.key.author_id is not None:
+            arguments["p_author_id"] = self.key.author_id
         return (yield from call("memory_context", arguments, "load context")) or {}
 
     def _recalled(self, questions: search.PreparedRecall | None) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.summary_part import SummaryPart, note, opening
 from langchain_supabase_memory.context.truncate import cut_to
 from langchain_supabase_memory.json_types import AnyMessage
-from langchain_supabase_memory.language.messages import codec, content
+from langchain_supabase_memory.language.messages import attribution, codec, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry, blocks
 from langchain_supabase_memory.operations.boards.board import BoardItem
 from langchain_supabase_memory.operations.manifests.details import PassageDetails, passage_key
@@ -290,6 +290,8 @@ class PromptRebuilder:
                 if self._is_since(rows[number]["updated_at"]):
                     changes[name].append("edited")
                 said = content.in_prompt(message) if name == "recent" else message
+                if self.key.is_in_space:
+                    said = attribution.attributed(said, rows[number].get("author_name"))
                 before.append(PromptEntry(said, (number if is_stored else unstored,)))
                 unstored -= not is_stored
         made, _ = blocks(before)

@@ -144,7 +144,7 @@ def _read(
                 key,
                 from_sequence=page["messages"][-1]["sequence"] + 1,
                 to_sequence=last,
-                columns=("payload", "updated_at"),
+                columns=("payload", "updated_at", "author_name"),
                 retention=retention,
             )
             rows.update((row["sequence"], row) for row in rest)

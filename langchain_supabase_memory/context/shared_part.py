@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_supabase_memory.checks import wrong_type
-from langchain_supabase_memory.context.board import TRIES, item_text, item_weight, max_items_of
+from langchain_supabase_memory.context.board import TRIES, author, item_text, item_weight, max_items_of
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages import fence
@@ -249,8 +249,7 @@ class SharedPart:
     def _line(self, item: BoardItem) -> str:
         """Render an item, such as `- fact: The kiln is broken [ben, 2026-11-27]`."""
         date = (item.said_at or item.last_seen_at).astimezone(zone(self.time_zone)).date().isoformat()
-        who = [] if item.author_id is None else [" ".join(item.author_id.split())]
-        return f"{item_text(item)} [{', '.join([*who, date])}]"
+        return f"{item_text(item)} [{', '.join(filter(None, (author(item), date)))}]"
 
 
 def _shared_board(row: Mapping[str, Any], perspective: Perspective | None) -> SharedBoard:

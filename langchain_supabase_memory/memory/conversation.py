@@ -240,7 +240,8 @@ class Conversation(ConversationHandle):
             to_sequence: Only messages with this number or a lower one; -1 is before the first.
             columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
                 default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
-                `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id`.
+                `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id` and
+                `author_name`.
             display: Only what a chat page shows: text of the user and the assistant, with media as references; no tool
                 calls or results, no system messages.
             retention: Messages beyond this retention are not returned; by default the memory's retention.

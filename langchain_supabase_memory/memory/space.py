@@ -16,6 +16,7 @@ from langchain_supabase_memory.operations.spaces import (
     invite,
     leave,
     set_member,
+    set_name,
     update,
     withdraw_invitations,
 )
@@ -130,6 +131,29 @@ class Space(SpaceHandle):
     async def aset_member(self, member_id: str, role: SpaceRole | None) -> None:
         """The async twin of `set_member`."""
         await self._services.arun(set_member(self._services.space_id, self._services.member, member_id, role))
+
+    def set_name(self, name: str, *, member_id: str | None = None) -> str:
+        """Set what prompts call a member, as that member or as one of the managers; it holds for all that they wrote.
+
+        Args:
+            name: The name, 1 to 40 letters, digits, spaces and signs of names.
+            member_id: The member; who sets it by default.
+
+        Returns:
+            What they are called now: with a number where somebody else is called that already.
+
+        Raises:
+            InvalidInputError: That is no name, or it is that of a role, such as `assistant`.
+            NotFoundError: There is no such member.
+            PermissionDeniedError: Only the member and a manager may.
+        """
+        return self._services.run(set_name(self._services.space_id, self._services.member, name, member_id=member_id))
+
+    async def aset_name(self, name: str, *, member_id: str | None = None) -> str:
+        """The async twin of `set_name`."""
+        return await self._services.arun(
+            set_name(self._services.space_id, self._services.member, name, member_id=member_id)
+        )
 
     def leave(self) -> None:
         """Leave the space. What the member wrote stays, and they may still forget it.

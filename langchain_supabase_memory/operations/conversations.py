@@ -51,6 +51,7 @@ Column = Literal[
     "payload",
     "unreadable",
     "author_id",
+    "author_name",
 ]
 """The columns of a message that can be read; `sequence` is always included."""
 
@@ -307,7 +308,8 @@ def read(
         to_sequence: Only messages with this number or a lower one; -1 is before the first.
         columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
             default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
-            `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id`.
+            `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id` and
+            `author_name`.
         display: Only what a chat page shows: text of the user and the assistant, with media as references; no tool
             calls or results, no system messages.
         superseded: Read the messages that a graph has left instead of the current ones; see `reinstate`.
@@ -323,7 +325,7 @@ def read(
         SupabaseMemoryError: The database refused or could not be reached.
     """
     if columns is None:
-        columns = (*(_DISPLAYED if display else ("payload",)), *(("author_id",) if key.is_in_space else ()))
+        columns = (*(_DISPLAYED if display else ("payload",)), *(_OF_SPACES if key.is_in_space else ()))
     rows = yield from read_rows(
         key,
         first=first,
@@ -347,6 +349,9 @@ def read(
 
 _DISPLAYED: Final[tuple[Column, ...]] = ("message_id", "role", "text", "images", "created_at", "updated_at", "metadata")
 """The columns of a message that a chat page shows."""
+
+_OF_SPACES: Final[tuple[Column, ...]] = ("author_id", "author_name")
+"""The columns that say who wrote a message of a space."""
 
 _NOTHING: Final = ChatMessage(role="none", content="")
 

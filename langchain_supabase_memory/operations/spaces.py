@@ -29,12 +29,14 @@ class Member:
         role: What they may do.
         granted_by: Who gave them that role.
         since: When.
+        name: What prompts call them: what `set_name` set, else `member` and a number.
     """
 
     user_id: str
     role: SpaceRole
     granted_by: str
     since: datetime
+    name: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,30 @@ def set_member(space: str, member: str | None, member_id: str, role: SpaceRole |
     yield from call("memory_set_member", {"p_space": space, **arguments, "p_user_id": member})
 
 
+def set_name(space: str, member: str | None, name: str, *, member_id: str | None = None) -> Flow[str]:
+    """Set what prompts call a member, as that member or as one of the managers; it holds for all that they wrote.
+
+    Args:
+        space: The space.
+        member: Who sets it; `None` means the access token's subject, or a server by itself.
+        name: The name, 1 to 40 letters, digits, spaces and signs of names.
+        member_id: The member; who sets it by default.
+
+    Returns:
+        What they are called now: with a number where somebody else is called that already.
+
+    Raises:
+        InvalidInputError: That is no name, or it is that of a role, such as `assistant`.
+        NotFoundError: There is no such member.
+        PermissionDeniedError: Only the member and a manager may.
+    """
+    _check_text("name", name)
+    known = None if member_id is None else as_id("member_id", member_id)
+    arguments = {"p_space": space, "p_name": name, "p_member": known, "p_user_id": member}
+    answer = yield from call("memory_name_member", arguments)
+    return str(answer["name"])
+
+
 def leave(space: str, member: str | None) -> Flow[None]:
     """Leave the space. What the member wrote stays, and they may still forget it.
 
@@ -288,7 +314,7 @@ def forget(space: str, member: str | None, *, dry_run: bool = False) -> Flow[Rec
 
 
 def _member(row: Mapping[str, Any]) -> Member:
-    return Member(row["user_id"], row["role"], row["granted_by"], datetime.fromisoformat(row["since"]))
+    return Member(row["user_id"], row["role"], row["granted_by"], datetime.fromisoformat(row["since"]), row["name"])
 
 
 def _invitation(row: Mapping[str, Any]) -> Invitation:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.effects import Flow, call
-from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.language.messages import attribution, codec
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.values import ConversationKey, UnreadableMessage, log_fields
@@ -39,9 +39,15 @@ def quarantine(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[
 
 
 def numbered_messages(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[list[tuple[int, BaseMessage]]]:
-    """Decode rows with a sequence and a payload into numbered messages, and record those that cannot be read."""
+    """Decode rows with a sequence and a payload into numbered messages, and record those that cannot be read.
+
+    In a space the name of a member's message is what its author is called there.
+    """
     messages = codec.from_payloads([row["payload"] for row in rows])
     yield from quarantine(key, codec.undecodable_rows(rows, messages))
+    if key.is_in_space:
+        named = zip(messages, rows, strict=True)
+        messages = [attribution.named(message, row["author_name"]) for message, row in named]
     return [(row["sequence"], message) for row, message in zip(rows, messages, strict=True)]
 
 

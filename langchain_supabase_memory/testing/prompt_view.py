@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from xml.sax.saxutils import unescape
 
-from langchain_supabase_memory.language.messages import fence
+from langchain_supabase_memory.language.messages import attribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +51,7 @@ def question_and_lines(messages: Sequence[BaseMessage]) -> tuple[str, list[Promp
         messages: The prompt, with a user's message.
     """
     place = max((place for place, message in enumerate(messages) if message.type == "human"), default=0)
-    asked = fence.without_prefix(messages[place])
+    asked = attribution.own_words(messages[place])
     # Of the question's own message only what the memory put before it is a line.
     before = [] if asked is messages[place] else [messages[place]]
     return str(asked.text), lines([*messages[:place], *before, *messages[place + 1 :]])

@@ -220,14 +220,18 @@ create or replace function memory_private.board_items(
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
+declare
+  v_labels constant jsonb := memory_private.person_labels(p_user_id); -- of people, in a space
 begin
   return (
   select coalesce(json_agg(r), '[]')
   from (select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences, i.first_seen_at,
                i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author, i.author_kind,
                i.edited_by, i.editor_kind, i.edited_at, i.contributed_by, i.said_at,
-               case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i) end as author_id
+               a.author_id, v_labels ->> a.author_id as author_name
         from memory.conversation_board_items i
+        cross join lateral (
+          select case when v_labels is not null then memory_private.item_author_id(i) end as author_id offset 0) a
         where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.deleted_at is null
           and (p_history or i.superseded_at is null)
         order by i.pinned desc, i.last_seen_at desc, i.importance desc, i.text, i.id
@@ -261,6 +265,8 @@ create or replace function memory_private.board_items_at(
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set jit = off
 as $function$
+declare
+  v_labels constant jsonb := memory_private.person_labels(p_user_id); -- of people, in a space
 begin
   with found as materialized (
     select i as item, i.text, f.version is not null as is_changed, f.action, f.kept, w.before, w.version is not null as is_edited
@@ -301,9 +307,11 @@ begin
                         (i.item).last_seen_at, (i.item).version, (i.item).superseded_by, (i.item).superseded_at,
                         (i.item).pinned, (i.item).author, (i.item).author_kind, (i.item).edited_by,
                         (i.item).editor_kind, (i.item).edited_at, (i.item).contributed_by, (i.item).said_at,
-                        case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i.item) end
-                          as author_id
+                        a.author_id, v_labels ->> a.author_id as author_name
                  from held i
+                 cross join lateral (
+                   select case when v_labels is not null then memory_private.item_author_id(i.item) end as author_id
+                   offset 0) a
                  where not i.is_gone and (p_history or (i.item).superseded_at is null)
                  order by (i.item).pinned desc, (i.item).last_seen_at desc, (i.item).importance desc, (i.item).text,
                           (i.item).id
@@ -383,6 +391,7 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
   v_user text := memory_private.resolve_owner(p_user_id);
+  v_labels constant jsonb := memory_private.person_labels(v_user); -- of people, in a space
   v_c    memory.conversations;
   v_b    memory.conversation_summary_boards;
   v_rows json;
@@ -399,8 +408,8 @@ begin
   select b.* into v_b from memory.conversation_summary_boards b
    where b.user_id = v_user and b.conversation_id = v_c.id;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
-  from (select t.sequence, t.message_id, t.payload, t.created_at, t.unreadable
-        from (select m.sequence, m.message_id, m.payload, m.created_at, m.unreadable, m.characters, m.bytes,
+  from (select t.sequence, t.message_id, t.payload, t.created_at, t.unreadable, v_labels ->> t.author_id as author_name
+        from (select m.sequence, m.message_id, m.payload, m.created_at, m.unreadable, m.author_id, m.characters, m.bytes,
                      sum(m.characters) over w as characters_through, sum(m.bytes) over w as size
               from memory.conversation_messages m
               where m.user_id = v_user and m.conversation_id = v_c.id
@@ -454,6 +463,7 @@ Returns: object or null. Null if there is no such conversation.
 - messages[].payload: object. The whole message.
 - messages[].created_at: timestamp. When it was said.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - hidden: object[] or null. Words that a person deleted from the board: leave them out of the summarizer''s input.
   Null if there are none.
 - hidden[].sequence: integer. The message that has them.
@@ -919,6 +929,7 @@ Returns: object or null. Null if there is no such conversation.
 - items[].contributed_by: text or null. In a space: who quoted it from a conversation of their own.
 - items[].said_at: timestamp or null. When it was said there.
 - items[].author_id: text or null. In a space: who said it, as far as it comes from messages or was contributed.
+- items[].author_name: text or null. What they are called there.
 - unlisted: integer. How many items there are beyond p_limit.
 - gone: integer. How many items it had then that a person has deleted since; 0 without p_at and p_version.
 - rewritten: boolean. Whether its summary, notes and title have been written anew since, so that they are empty.

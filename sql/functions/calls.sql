@@ -18,6 +18,22 @@ begin
 end
 $function$;
 
+-- Waits until nobody changes something of an owner, or with p_change until nobody else reads or changes it. It is held
+-- until the transaction ends.
+create or replace function memory_private.lock_owner(p_what text, p_owner text, p_change boolean) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_key constant bigint := hashtextextended('langchain-supabase-memory ' || p_what || ' ' || p_owner, 0);
+begin
+  if p_change then
+    perform pg_advisory_xact_lock(v_key);
+  else
+    perform pg_advisory_xact_lock_shared(v_key);
+  end if;
+end
+$function$;
+
 -- The same for a verb that writes. What is derived in a space, and set for all of its members, a server alone writes.
 create or replace function memory_private.resolve_writer(
   p_user_id   text,
@@ -28,6 +44,10 @@ as $function$
 begin
   if starts_with(p_user_id, 'space:') then
     perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
+    -- A server may name somebody who is no member.
+    if p_author_id is not null and not memory_private.person_labels(p_user_id) ? p_author_id then
+      perform memory_private.label_person(p_user_id, p_author_id);
+    end if;
     return p_user_id;
   elsif p_author_id is not null then
     raise exception 'only messages of a space have an author' using errcode = 'PT400', hint = 'leave p_author_id out';

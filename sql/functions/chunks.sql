@@ -526,6 +526,7 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user text := memory_private.resolve_owner(p_user_id);
+  v_labels constant jsonb := memory_private.person_labels(v_user); -- of people, in a space
   v_c    memory.conversations;
   v_last bigint;
   v_rows json;
@@ -553,10 +554,11 @@ begin
   end if;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
   from (select t.sequence, t.message_id, t.payload, t.created_at, t.updated_at, t.unreadable,
+               v_labels ->> t.author_id as author_name,
                v_topics <> '{}' and memory_private.mentions(
                  concat_ws(' ', t.text, t.payload #>> '{data,tool_calls}'), v_topics, v_c.language) as hidden
         from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable, m.text, m.characters,
-                     m.bytes, sum(m.characters) over w as characters_through, sum(m.bytes) over w as size
+                     m.author_id, m.bytes, sum(m.characters) over w as characters_through, sum(m.bytes) over w as size
               from memory.conversation_messages m
               where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_c.indexed_through
               window w as (order by m.sequence)
@@ -567,6 +569,7 @@ begin
     from (select k.place, k.stretch, k.from_sequence, k.to_sequence, (
                    select json_agg(n order by n.sequence)
                    from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable,
+                                v_labels ->> m.author_id as author_name,
                                 v_topics <> '{}' and memory_private.mentions(
                                   concat_ws(' ', m.text, m.payload #>> '{data,tool_calls}'), v_topics,
                                   v_c.language) as hidden
@@ -696,6 +699,7 @@ Returns: object or null. Null if there is no such conversation.
 - messages[].created_at: timestamp. When it was said.
 - messages[].updated_at: timestamp or null. When it was last replaced.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - messages[].hidden: boolean. Whether it mentions a topic that is not to be remembered: show it to no embedder.
 - more: boolean. Whether more messages follow after these.
 - waiting: boolean. Whether the embedder failed, and the next try has to wait.
@@ -1154,7 +1158,8 @@ begin
       select k.place, k.part, (
                select r from (
                  select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids,
-                        k.stretch, k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at,
+                        k.stretch, k.type, k.role, memory_private.chunk_speaker(k) as speaker, k.said_at, k.content,
+                        k.importance, k.expires_at,
                         p_thread_id as thread_id, p_agent_id as agent_id) r) as shown,
              row_number() over w as number,
              sum(octet_length(k.content)) over w - octet_length(k.content) as before

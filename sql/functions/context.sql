@@ -63,6 +63,8 @@ create or replace function memory_private.context_board(
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
+declare
+  v_labels constant jsonb := memory_private.person_labels(p_user_id);
 begin
   return (
   select json_build_object(
@@ -78,8 +80,10 @@ begin
                select i.id, i.kind, i.type, i.text, i.state, i.importance, i.quote, i.message_ids, i.sequences,
                       i.first_seen_at, i.last_seen_at, i.version, i.superseded_by, i.superseded_at, i.pinned, i.author,
                       i.author_kind, i.edited_by, i.editor_kind, i.edited_at, i.said_at,
-                      case when starts_with(p_user_id, 'space:') then memory_private.item_author_id(i) end as author_id
+                      a.author_id, v_labels ->> a.author_id as author_name
                from memory.conversation_board_items i
+               cross join lateral (
+                 select case when v_labels is not null then memory_private.item_author_id(i) end as author_id offset 0) a
                where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.kind = k
                  and i.superseded_at is null and i.deleted_at is null and i.state in ('current', 'open')
                  and (i.pinned or i.edited_at is not null or i.sequences = '{}'
@@ -268,15 +272,17 @@ declare
   v_user   constant text := p_conversation.user_id;
   v_id     constant uuid := p_conversation.id;
   v_bytes  constant bigint := (select l.answer_bytes from memory_private.limits l);
+  v_labels constant jsonb := memory_private.person_labels(v_user);
   v_block  bigint;
   v_window record;
 begin
   low := memory_private.tail_start(v_user, v_id, p_after, p_characters, p_messages, v_bytes, p_holes);
   for v_try in 1..2 loop
-    select json_agg((select x from (select t.sequence, t.payload, t.via, t.unreadable) x) order by t.sequence) as rows,
+    select json_agg((select x from (select t.sequence, t.payload, t.via, t.unreadable, t.author_name) x) order by t.sequence) as rows,
            bool_and(t.role = 'tool') as tools_only, bool_or(t.role = 'user') as asked
       into v_window
-      from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable, m.role
+      from (select m.sequence, m.payload, m.metadata ->> 'via' as via, m.unreadable, m.role,
+                   v_labels ->> m.author_id as author_name
             from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= low
               and not m.sequence <@ p_holes
@@ -293,8 +299,8 @@ begin
   messages := v_window.rows;
   -- In a long run of tools the question lies further back. The scan is limited, because there may be no question.
   if not v_window.asked then
-    select json_build_object('sequence', t.sequence, 'payload', t.payload) into asked
-    from (select m.sequence, m.role, m.payload from memory.conversation_messages m
+    select json_build_object('sequence', t.sequence, 'payload', t.payload, 'author_name', v_labels ->> t.author_id) into asked
+    from (select m.sequence, m.role, m.payload, m.author_id from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_id and m.sequence >= p_first and m.sequence < low
             and not m.sequence <@ p_holes
           order by m.sequence desc limit 2000) t
@@ -317,7 +323,8 @@ create function public.memory_context(
   p_branch_ids json    default null,  -- the ids of a graph's state whose run names the checkpoint that it goes on from
   p_due        json    default null,  -- when something is to be summarized, and what stays: see memory_private.is_summary_due
   p_shared     json    default null,  -- boards beside that of the conversation, see memory_private.context_shared
-  p_profile    integer default 0      -- up to so many items of the user's profile; 0: none
+  p_profile    integer default 0,     -- up to so many items of the user's profile; 0: none
+  p_author_id  text    default null   -- who asks, in a space
 ) returns json -- json, not jsonb, so that the payload keeps its key order
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -340,6 +347,7 @@ declare
   v_board    json;
   v_shared   json;
   v_profile  json;
+  v_asker    constant text := memory_private.asker_label(v_user, p_author_id);
   v_superseded json;
   v_work     text;
   v_unattended boolean;
@@ -366,12 +374,13 @@ begin
       (p_recall ->> 'since')::timestamptz, clock_timestamp() - v_age)))::json;
   end if;
   if v_c.id is null then
-    if v_shared is null and v_profile is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
+    if v_shared is null and v_profile is null and v_asker is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
       return null;
     end if;
     return json_build_object(
       'shared', v_shared,
       'profile', v_profile,
+      'asked_by', v_asker,
       'recalled', case when p_recall is not null then memory_private.recall(v_user, v_scope, p_recall) end);
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
@@ -441,6 +450,7 @@ begin
     'messages', coalesce(v_messages, '[]'),
     'unread_from', v_unread, -- the first message after the oldest of the segments that was not read
     'asked', v_asked,
+    'asked_by', v_asker,
     'recalled', v_recalled,
     'board', v_board,
     'shared', v_shared,
@@ -482,8 +492,10 @@ p_shared: boards beside that of the conversation; null: none. Each key may be ab
   is looked for in all conversations with them, too.
 - items: integer. Up to so many items of each kind, at most 200.
 p_profile: up to so many items of the user''s profile, at most 100: what is held with this agent or with all. 0: none.
-Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, a p_shared or a
-  p_profile, an object that has only recalled, shared and profile.
+p_author_id: in a space, who asks; null: nobody is named. Only a server says so: of who is signed in it is the subject of
+  the token.
+Returns: object or null. Null if there is no such conversation; with a p_recall of a wider scope, a p_shared, a
+  p_profile or somebody known who asks, an object that has only recalled, shared, profile and asked_by.
 - conversation_id: uuid. The conversation.
 - created_at: timestamp. When it began.
 - next_sequence: integer. The sequence that the next message gets.
@@ -520,11 +532,14 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - messages[].payload: object. The whole message.
 - messages[].via: text or null. graph if a graph''s state brought it.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - unread_from: integer or null. The first message after the oldest of these summaries that is not among the
   messages; null if there is none.
 - asked: object or null. The user''s newest message, if it is older than all of messages; null if it is among them.
 - asked.sequence: integer. The number of that message.
 - asked.payload: object. The whole message.
+- asked.author_name: text or null. In a space: what its author is called there. Null elsewhere.
+- asked_by: text or null. In a space: what who asks is called there. Null elsewhere.
 - recalled: object as memory_recall or null. What was recalled; null if nothing was asked, or all of the
   conversation is shown anyway.
 - board: object or null. The board, if it was asked for and there is one.
@@ -600,7 +615,7 @@ begin
       case when json_typeof(p_context -> 'branch_ids') <> 'null' then p_context -> 'branch_ids' end,
       case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end,
       case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end,
-      coalesce((p_context ->> 'profile')::integer, 0));
+      coalesce((p_context ->> 'profile')::integer, 0), p_author_id);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end

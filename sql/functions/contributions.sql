@@ -297,6 +297,7 @@ declare
   v_now     constant timestamptz := clock_timestamp();
   v_receipt jsonb;
   v_empty   text[]; -- spaces that nobody is left to manage
+  v_spaces  text[]; -- where something says what they are called
   v_space   text;
   v_row     record;
 begin
@@ -333,6 +334,10 @@ begin
        where o.space_id = v_space and o.user_id <> p_user_id and o.role = 2
        order by o.granted_at, o.user_id limit 1);
   end loop;
+  v_spaces := array(
+    select m.space_id from memory.memberships m where m.user_id = p_user_id
+    union select m.user_id from memory.conversation_messages m where m.author_id = p_user_id
+    union select s.user_id from memory.superseded_messages s where s.author_id = p_user_id);
   for v_row in
     select c.user_id, c.agent_id, c.thread_id, t.message_id
     from (select m.user_id, m.conversation_id, m.sequence, m.message_id from memory.conversation_messages m
@@ -345,6 +350,8 @@ begin
   loop
     perform public.memory_forget_message(v_row.thread_id, v_row.message_id, v_row.user_id, v_row.agent_id);
   end loop;
+  update memory.spaces s set labels = s.labels - p_user_id
+   where s.user_id = any (v_spaces);
   delete from memory.contributions b where b.user_id = p_user_id;
   for v_row in -- what an import brought
     select i.user_id, i.id from memory.conversation_board_items i where i.contributed_by = p_user_id
@@ -380,7 +387,7 @@ begin
   return jsonb_build_object(
     'memberships', (
       select coalesce(jsonb_agg(jsonb_build_object(
-        'space_id', m.space_id, 'role', ('{reader,contributor,manager}'::text[])[m.role], 'since', m.granted_at)
+        'space_id', m.space_id, 'role', memory_private.role_name(m.role), 'since', m.granted_at)
         order by m.space_id), '[]')
       from memory.memberships m where m.user_id = v_user),
     'contributions', (

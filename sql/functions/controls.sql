@@ -180,17 +180,9 @@ $function$;
 -- Locks a user's opt-outs until the end of the transaction, shared, or exclusively to change them. A commit is
 -- checked against all of them, also in a new conversation. Taken before the conversation's row lock, never after it.
 create or replace function memory_private.lock_opt_outs(p_user_id text, p_change boolean default false) returns void
-language plpgsql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = ''
 as $function$
-declare
-  v_key constant bigint := hashtextextended('langchain-supabase-memory opt-outs ' || p_user_id, 0);
-begin
-  if p_change then
-    perform pg_advisory_xact_lock(v_key);
-  else
-    perform pg_advisory_xact_lock_shared(v_key);
-  end if;
-end
+  select memory_private.lock_owner('opt-outs', p_user_id, p_change)
 $function$;
 
 -- Deletes everything derived from a conversation. What a person or the application wrote, pinned, rated or deleted

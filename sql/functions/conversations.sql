@@ -586,7 +586,7 @@ begin
   v_columns := array(
     select quote_ident(c) from json_array_elements_text(p_columns) c
     where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
-                'payload', 'unreadable', 'author_id'));
+                'payload', 'unreadable', 'author_id', 'author_name'));
 
   -- Built here, so that only the requested columns are read and each kind of range gets its own plan. Only a window of
   -- times is sorted by sequence. A page ends at its maximum of rows or bytes.
@@ -604,7 +604,8 @@ begin
           window w as (order by m.sequence %6$s) order by m.sequence %6$s limit %9$s + 1) t
     $sql$,
     /* 1 columns  */ (select string_agg(', t.' || c, '') from unnest(v_columns) c),
-    /* 2 the same */ (select string_agg(', m.' || c, '') from unnest(v_columns) c),
+    /* 2 the same */ (select string_agg(case c when 'author_name' then ', $6 ->> m.author_id as author_name' else ', m.' || c end, '')
+                      from unnest(v_columns) c),
     /* 3 bytes    */ case when v_columns && array['payload', 'text', 'metadata', 'images'] then 'm.bytes' else '0' end,
     /* 4 window   */ case when p_since is not null or p_until is not null
                           then 'and m.created_at >= $3 and m.created_at < $4' end,
@@ -618,7 +619,8 @@ begin
       'and m.role in (''user'', ''assistant'') and (m.text <> '''' or m.images is not null)' end,
     /* 12 table   */ case when p_superseded then 'superseded_messages' else 'conversation_messages' end)
   into v_found
-  using v_user, v_c.id, coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), v_gone.holes;
+  using v_user, v_c.id, coalesce(p_since, '-infinity'), coalesce(p_until, 'infinity'), v_gone.holes,
+    memory_private.person_labels(v_user);
   return v_found;
 end
 $function$;
@@ -636,7 +638,7 @@ p_from: only messages from this sequence on; null: from the first.
 p_to: only messages up to this sequence; null: to the last.
 p_limit: the most messages of one answer if p_last is null, at most 1000.
 p_columns: what is read of each message, beside its sequence: any of message_id, role, text, characters, tokens,
-  created_at, updated_at, metadata, images, payload, unreadable and author_id. Other names are passed over.
+  created_at, updated_at, metadata, images, payload, unreadable, author_id and author_name. Other names are passed over.
 p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 p_display: only what a chat page shows: what the user and the assistant said, without calls, results and system
   messages.
@@ -657,6 +659,7 @@ Returns: object.
 - messages[].payload: object. The whole message, as it was stored.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
 - messages[].author_id: text or null. In a space: who wrote it. Null elsewhere.
+- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes: go on after its last
   sequence, with p_last before its first.
 Errors:

@@ -52,6 +52,7 @@ as $function$
 declare
   c_most   constant integer := 2000; -- messages that one call looks at; a conversation counts as ten
   v_user   text := memory_private.resolve_owner(p_user_id);
+  v_labels constant jsonb := memory_private.person_labels(v_user); -- of people, in a space
   v_newest constant boolean := p_order is not distinct from 'newest';
   v_limit  constant integer := greatest(1, least(coalesce(p_limit, 20), 100));
   v_around constant integer := greatest(0, least(coalesce(p_around, 0), 10));
@@ -145,7 +146,8 @@ begin
                  'after', coalesce(json_agg(t.shown order by t.sequence) filter (where t.sequence > v_row.sequence), '[]'))
           into v_each
           from (select m.sequence, (select to_json(r) from (
-                         select m.sequence, m.message_id, m.role, m.text, m.created_at, m.payload) r) as shown
+                         select m.sequence, m.message_id, m.role, m.text, m.created_at, m.payload,
+                                v_labels ->> m.author_id as author_name) r) as shown
                 from ((select b.* from memory.conversation_messages b
                        where b.user_id = v_user and b.conversation_id = v_c.id
                          and b.sequence between v_gone.first and v_row.sequence - 1 and not b.sequence <@ v_gone.holes
@@ -197,6 +199,7 @@ Returns: object.
 - found[].message.text: text. Its words.
 - found[].message.created_at: timestamp. When it was said.
 - found[].message.payload: object. The whole message, as it was stored.
+- found[].message.author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - found[].before: object[] as memory_find.found[].message. Those before it, in order.
 - found[].after: object[] as memory_find.found[].message. Those after it, in order.
 - read: integer. How much was looked at: messages, and ten for each conversation.

@@ -297,7 +297,7 @@ begin
       select e.number, (
         select r from (
           select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids, k.stretch,
-                 k.type, k.role, k.speaker, k.said_at, k.content, k.importance, k.expires_at, c.thread_id, c.agent_id) r) as shown
+                 k.type, k.role, memory_private.chunk_speaker(k) as speaker, k.said_at, k.content, k.importance, k.expires_at, c.thread_id, c.agent_id) r) as shown
       from (select n.number, n.e, n.e -> 0 as first, (n.e ->> 1)::bigint as second, (n.e ->> 2)::integer as part
             from json_array_elements(p_passages) with ordinality n (e, number) limit 200 offset 0) e
       cross join lateral (
@@ -355,12 +355,12 @@ begin
     'messages', coalesce((
       select json_agg(public.memory_read(
                p_thread_id, v_user, p_agent_id, p_from => (e ->> 0)::bigint, p_to => (e ->> 1)::bigint,
-               p_columns => '["payload", "updated_at"]', p_retention => p_retention) order by n)
+               p_columns => '["payload", "updated_at", "author_name"]', p_retention => p_retention) order by n)
       from json_array_elements(p_messages) with ordinality r (e, n)), '[]'),
     'superseded', case when v_c.has_superseded then coalesce((
       select json_agg(public.memory_read(
                p_thread_id, v_user, p_agent_id, p_from => (e ->> 0)::bigint, p_to => (e ->> 1)::bigint,
-               p_columns => '["payload", "updated_at"]', p_retention => p_retention, p_superseded => true) order by n)
+               p_columns => '["payload", "updated_at", "author_name"]', p_retention => p_retention, p_superseded => true) order by n)
       from json_array_elements(p_messages) with ordinality r (e, n)), '[]') end,
     'expired', memory_private.range_pairs(v_gone),
     'segment', case when p_segment is not null then

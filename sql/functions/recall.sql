@@ -536,6 +536,21 @@ begin
 end
 $function$;
 
+-- Returns the name of who speaks in a chunk: in a space what the message's author is called there now.
+create or replace function memory_private.chunk_speaker(p_chunk memory.working_memory_chunks) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if p_chunk.role = 'user' and starts_with(p_chunk.user_id, 'space:') then
+    return (
+      select memory_private.person_labels(m.user_id) ->> m.author_id from memory.conversation_messages m
+      where m.user_id = p_chunk.user_id and m.conversation_id = p_chunk.conversation_id
+        and m.sequence = p_chunk.from_sequence);
+  end if;
+  return p_chunk.speaker;
+end
+$function$;
+
 -- Returns a chunk as JSON.
 create or replace function memory_private.chunk_json(
   p_chunk memory.working_memory_chunks, p_conversation memory.conversations
@@ -547,7 +562,7 @@ as $function$
     'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
     'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
     'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
-    'type', p_chunk.type, 'role', p_chunk.role, 'speaker', p_chunk.speaker, 'said_at', p_chunk.said_at,
+    'type', p_chunk.type, 'role', p_chunk.role, 'speaker', memory_private.chunk_speaker(p_chunk), 'said_at', p_chunk.said_at,
     'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
 $function$;
 

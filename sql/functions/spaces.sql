@@ -43,17 +43,79 @@ $function$;
 -- Waits until nobody changes who is in a space, or with p_change until nobody else writes there. It is held until the
 -- transaction ends.
 create or replace function memory_private.lock_space(p_space text, p_change boolean default false) returns void
+language sql volatile security invoker set search_path = ''
+as $function$
+  select memory_private.lock_owner('space', p_space, p_change)
+$function$;
+
+-- Returns what people are called in a space's prompts, by their ids; null of an owner that is no space.
+create or replace function memory_private.person_labels(p_user_id text) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if starts_with(p_user_id, 'space:') then
+    return (select s.labels from memory.spaces s where s.user_id = p_user_id);
+  end if;
+  return null;
+end
+$function$;
+
+-- Returns what who asks is called in a space: the subject of the token, or whom a server names; null elsewhere.
+create or replace function memory_private.asker_label(p_user_id text, p_author_id text) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if starts_with(p_user_id, 'space:') then
+    return memory_private.person_labels(p_user_id) ->> case
+      when memory_private.is_server() then p_author_id else auth.jwt() ->> 'sub' end;
+  end if;
+  return null;
+end
+$function$;
+
+-- Gives a person a label that nobody else has in a space, and returns it: a name of their choice, with a number where
+-- somebody is called that; without one a number that was nobody's. Who has a label keeps it if no name is given.
+create or replace function memory_private.label_person(p_space text, p_person text, p_name text default null) returns text
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_key constant bigint := hashtextextended('langchain-supabase-memory space ' || p_space, 0);
+  v_s      memory.spaces;
+  v_label  text := p_name;
+  v_number integer := 1;
 begin
-  if p_change then
-    perform pg_advisory_xact_lock(v_key);
+  select s.* into v_s from memory.spaces s where s.user_id = p_space for no key update;
+  if p_name is null and v_s.labels ? p_person then
+    return v_s.labels ->> p_person;
+  elsif p_name is null then
+    v_label := 'member ' || v_s.numbered + 1;
   else
-    perform pg_advisory_xact_lock_shared(v_key);
+    while exists (
+      select from jsonb_each_text(v_s.labels) l
+      where l.key <> p_person and memory_private.fold_text(l.value) = memory_private.fold_text(v_label))
+    loop
+      v_number := v_number + 1;
+      v_label := p_name || ' ' || v_number;
+    end loop;
   end if;
+  update memory.spaces s
+     set labels = s.labels || jsonb_build_object(p_person, v_label), numbered = s.numbered + (p_name is null)::integer
+   where s.user_id = p_space;
+  return v_label;
 end
+$function$;
+
+-- Returns the roles in the order of their rights: the first is 1. What is no role of them, 0, has no name.
+create or replace function memory_private.role_names() returns text[]
+language sql immutable security invoker set search_path = ''
+as $function$
+  select '{reader,contributor,manager}'::text[]
+$function$;
+
+-- Returns the name of a role's number.
+create or replace function memory_private.role_name(p_number integer) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select (memory_private.role_names())[p_number]
 $function$;
 
 -- Returns the number of a role, in the order of rights; null for null.
@@ -61,7 +123,7 @@ create or replace function memory_private.role_number(p_role text) returns integ
 language plpgsql immutable security invoker set search_path = ''
 as $function$
 declare
-  v_number constant integer := array_position('{reader,contributor,manager}'::text[], p_role);
+  v_number constant integer := array_position(memory_private.role_names(), p_role);
 begin
   if v_number is null and p_role is not null then
     raise exception 'there is no such role' using errcode = 'PT400', hint = 'the roles are reader, contributor and manager';
@@ -100,7 +162,7 @@ begin
       using errcode = 'PT404', hint = 'memory_spaces() lists those you are in';
   end if;
   if v_role < p_least then
-    raise exception 'only a % of the space may do this', ('{reader,contributor,manager}'::text[])[p_least]
+    raise exception 'only a % of the space may do this', memory_private.role_name(p_least)
       using errcode = 'PT403', hint = 'a manager of the space can change your role';
   end if;
   return v_role;
@@ -173,6 +235,8 @@ begin
   when 'memory_set_member' then
     return public.memory_set_member(
       v_a ->> 'space', coalesce(v_a ->> 'member', v_member), v_a ->> 'role', v_member);
+  when 'memory_name_member' then
+    return public.memory_name_member(v_a ->> 'space', v_a ->> 'name', coalesce(v_a ->> 'member', v_member), v_member);
   when 'memory_forget_space' then
     return public.memory_forget_space(v_a ->> 'space', (v_a ->> 'dry_run')::boolean, v_member);
   when 'memory_contribute' then
@@ -262,6 +326,7 @@ begin
   insert into memory.spaces (user_id, name, about, retention, created_by)
   values (v_space, v_name, coalesce(p_about, ''), nullif(p_retention::jsonb, 'null'), v_user);
   insert into memory.memberships (user_id, space_id, role, granted_by) values (v_user, v_space, 3, v_user);
+  perform memory_private.label_person(v_space, v_user);
   return jsonb_build_object('space_id', v_space, 'name', v_name);
 end
 $function$;
@@ -344,7 +409,7 @@ begin
   return (
     select coalesce(jsonb_agg(jsonb_build_object(
       'space_id', s.user_id, 'name', s.name, 'about', s.about,
-      'role', ('{reader,contributor,manager}'::text[])[m.role], 'since', m.granted_at) order by s.name, s.user_id), '[]')
+      'role', memory_private.role_name(m.role), 'since', m.granted_at) order by s.name, s.user_id), '[]')
     from memory.memberships m
     cross join lateral (
       select s.user_id, s.name, s.about from memory.spaces s where s.user_id = m.space_id offset 0) s
@@ -379,15 +444,15 @@ begin
     select jsonb_build_object(
       'space_id', s.user_id, 'name', s.name, 'about', s.about, 'retention', s.retention, 'created_by', s.created_by,
       'created_at', s.created_at,
-      'role', case when p_user_id is not null then ('{reader,contributor,manager}'::text[])[v_role] end,
+      'role', case when p_user_id is not null then memory_private.role_name(v_role) end,
       'members', (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'user_id', m.user_id, 'role', ('{reader,contributor,manager}'::text[])[m.role], 'granted_by', m.granted_by,
-          'since', m.granted_at) order by m.role desc, m.user_id), '[]')
+          'user_id', m.user_id, 'name', s.labels ->> m.user_id, 'role', memory_private.role_name(m.role),
+          'granted_by', m.granted_by, 'since', m.granted_at) order by m.role desc, m.user_id), '[]')
         from memory.memberships m where m.space_id = p_space and m.role > 0),
       'invitations', case when v_role = 3 then (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'role', ('{reader,contributor,manager}'::text[])[i.role], 'uses', i.uses, 'created_by', i.created_by,
+          'role', memory_private.role_name(i.role), 'uses', i.uses, 'created_by', i.created_by,
           'expires_at', i.expires_at) order by i.expires_at), '[]')
         from memory.invitations i where i.user_id = p_space and i.expires_at > clock_timestamp()) end)
     from memory.spaces s where s.user_id = p_space);
@@ -408,6 +473,7 @@ Returns: object.
 - role: text or null. What the member who asks is there; null: a server asks by itself.
 - members: object[]. Who is in it, managers first.
 - members[].user_id: text. The member.
+- members[].name: text. What prompts call them: what memory_name_member set, else "member" and a number.
 - members[].role: text. reader, contributor or manager.
 - members[].granted_by: text. Who gave them that role.
 - members[].since: timestamp. When that was.
@@ -523,6 +589,7 @@ begin
     values (v_user, v_space, v_found.role, v_found.created_by)
     on conflict (user_id, space_id) do update
       set role = excluded.role, granted_by = excluded.granted_by, granted_at = excluded.granted_at;
+    perform memory_private.label_person(v_space, v_user);
     update memory.invitations i set uses = i.uses - 1
      where i.user_id = v_space and i.digest = v_found.digest and v_found.uses > 1;
     delete from memory.invitations i where i.user_id = v_space and i.digest = v_found.digest and v_found.uses = 1;
@@ -530,7 +597,7 @@ begin
   select m.* into v_member from memory.memberships m where m.user_id = v_user and m.space_id = v_space;
   return (
     select jsonb_build_object(
-      'space_id', s.user_id, 'name', s.name, 'role', ('{reader,contributor,manager}'::text[])[v_member.role])
+      'space_id', s.user_id, 'name', s.name, 'role', memory_private.role_name(v_member.role))
     from memory.spaces s where s.user_id = v_space);
 end
 $function$;
@@ -595,6 +662,7 @@ begin
     on conflict (user_id, space_id) do update
       set role = excluded.role, granted_by = excluded.granted_by, granted_at = excluded.granted_at
       where memberships.role <> excluded.role;
+    perform memory_private.label_person(p_space, p_member);
   end if;
   -- Who does not manage it any more has no invitation of theirs left to come back by.
   delete from memory.invitations i where i.user_id = p_space and i.created_by = p_member and v_role < 3;
@@ -620,6 +688,61 @@ Errors:
 - PT409: spaces are not switched on in this database.
 - PT413: the space has as many members, or the user is in as many spaces, as memory_limits allows.
 - PT403: p_user_id is no manager, or is somebody else and the caller is no server.';
+
+create function public.memory_name_member(
+  p_space   text,
+  p_name    text,
+  p_member  text default null, -- null: who asks
+  p_user_id text default null
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_name constant text := memory_private.one_line(p_name);
+begin
+  if not memory_private.is_server() then
+    return memory_private.act_as_member('memory_name_member', p_user_id, jsonb_build_object(
+      'space', p_space, 'name', left(p_name, 1000), 'member', p_member));
+  end if;
+  p_member := coalesce(p_member, p_user_id);
+  perform memory_private.check_role(p_space, p_user_id, case when p_member = p_user_id then 1 else 3 end, true);
+  -- Names stand in prompts: none looks like a mark of ours, like a role, or like another's number.
+  if v_name is null or length(v_name) not between 1 and 40 or octet_length(v_name) > 160
+     or v_name ~ '[]["`<>(){}:;=\\/|*#~^$%&!?,\u00a0-\u00bf\u00d7\u00f7\u034f\u037e\u0387\u0589\u05be\u0600-\u060f\u061b-\u061f]'
+     or v_name ~ '[\u066a-\u066d\u06d4\u0964\u0965\u115f\u1160\u180e\u2000-\u2018\u201a-\u206f\u20a0-\u2bff\u3000-\u303f\u3164]'
+     or v_name ~ '[\ue000-\uf8ff\ufe00-\ufe0f\ufe30-\ufe6f\ufeff-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffa0]'
+     or v_name ~ '[\U00010000-\U0001ffff\U000e0000-\U0010ffff]'
+     or memory_private.fold_text(v_name) = ''
+     or memory_private.fold_text(v_name) ~ '^(member( \d+)?|user|human|person|assistant|ai|agent|system|developer|tool)$'
+  then
+    raise exception 'a member''s name has 1 to 40 letters, digits, spaces and signs of names, and names no role'
+      using errcode = 'PT400', hint = 'pass a first name, for example';
+  end if;
+  if not exists (select from memory.memberships m where m.user_id = p_member and m.space_id = p_space and m.role > 0) then
+    raise exception 'there is no such member' using errcode = 'PT404', hint = 'memory_space lists who is in a space';
+  end if;
+  return jsonb_build_object(
+    'space_id', p_space, 'user_id', p_member, 'name', memory_private.label_person(p_space, p_member, v_name));
+end
+$function$;
+comment on function public.memory_name_member is
+  'langchain-supabase-memory: Say what prompts call a member of a space, as that member or as one of its managers. It
+  holds for all that they wrote. Two people never have the same name there: the second gets a number.
+
+p_space: the id of the space.
+p_name: the name, 1 to 40 letters, digits, spaces and signs of names.
+p_member: the member; null: who asks.
+p_user_id: the manager, or the member; null: the subject of the caller''s token, or a server by itself.
+Returns: object.
+- space_id: text. The space.
+- user_id: text. The member.
+- name: text. What they are called now.
+Errors:
+- PT400: that is no name, or it is that of a role; or the caller''s token names nobody.
+- PT404: there is no such space or member, or who asks is not in it.
+- PT409: spaces are not switched on in this database.
+- PT403: p_member is somebody else and p_user_id is no manager, or p_user_id is somebody else and the caller is no
+  server.';
 
 create function public.memory_forget_space(p_space text, p_dry_run boolean default false, p_user_id text default null)
 returns jsonb

@@ -152,6 +152,7 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user       text := memory_private.resolve_owner(p_user_id);
+  v_labels constant jsonb := memory_private.person_labels(v_user); -- of people, in a space
   v_c          memory.conversations;
   v_characters bigint;
   v_through    bigint; -- where this level's summaries end
@@ -239,7 +240,8 @@ begin
 
   if v_end >= v_next then
     select json_agg(r order by r.sequence) into v_rows
-    from (select m.sequence, m.message_id, m.payload, m.unreadable from memory.conversation_messages m
+    from (select m.sequence, m.message_id, m.payload, m.unreadable, v_labels ->> m.author_id as author_name
+          from memory.conversation_messages m
           where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence between v_next and v_end
           order by m.sequence) r;
   end if;
@@ -294,6 +296,7 @@ Returns: object or null. Null if there is no such conversation.
 - messages[].message_id: text. Its id.
 - messages[].payload: object. The whole message.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
+- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
 - more: boolean. Whether more pieces follow after this one.
 - waiting: boolean. Whether the last try failed, and the next has to wait.
 - opted_out: boolean. Whether nothing of it is to be remembered; then there are no messages.

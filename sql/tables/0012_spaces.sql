@@ -7,6 +7,8 @@ create table memory.spaces (
   name       text        not null check (length(name) between 1 and 200 and octet_length(name) <= 1000),
   about      text        not null default '' check (octet_length(about) <= 8000),
   retention  jsonb       check (jsonb_typeof(retention) = 'object' and octet_length(retention::text) <= 1000),
+  labels     jsonb       not null default '{}' check (jsonb_typeof(labels) = 'object'),
+  numbered   integer     not null default 0 check (numbered >= 0),
   created_by text        not null check (
     octet_length(created_by) between 1 and 512 and created_by !~ '[\u0001-\u001f\u007f-\u009f]'),
   created_at timestamptz not null default clock_timestamp(),
@@ -23,6 +25,11 @@ comment on column memory.spaces.name is
   'For display alone: names are not unique. Calls name a space by its user_id.';
 comment on column memory.spaces.retention is
   'What is kept of its messages, as in memory_append; it holds in place of what a call says. Null: everything.';
+
+comment on column memory.spaces.labels is
+  'What people are called in its prompts, by their ids, each differently: a name, or "member" and a number.';
+comment on column memory.spaces.numbered is
+  'How many numbers it has given as labels: none is given twice.';
 
 -- Roles are rows and not claims, so that a revocation holds from the next statement on. Owned by the member: the
 -- policies look the caller's own up.

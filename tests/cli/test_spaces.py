@@ -39,11 +39,13 @@ def test_a_space_from_its_beginning_to_its_end(address: str) -> None:
         ["manager", "maya"], ["contributor", "ben"], ["reader", "eve"]
     ]  # fmt: skip
     assert "\u202e" not in shown, "nothing that was written controls a terminal"
+    assert spaces("set-name", space, "ben", "Ben") == "Ben"
+    assert "contributor\tben\tBen\tby " in spaces("show", space)
     assert "eve is no member" in spaces("set-role", space, "eve", "none")
     with SupabaseMemory.from_conn_string(address, user_id="ben") as memory:
         memory.space(space).memory.conversation("plan").append([HumanMessage("Hello")])
     shown = run("show", "plan", "--database-url", address, "--user", space)[1]
-    assert re.search(r"User \(ben\) .*\n\s*Hello", shown), shown
+    assert re.search(r"User \(Ben\) .*\n\s*Hello", shown), shown
     assert "1 message" in spaces("forget", space, "--dry-run")
     assert "2 members deleted" in spaces("forget", space, "--yes")
     assert spaces("list", "--user", "ben").startswith("The user ben is in no space")

@@ -78,7 +78,7 @@ BY_ROLE: dict[str, dict[str, Any]] = {
 """Verbs by which members write; test_spaces.py has what each role may."""
 
 ABOUT: dict[str, dict[str, Any]] = {
-    "space": {}, "update_space": {"name": "Mine"}, "invite": {}, "set_member": {"member": "ana"}, "forget_space": {},
+    "space": {}, "update_space": {"name": "Mine"}, "invite": {}, "set_member": {"member": "ana"}, "name_member": {"name": "Mine", "member": "ana"}, "forget_space": {},
     "create_space": {"name": "Mine"}, "spaces": {}, "join": {"token": "{guess}"}, "held": {},
     "contribute": {"thread_id": "quoted", "message_id": "q0", "quote": "We fire at nine.", "kind": "fact"},
     "withdraw": {"item_id": "{item}"},
@@ -126,7 +126,16 @@ class Place:
         text = json.dumps(given).replace("{conversation}", self.conversation).replace("{guess}", guess)
         text = text.replace("{item}", self.item)
         found: dict[str, Any] = json.loads(text)
-        if verb in ("space", "update_space", "invite", "set_member", "forget_space", "contribute", "withdraw"):
+        if verb in (
+            "space",
+            "update_space",
+            "invite",
+            "set_member",
+            "name_member",
+            "forget_space",
+            "contribute",
+            "withdraw",
+        ):
             return found | {"space": self.space}
         return found if verb in ABOUT or verb == "rollout" else found | {"user_id": self.space}
 

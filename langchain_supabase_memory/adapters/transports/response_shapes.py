@@ -136,6 +136,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_schema": _object("version code"),
     "memory_reinstate": _ARRAY,
     "memory_set_aside": _ARRAY,
+    "memory_name_member": _object("space_id user_id name"),
     "memory_set_member": _object("space_id user_id role"),
     "memory_space": _object("space_id name about retention created_by created_at role members invitations"),
     "memory_spaces": _ARRAY,

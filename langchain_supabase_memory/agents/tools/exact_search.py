@@ -73,7 +73,7 @@ def _passage(hit: FoundMessage, call: ToolCall, scope: Scope, query: ExactQuery)
     after = f"\n[… {len(words) - end:,} characters …]" if end < len(words) else ""
     attributes: dict[str, str | int] = {
         "number": stored.sequence,
-        "by": content.speaker(stored.role or "", stored.message.name),
+        "by": content.speaker(stored.role or "", stored.speaker),
     }
     if stored.created_at is not None:
         attributes["at"] = date_of(stored.created_at, call.zone)

@@ -102,7 +102,7 @@ def read_originals(
 def _page(request: ToolCall, key: ConversationKey, bounds: dict[str, int]) -> Flow[tuple[list[StoredMessage], bool]]:
     """Return messages, and whether the database has more in the range."""
     retention = retention_argument(request.binding.memory._services.settings.retention)
-    columns = ["role", "created_at", "payload", *(["author_id"] if key.is_in_space else [])]
+    columns = ["role", "created_at", "payload", *(["author_id", "author_name"] if key.is_in_space else [])]
     arguments = {**conversation_ids(key), "p_columns": columns, "p_retention": retention}
     answer = yield from call("memory_read", {**arguments, **bounds})
     return [codec.from_row(row) for row in answer["messages"]], answer["more"]
@@ -119,7 +119,7 @@ def _passage(
         words = f"[what the memory gave, {len(words):,} characters]"
     attributes: dict[str, str | int] = {
         "number": stored.sequence,
-        "by": content.speaker(stored.role or "user", message.name),
+        "by": content.speaker(stored.role or "user", stored.speaker),
     }
     if stored.author_id is not None:
         attributes["author"] = name(stored.author_id)

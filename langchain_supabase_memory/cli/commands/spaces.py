@@ -63,7 +63,8 @@ def show(address: Address, space: str, as_json: bool) -> None:
         return
     click.echo(f"{spell_out(found.name)}, created by {format_id(str(found.created_by))}")
     for member in found.members:
-        click.echo(f"{member.role}\t{format_id(member.user_id)}\tby {format_id(member.granted_by)}")
+        who = f"{format_id(member.user_id)}\t{spell_out(member.name)}"
+        click.echo(f"{member.role}\t{who}\tby {format_id(member.granted_by)}")
     for open_one in found.invitations:
         click.echo(f"invitation\t{open_one.role}\tfor {open_one.uses}, until {open_one.expires_at:%Y-%m-%d %H:%M %Z}")
 
@@ -116,6 +117,17 @@ def set_role(address: Address, space: str, user: str, role: str) -> None:
     with address.open() as memory:
         memory.space(space).set_member(user, None if role == _NOBODY else role)  # type: ignore[arg-type]
     click.echo(f"{format_id(user)} is {'no member' if role == _NOBODY else f'a {role}'} of the space now.")
+
+
+@spaces.command("set-name")
+@with_database_options
+@click.argument("space")
+@click.argument("user")
+@click.argument("name")
+def set_name(address: Address, space: str, user: str, name: str) -> None:
+    """Set what prompts call a member, and print it: with a number where somebody is called that already."""
+    with address.open() as memory:
+        click.echo(spell_out(memory.space(space).set_name(name, member_id=user)))
 
 
 @spaces.command("forget")

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
-from langchain_supabase_memory.language.messages import codec, content, fence
+from langchain_supabase_memory.language.messages import attribution, codec, content, fence
 from langchain_supabase_memory.language.messages.encoded_data import shorten_middle
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.tokens import count_tokens
@@ -35,9 +35,16 @@ class StoredText:
     edited_at: str | None = None  # in the database's format
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> StoredText:
-        """Create one from a row of `memory_pending_chunks`."""
+    def from_row(cls, row: Mapping[str, Any], *, is_in_space: bool = False) -> StoredText:
+        """Create one from a row of `memory_pending_chunks`.
+
+        Args:
+            row: The row.
+            is_in_space: Whether a space owns it: its author is then who the database says, whatever it says itself.
+        """
         message = codec.from_payload(row["payload"])
+        if is_in_space:
+            message = attribution.named(message, row["author_name"])
         time = datetime.fromisoformat(row["created_at"])
         return cls(
             row["sequence"], row["message_id"], message, time, bool(row.get("hidden")), edited_at=row.get("updated_at")

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.language.messages import content, fence, rendering, sanitizer, truncation
+from langchain_supabase_memory.language.messages import attribution, content, rendering, sanitizer, truncation
 from langchain_supabase_memory.language.messages.redaction.payload import redact_payload
 from langchain_supabase_memory.values import LONGEST_ID, UNUSABLE, StoredMessage
 
@@ -78,7 +78,7 @@ def _as_message(position: int, value: object) -> BaseMessage:
             f"The item at position {position} is a {type(value).__name__}, which cannot be stored as a message.",
             hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
         )
-    return fence.without_prefix(message) if fence.PREFIX in message.additional_kwargs else message
+    return attribution.own_words(message) if message.additional_kwargs else message
 
 
 def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = None) -> None:
@@ -299,6 +299,7 @@ def from_row(row: Mapping[str, Any]) -> StoredMessage:
         images=row.get("images"),
         unreadable=row.get("unreadable"),
         author_id=row.get("author_id"),
+        author_name=row.get("author_name"),
     )
 
 

@@ -60,6 +60,7 @@ class BoardItem:
         contributed_by: In a space, who quoted it from a conversation of their own.
         said_at: When it was said there.
         author_id: In a space, who said it: who contributed it, or wrote its first message.
+        author_name: What they are called there.
     """
 
     id: str
@@ -85,6 +86,7 @@ class BoardItem:
     contributed_by: str | None = None
     said_at: datetime | None = None
     author_id: str | None = None
+    author_name: str | None = None
 
     @property
     def written_by(self) -> str | None:

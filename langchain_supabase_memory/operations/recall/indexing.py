@@ -88,7 +88,7 @@ def index_messages(
         waiting = respect_backoff and pending["waiting"]
         if waiting:
             asked = None
-        said = [StoredText.from_row(row) for row in pending["messages"]]
+        said = [StoredText.from_row(row, is_in_space=key.is_in_space) for row in pending["messages"]]
         yield from quarantine(key, codec.undecodable_rows(pending["messages"], [each.message for each in said]))
         stale = pending["stale"] or []
         before = pending["before"]
@@ -105,7 +105,7 @@ def index_messages(
         )
         if not taken and not stale:
             break  # nothing, or tool calls without their results
-        anew = [(_again(row, chunking), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
+        anew = [(_again(key, row, chunking), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
         try:
             vectors = yield from _vectors(all_units, asked, seconds)
@@ -318,9 +318,9 @@ def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
     )
 
 
-def _again(row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
+def _again(key: ConversationKey, row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
     """Return the units that are left at a place whose messages were edited or forgotten."""
-    said = [StoredText.from_row(each) for each in row["messages"] or []]
+    said = [StoredText.from_row(each, is_in_space=key.is_in_space) for each in row["messages"] or []]
     found, _ = units(said, max_tokens=policy.max_tokens, more=True, importance=policy.importance)
     return found
 
