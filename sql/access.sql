@@ -262,6 +262,7 @@ begin
     memory_private.longest_wait(), memory_private.vector_indexes(boolean), memory_private.realtime_tables(),
     memory_private.published_columns(text), memory_private.check_publication(),
     memory_private.has_remaining_steps(jsonb), memory_private.first_retry_at(jsonb),
+    memory_private.work_account(text), memory_private.delay_account(text, timestamptz),
     memory_private.backing_off_steps(jsonb), memory_private.claim_next(text, timestamptz, text, float8) to service_role;
   -- The views run with the reader's rights, so the tables' policies apply.
   grant select on memory.conversation_turns, memory.current_summaries to authenticated, service_role;

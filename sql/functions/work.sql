@@ -310,6 +310,37 @@ begin
 end
 $function$;
 
+-- Returns on whose account an owner's work is done: that of who created a space, else their own.
+create or replace function memory_private.work_account(p_user_id text) returns text
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  if starts_with(p_user_id, 'space:') then
+    return coalesce((select s.created_by from memory.spaces s where s.user_id = p_user_id), p_user_id);
+  end if;
+  return p_user_id;
+end
+$function$;
+
+-- Sets the turns of an account's owners behind a time, so that one person with many spaces has one turn in a round. Those
+-- that another worker has locked are that worker's.
+create or replace function memory_private.delay_account(p_account text, p_until timestamptz) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_owner text;
+begin
+  for v_owner in
+    select p_account union all select s.user_id from memory.spaces s where s.created_by = p_account
+  loop
+    perform 1 from memory_private.owners o where o.user_id = v_owner and o.turn_at < p_until for update skip locked;
+    if found then
+      update memory_private.owners o set turn_at = p_until where o.user_id = v_owner and o.turn_at < p_until;
+    end if;
+  end loop;
+end
+$function$;
+
 create function public.memory_worker_claim(
   p_worker         text,
   p_limit          integer default 1,
@@ -336,12 +367,20 @@ declare
   v_locked text[] := '{}'; -- whose turn is written down here
   v_users  text[] := '{}'; -- what is taken
   v_ids    uuid[] := '{}';
+  v_whose  text[] := '{}'; -- on whose account
+  v_later  text[] := '{}'; -- whose account has had its turn
+  v_held   jsonb;          -- how many each account has
   v_user   text;
+  v_account text;
   v_id     uuid;
   v_due    timestamptz;
   v_turn   timestamptz;
   v_rows   jsonb;
 begin
+  v_held := (
+    select jsonb_object_agg(t.account, t.count)
+    from (select memory_private.work_account(h.key) as account, sum(h.value::integer) as count
+          from json_each_text(p_held) h group by 1) t);
   while cardinality(v_users) < v_limit loop
     if v_step = 'turns' then
       -- The first round: one piece for each owner, in the order of their turns.
@@ -371,7 +410,7 @@ begin
       v_round := array[p_user_id];
       v_step := 'again';
     elsif v_step = 'again' then
-      v_round := v_users;
+      v_round := v_users || v_later;
       v_step := 'rounds';
     elsif cardinality(v_given) > 0 then
       v_round := v_given;
@@ -393,7 +432,12 @@ begin
     v_given := '{}';
     foreach v_user in array v_round loop
       exit when cardinality(v_users) = v_limit;
-      if coalesce((p_held ->> v_user)::integer, 0) + cardinality(array_positions(v_users, v_user)) >= v_most then
+      v_account := memory_private.work_account(v_user);
+      if v_step in ('turns', 'again') and v_account = any (v_whose) then -- one piece for each account first
+        v_later := v_later || v_user;
+        continue;
+      end if;
+      if coalesce((v_held ->> v_account)::integer, 0) + cardinality(array_positions(v_whose, v_account)) >= v_most then
         v_full := v_full || v_user;
         continue;
       end if;
@@ -402,6 +446,7 @@ begin
         v_users := v_users || v_user;
         v_ids := v_ids || v_id;
         v_given := v_given || v_user;
+        v_whose := v_whose || v_account;
       end if;
     end loop;
   end loop;
@@ -418,6 +463,11 @@ begin
        where o.user_id = v_user;
     end if;
   end loop;
+  if memory_private.has_spaces() then
+    for v_account in select distinct w from unnest(v_whose) w loop
+      perform memory_private.delay_account(v_account, v_by + cardinality(v_users) * interval '1 microsecond');
+    end loop;
+  end if;
   -- Citus: claim_answer
   select jsonb_agg(jsonb_build_object(
            'user_id', w.user_id, 'conversation_id', w.conversation_id, 'thread_id', c.thread_id,

@@ -17,6 +17,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
@@ -43,6 +44,15 @@ on conflict do nothing
 def own(cluster: Cluster) -> str:
     """The address of a database where nobody else's work is."""
     return cluster.conn_string(cluster.migrated_database())
+
+
+SPACES: Final = """
+insert into memory.spaces (user_id, name, created_by)
+select 'space:00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'Space ' || n, 'rich' from generate_series(1, %s) n
+"""
+IN_SPACES: Final = """
+insert into memory.conversations (user_id, thread_id, next_sequence) select s.user_id, 't', 1 from memory.spaces s
+"""
 
 
 @pytest.fixture
@@ -388,3 +398,59 @@ def test_a_request_and_an_append_read_no_backlog(crowd: psycopg.Connection) -> N
             assert before is not None
             assert after is not None
             assert after[0] - before[0] <= 15, statement
+
+
+@pytest.fixture
+def with_spaces(own: str) -> Iterator[SupabaseMemory]:
+    """A memory of a server, in a database where somebody has created forty spaces, each with something due."""
+    migrate(own, spaces=True)
+    execute(own, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
+    execute(own, SPACES, 40)
+    execute(own, IN_SPACES)
+    execute(own, OWNERS, 3)
+    execute(own, MARK)
+    with SupabaseMemory.from_conn_string(own) as memory:
+        yield memory
+    execute(own, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
+    migrate(own, spaces=False)
+
+
+def accounts(leases: list[Lease]) -> list[str]:
+    return ["rich" if user.startswith("space:") else user for user in owners(leases)]
+
+
+def test_somebody_with_many_spaces_has_one_turn_in_a_round(with_spaces: SupabaseMemory, own: str) -> None:
+    for each in ("u", "v"):
+        execute(own, OWNERS.replace("'t', 1", f"'{each}', 1"), 3)
+    execute(own, MARK)
+    found = [user for _ in range(6) for user in accounts(claimed(with_spaces, limit=2, slots=None))]
+    for number in range(3):
+        assert Counter(found[4 * number : 4 * number + 4]) == Counter(
+            {"rich": 1, "user 1": 1, "user 2": 1, "user 3": 1}
+        ), found
+
+
+def test_what_nobody_else_waits_for_goes_to_all_spaces(with_spaces: SupabaseMemory, own: str) -> None:
+    found = owners(claimed(with_spaces, limit=50, slots=None))
+    assert len(set(found)) == len(found) == 43
+    assert len(set(accounts(claimed(with_spaces)))) == 0
+
+
+def test_spaces_of_one_person_get_half_of_the_slots_together(with_spaces: SupabaseMemory, own: str) -> None:
+    first = claimed(with_spaces, limit=SLOTS)
+    assert Counter(accounts(first))["rich"] == 1
+    held = {str(lease.key.user_id): 1 for lease in claimed(with_spaces, limit=2, slots=None)}
+    assert len(held) == 2
+    execute(own, OWNERS.replace("'t', 1", "'u', 1"), 3)
+    execute(own, MARK)
+    assert "rich" not in accounts(claimed(with_spaces, limit=3, held=held)), "they have two of four"
+
+
+def test_two_workers_claim_for_spaces_of_one_person_without_a_deadlock(with_spaces: SupabaseMemory, own: str) -> None:
+    with SupabaseMemory.from_conn_string(own) as other, ThreadPoolExecutor(2) as pool:
+        memories = [with_spaces, other] * 20
+        found = [
+            user for each in pool.map(lambda m: owners(claimed(m, limit=2, slots=None)), memories) for user in each
+        ]
+    assert len(found) == len(set(found))
+    assert len(found) >= 40
