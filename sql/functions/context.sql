@@ -129,6 +129,7 @@ declare
   v_items  integer; -- of each kind
   v_source record;
   v_read   boolean;
+  v_few    text[]; -- threads with an agent, where those are few
   v_c      memory.conversations;
   v_gone   record; -- what of that has expired
   v_all    json[] := '{}';
@@ -149,14 +150,26 @@ begin
       select from memory.memberships m
       where m.user_id = p_user_id and m.space_id = v_source.id and m.role >= 1)));
     if v_source.kind = 'agent' then
+      -- Few are read by themselves: along the user's newest, all of theirs would be.
+      v_few := array(
+        select n.thread_id from memory.conversations n where n.user_id = p_user_id and n.agent_id = v_source.id
+        order by n.agent_id, n.thread_id limit 201);
       select c.* into v_c
-        from (select n.* from memory.conversations n
-              where n.user_id = p_user_id and n.agent_id = v_source.id and n.id is distinct from p_conversation_id
-                -- In a space, quotes are what its members contributed, and no agent's.
-                and not (starts_with(n.user_id, 'space:') and n.agent_id = 'default' and n.thread_id = 'board')
-              order by n.updated_hour desc, n.updated_at desc limit 20) c
+        from (select n.* from unnest(v_few) t (thread_id)
+              cross join lateral (
+                select n.* from memory.conversations n
+                where cardinality(v_few) < 201 and n.user_id = p_user_id and n.agent_id = v_source.id
+                  and n.thread_id = t.thread_id and n.id is distinct from p_conversation_id
+                offset 0) n
+              union all
+              (select n.* from memory.conversations n
+               where cardinality(v_few) = 201 and n.user_id = p_user_id and n.agent_id = v_source.id
+                 and n.id is distinct from p_conversation_id
+               order by n.updated_hour desc, n.updated_at desc limit 21)) c
        where exists (
          select from memory.conversation_summary_boards b where b.user_id = c.user_id and b.conversation_id = c.id)
+         -- In a space, quotes are what its members contributed, and no agent's.
+         and not (starts_with(c.user_id, 'space:') and c.agent_id = 'default' and c.thread_id = 'board')
        order by c.updated_at desc limit 1;
     elsif v_read then
       select c.* into v_c from memory.conversations c
@@ -342,7 +355,6 @@ declare
   v_asked    json;
   v_recent   bigint; -- the first message that is surely shown
   v_scope    uuid[];
-  v_age      interval; -- how long messages are kept
   v_recalled json;
   v_board    json;
   v_shared   json;
@@ -367,12 +379,6 @@ begin
   end if;
   v_scope := case when p_recall is not null then memory_private.recall_scope(
     v_user, p_agent_id, v_c.id, p_recall ->> 'scope', p_shared -> 'agents') end;
-  v_age := (memory_private.effective_retention(v_user, p_retention) ->> 'age')::float8 * interval '1 second';
-  if v_age is not null and v_scope <> array[v_c.id] then
-    -- What has expired in this conversation is known below, and of others how old it is.
-    p_recall := (p_recall::jsonb || jsonb_build_object('since', greatest(
-      (p_recall ->> 'since')::timestamptz, clock_timestamp() - v_age)))::json;
-  end if;
   if v_c.id is null then
     if v_shared is null and v_profile is null and v_asker is null and coalesce(p_recall ->> 'scope', 'conversation') = 'conversation' then
       return null;
@@ -381,7 +387,7 @@ begin
       'shared', v_shared,
       'profile', v_profile,
       'asked_by', v_asker,
-      'recalled', case when p_recall is not null then memory_private.recall(v_user, v_scope, p_recall) end);
+      'recalled', case when p_recall is not null then memory_private.recall_kept(v_user, null, v_scope, p_recall, p_retention) end);
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
   v_expired := greatest(v_c.expired_through, upper(v_gone.messages) - 1);
@@ -411,11 +417,11 @@ begin
     -- The message at the boundary may be long and shown only in part.
     v_recent := memory_private.tail_start(
       v_user, v_c.id, v_gone.first - 1, p_recent, v_most, null, v_gone.holes) + 1;
-    v_recalled := memory_private.recall(
-      v_user, v_scope, (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
+    v_recalled := memory_private.recall_kept(
+      v_user, v_c.id, v_scope, (p_recall::jsonb || jsonb_build_object('before', jsonb_build_object(
         'conversation', v_c.id,
         'expired', v_gone.messages::text,
-        'sequence', v_recent)))::json);
+        'sequence', v_recent)))::json, p_retention);
   end if;
 
   if p_board > 0 and not v_gone.board then

@@ -1086,6 +1086,95 @@ begin
 end
 $function$;
 
+-- Returns an answer of recall without what has expired in its conversations.
+create or replace function memory_private.without_expired(
+  p_answer jsonb,
+  p_firsts jsonb -- the first message that is kept, by agent and thread as a JSON text; absent: all of them are
+) returns jsonb
+language plpgsql immutable security invoker set search_path = ''
+as $function$
+declare
+  v_near   text;
+  v_kept   jsonb := '[]';
+  v_gone   text[] := '{}'; -- the ids of chunks
+  v_answer jsonb := p_answer;
+  v_each   jsonb;
+begin
+  for v_each in select e from jsonb_array_elements(p_answer -> 'chunks') e loop
+    if (v_each #>> '{chunk,from_sequence}')::bigint < (
+      p_firsts ->> jsonb_build_array(v_each #> '{chunk,agent_id}', v_each #> '{chunk,thread_id}')::text)::bigint
+    then
+      v_gone := v_gone || (v_each #>> '{chunk,id}');
+      continue;
+    end if;
+    foreach v_near in array '{before,after}'::text[] loop
+      if jsonb_typeof(v_each -> v_near) = 'array' then
+        v_each := jsonb_set(v_each, array[v_near], coalesce((
+          select jsonb_agg(c order by n)
+          from jsonb_array_elements(v_each -> v_near) with ordinality t (c, n)
+          where not coalesce((c ->> 'from_sequence')::bigint < (
+            p_firsts ->> jsonb_build_array(c -> 'agent_id', c -> 'thread_id')::text)::bigint, false)), 'null'));
+      end if;
+    end loop;
+    v_kept := v_kept || jsonb_build_array(v_each);
+  end loop;
+  v_answer := jsonb_set(v_answer, '{chunks}', v_kept);
+  foreach v_near in array '{repeats,newer}'::text[] loop
+    v_answer := jsonb_set(v_answer, array[v_near], coalesce((
+      select jsonb_agg(e order by n) from jsonb_array_elements(p_answer -> v_near) with ordinality t (e, n)
+      where e ->> 'chunk' <> all (v_gone)), '[]'), false);
+  end loop;
+  return v_answer;
+end
+$function$;
+
+-- Recalls without what retention hides, also in conversations beside the caller's own, whose part the question names.
+create or replace function memory_private.recall_kept(
+  p_user_id text, p_conversation_id uuid, p_scope uuid[], p_ask json, p_retention json
+) returns json
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_kept   constant json := memory_private.effective_retention(p_user_id, p_retention);
+  v_age    constant interval := (v_kept ->> 'age')::float8 * interval '1 second';
+  v_found  json;
+  v_c      memory.conversations;
+  v_each   record;
+  v_firsts jsonb := '{}';
+begin
+  if v_age is not null and p_scope is distinct from array[p_conversation_id] then
+    p_ask := (p_ask::jsonb || jsonb_build_object('since', greatest(
+      (p_ask ->> 'since')::timestamptz, clock_timestamp() - v_age)))::json;
+  end if;
+  v_found := memory_private.recall(p_user_id, p_scope, p_ask);
+  if p_scope is not distinct from array[p_conversation_id] or num_nonnulls(v_kept ->> 'turns', v_kept ->> 'messages') = 0 then
+    return v_found;
+  end if;
+  for v_each in
+    select distinct e #>> '{chunk,agent_id}' as agent_id, e #>> '{chunk,thread_id}' as thread_id
+    from (select v_found as answer
+          union all
+          select m from json_array_elements(case when json_typeof(v_found -> 'more') = 'array' then v_found -> 'more' end) m) a
+    cross join lateral json_array_elements(a.answer -> 'chunks') e
+  loop
+    select c.* into v_c from memory.conversations c
+     where c.user_id = p_user_id and c.agent_id = v_each.agent_id and c.thread_id = v_each.thread_id
+       and c.id is distinct from p_conversation_id;
+    v_firsts := v_firsts || jsonb_build_object(
+      jsonb_build_array(v_each.agent_id, v_each.thread_id)::text,
+      nullif((memory_private.find_expired(v_c, p_retention)).first, 0));
+  end loop;
+  v_firsts := jsonb_strip_nulls(v_firsts);
+  if v_firsts = '{}' then
+    return v_found;
+  end if;
+  return memory_private.without_expired(v_found::jsonb, v_firsts)
+    || case when json_typeof(v_found -> 'more') = 'array' then jsonb_build_object('more', (
+         select jsonb_agg(memory_private.without_expired(m, v_firsts) order by n)
+         from jsonb_array_elements(v_found::jsonb -> 'more') with ordinality t (m, n))) else '{}' end;
+end
+$function$;
+
 create function public.memory_recall(
   p_ask       json,              -- see memory_private.recall
   p_thread_id text default null, -- null: all threads,

@@ -271,6 +271,39 @@ def test_what_a_retention_hides_is_shown_from_no_agent(memory: SupabaseMemory) -
     assert "410" not in theirs.text(), "nor from the agent's own board"
 
 
+@pytest.mark.parametrize("keep", [Retention(max_turns=1), Retention(max_messages=2)])
+def test_what_turns_and_messages_do_not_keep_is_recalled_from_no_conversation(
+    memory: SupabaseMemory, keep: Retention
+) -> None:
+    books = memory.conversation("books", agent_id="bookkeeper")
+    for text in ("The invoice of Rosario is 410 euros.", "The invoice of Teo is 520 euros."):
+        books.append([HumanMessage(text), AIMessage("I have noted the invoice.")])
+    books.index()
+    own, agents = memory.conversation("own"), ["bookkeeper"]
+    questions = ["What is the invoice of Rosario?", "What is the invoice of Teo?"]
+    for _ in range(2):
+        whole = own.context(questions[0], query=questions, agents=agents).text()
+        assert "410 euros" in whole
+        kept = own.context(questions[0], query=questions, agents=agents, retention=keep).text()
+        assert "410 euros" not in kept
+        assert "520 euros" in kept
+        own.append([HumanMessage("Hello"), AIMessage("Hello")])
+    assert len(books.read()) == 4, "reading removes nothing"
+
+
+def test_an_agent_is_found_among_many_conversations_of_others(memory: SupabaseMemory) -> None:
+    own = memory.conversation("own")
+    for number in range(30):
+        talk = memory.conversation(f"t{number}", agent_id="bookkeeper")
+        talk.append([HumanMessage("Hello")])
+    memory.conversation("t7", agent_id="bookkeeper").board.add("fact", "Rosario pays late.", actor="Rosario")
+    memory.conversation("t9", agent_id="bookkeeper").board.add("fact", "Teo pays early.", actor="Teo")
+    memory.conversation("t9", agent_id="bookkeeper").append([HumanMessage("Hello again")])
+    text = own.context("Who pays?", agents=["bookkeeper", *(f"agent {number}" for number in range(9))]).text()
+    assert "Teo pays early." in text
+    assert "Rosario pays late." not in text, "the newest that has a board"
+
+
 @pytest.mark.parametrize(
     "named",
     [
