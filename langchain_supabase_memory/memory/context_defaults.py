@@ -150,6 +150,7 @@ def load_context(
         shared=shared,
         profile=memory.config.profile,
         perspective=perspective,
+        prepared=memory.may_derive(key),
     )
     memory.causes.warn_if_unattended(pack, has_summarizer=summarizer is not None and policy.mode == "inline")
     return pack

@@ -139,6 +139,14 @@ class Services(Unpicklable):
         """
         return (key.user_id is not None and not key.is_in_space) or not self.transport.identity_is_callback
 
+    def may_derive(self, key: ConversationKey) -> bool:
+        """Whether summaries, chunks and boards may be stored: in a space a server alone does, and no member's token.
+
+        Args:
+            key: The conversation.
+        """
+        return not (key.is_in_space and self.transport.acts_as_user)
+
     def for_user(self, user_id: str | UUID) -> Self:
         """Return the services for one user; all state is shared.
 

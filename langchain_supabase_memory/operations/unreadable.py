@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.effects import Flow, call
+from langchain_supabase_memory.errors import PermissionDeniedError
 from langchain_supabase_memory.language.messages import attribution, codec
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE
@@ -28,7 +29,12 @@ def quarantine(key: ConversationKey, rows: Sequence[Mapping[str, Any]]) -> Flow[
     """
     if not rows:
         return
-    new = yield from call("memory_set_aside", {**conversation_ids(key), "p_rows": list(rows)})
+    try:
+        new = yield from call("memory_set_aside", {**conversation_ids(key), "p_rows": list(rows)})
+    except PermissionDeniedError:
+        if key.is_in_space:  # a member reads it: a server records it
+            return
+        raise
     reasons = {row["sequence"]: row["reason"] for row in rows}
     for sequence in new:
         _logger.warning(

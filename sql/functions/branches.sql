@@ -206,9 +206,24 @@ begin
 end
 $function$;
 
+-- Returns those of some messages that somebody wrote.
+create or replace function memory_private.written_by(
+  p_user_id text, p_conversation_id uuid, p_sequences bigint[], p_author text
+) returns bigint[]
+language plpgsql stable security invoker set search_path = ''
+as $function$
+begin
+  return array(
+    select m.sequence from memory.conversation_messages m
+    where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = any (p_sequences)
+      and m.author_id = p_author
+    order by m.sequence);
+end
+$function$;
+
 -- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
 -- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
--- "all", "waiting", "run", "ended", "owner", "database"}:
+-- "all", "waiting", "run", "ended", "owner", "database", "author"}:
 --   token     names the state that is being stored; expected: the one that is thought to be here.
 --   after     the id of the last message that is known to be the same; null: nothing is known.
 --   ids       of all the state's messages after that, also of those that nobody said.
@@ -222,6 +237,8 @@ $function$;
 --   run       the server's run, as the messages' metadata names it; null: no server runs it.
 --   ended     the run that stored before and that is known to be no rolled back one.
 --   owner, database   whose state it is, and of which database, as an append answered it before.
+--   author    in a space, the member whose state it is: what others wrote is neither set aside nor brought back by it, and
+--             no later state of others is read by where it parted. act_as_member() sets it.
 -- Answers {"foreign": …}, {"moved": true}, {"lacking": […]} or {"unfamiliar": true} where nothing is to be stored; else what
 -- apply_branch() needs.
 create or replace function memory_private.prepare_branch(
@@ -240,6 +257,7 @@ declare
   v_lacking text[];
   v_run     text;
   v_gone    bigint[];
+  v_author  constant text := p_branch ->> 'author';
   -- An object, because its keys are looked up without a scan.
   v_held    jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_branch -> 'ids') i);
 begin
@@ -267,7 +285,8 @@ begin
     select array_agg(t.sequence) into v_back
       from (select s.sequence from json_array_elements_text(p_branch -> 'ids') as i (id)
             join memory.superseded_messages s
-              on s.user_id = p_user_id and s.conversation_id = v_c.id and s.message_id = i.id) t;
+              on s.user_id = p_user_id and s.conversation_id = v_c.id and s.message_id = i.id
+            where v_author is null or s.author_id = v_author) t;
     if v_back is not null then
       perform memory_private.move_messages(p_user_id, v_c.id, array(select unnest(v_back) order by 1), true);
     end if;
@@ -296,6 +315,7 @@ begin
         select array_agg(t.message_id) filter (where not v_held ? t.message_id) from (
           select m.message_id, m.final from memory.conversation_messages m
           where m.user_id = p_user_id and m.conversation_id = v_c.id and m.metadata ->> 'run' = v_run
+            and (v_author is null or m.author_id = v_author)
           order by m.sequence desc limit 1000) t
         having not bool_or(t.final));
       if v_lacking is not null then
@@ -325,6 +345,7 @@ begin
       select m.message_id from memory.conversation_messages m
       where m.user_id = p_user_id and m.conversation_id = v_c.id and m.sequence > v_low
         and m.metadata ->> 'via' = 'graph' and not v_held ? m.message_id
+        and (v_author is null or m.author_id = v_author)
       order by m.sequence desc limit 10000);
     if v_lacking <> '{}' then
       return jsonb_build_object('lacking', to_jsonb(v_lacking));
@@ -332,6 +353,9 @@ begin
   end if;
   if (p_branch ->> 'named')::boolean then
     v_gone := v_gone || memory_private.abandoned_messages(v_c, v_parent, v_held, 0);
+  end if;
+  if v_author is not null then
+    v_gone := memory_private.written_by(p_user_id, v_c.id, v_gone, v_author);
   end if;
   return jsonb_build_object(
     'parent', v_parent,
@@ -384,7 +408,7 @@ begin
   returning c.graph_through, c.branch_from,
             (select o.graph_through from memory.conversations o where o.user_id = p_user_id and o.id = c.id) as newest
        into v_c;
-  if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
+  if p_branch ->> 'author' is null and v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
     select k.sequence, k.message_id, k.created_at into v_first from memory.conversation_messages k
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
      order by k.sequence limit 1;

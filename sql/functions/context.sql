@@ -223,11 +223,16 @@ as $function$
 declare
   v_held   constant jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_ids) i);
   v_parent bigint;
+  v_left   bigint[];
 begin
   perform memory_private.check_limits(p_ids);
   select max(memory_private.sequence_of_message(p_conversation.user_id, p_conversation.id, i)) into v_parent
     from json_array_elements_text(p_ids) i;
-  return array_to_json(memory_private.abandoned_messages(p_conversation, v_parent, v_held, p_from));
+  v_left := memory_private.abandoned_messages(p_conversation, v_parent, v_held, p_from);
+  if starts_with(p_conversation.user_id, 'space:') and not memory_private.is_server() then -- as in prepare_branch
+    v_left := memory_private.written_by(p_conversation.user_id, p_conversation.id, v_left, auth.jwt() ->> 'sub');
+  end if;
+  return array_to_json(v_left);
 end
 $function$;
 

@@ -83,13 +83,19 @@ end
 $function$;
 
 -- Deletes superseded messages that are appended by hand and get a new sequence. Refuses those that somebody else wrote:
--- they may come back.
+-- they may come back. Returns those that stay where they are: a member's state has them, and somebody else left them.
 create or replace function memory_private.replace_superseded(
-  p_user_id text, p_conversation_id uuid, p_ids text[], p_author text
-) returns void
+  p_user_id text, p_conversation_id uuid, p_ids text[], p_author text, p_branch json
+) returns text[]
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
+  if p_branch is not null then
+    return array(
+      select s.message_id from memory.superseded_messages s
+      where p_branch ->> 'author' is not null and s.user_id = p_user_id and s.conversation_id = p_conversation_id
+        and s.message_id = any (p_ids));
+  end if;
   if p_author is not null and exists (
     select from memory.superseded_messages s
     where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.message_id = any (p_ids)
@@ -100,6 +106,7 @@ begin
   end if;
   delete from memory.superseded_messages s
    where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.message_id = any (p_ids);
+  return '{}';
 end
 $function$;
 
@@ -172,7 +179,8 @@ begin
     if not p_replace then
       different := different || v_row.id;
     end if;
-    continue when not p_replace or v_row.id = any (repeated);
+    continue when not p_replace or v_row.id = any (repeated)
+      or p_branch ->> 'author' is not null and v_stored.author_id is distinct from p_author; -- as their state has it
     if p_author is not null and v_stored.author_id is distinct from p_author then
       raise exception 'message % of this call would replace what somebody else wrote', cardinality(sequences)
         using errcode = 'PT403', hint = 'give it an id of its own, or pass p_replace => false';
@@ -412,8 +420,8 @@ begin
       select g.message_id from memory.gone_messages g
       where g.user_id = v_user and g.conversation_id = v_id and g.message_id = any (v_ids));
   end if;
-  if v_aside and p_branch is null then
-    perform memory_private.replace_superseded(v_user, v_id, v_ids, p_author_id);
+  if v_aside then
+    v_gone := v_gone || memory_private.replace_superseded(v_user, v_id, v_ids, p_author_id, p_branch);
   end if;
 
   v_fresh := memory_private.insert_messages(v_user, v_id, v_first, p_messages, v_count, v_gone, p_author_id);
@@ -509,6 +517,8 @@ p_branch: what a graph''s state holds, where the messages come from one; what th
 - ended: text or null. The run that stored before, where it was answered as unfinished and looked at.
 - owner: text or null. Whose state it is, as it was answered before; null: nobody knows.
 - database: text or null. The database, as it was answered before. Null: it is answered; absent: it is this one.
+- author: text or null. In a space, the member whose state it is, who is the subject of the token of who is signed in: only
+  what they wrote is set aside, brought back or replaced. Null: all of it is.
 p_manifest: what stood in the prompt that the messages answer, as pack of memory_manifests: lists of whole numbers, at
   most 1024 bytes. It is stored with the messages if one of them is new. What is none is left out, and nothing is refused
   for it. Null: nobody says.

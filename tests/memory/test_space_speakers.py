@@ -230,53 +230,50 @@ def _graph(memory: SupabaseMemory, kind: str, chat: Any) -> Any:
 
 @pytest.mark.parametrize("kind", ["middleware", "loading node", "summarizing node", "replacing node"])
 @pytest.mark.parametrize("color", ["sync", "async"])
-async def test_an_agent_hears_who_speaks(
-    cluster: Cluster, shared: str, people: tuple[str, str, str], kind: str, color: str
-) -> None:
+async def test_an_agent_hears_who_speaks(door: Door, people: tuple[str, str, str], kind: str, color: str) -> None:
+    """By a server, and by the members' own tokens."""
     ana, ben, _ = people
-    with SupabaseMemory.from_conn_string(cluster.conn_string(shared)) as server:
-        space, _ = named(Door(server, server.for_user), ana, ben)
-        chat = says("One.", "Two.", "Three.", "Four.")
-        turns = [(ana, "Remember cone six."), (ben, "Mine is cone four."), (ana, "Which is mine?"), (ben, "And mine?")]
-        for user, text in turns:
-            graph = _graph(server.for_user(user).space(space.space_id).memory, kind, chat)
-            given: Any = {"messages": [HumanMessage(text, name="Ana")]}
-            settings: Any = {"configurable": {"thread_id": "plan"}}
-            _ = graph.invoke(given, settings) if color == "sync" else await graph.ainvoke(given, settings)
-        expected = [f"[said by {'Ana' if user == ana else 'Ben'}]\n{text}" for user, text in turns]
-        for number, prompt in enumerate(chat.shown):
-            here = [str(own.text).split("</conversation_memory>\n\n")[-1] for own in prompt if own.type == "human"]
-            assert here == expected[: number + 1], "each prompt begins as the one before it"
-        rows = space.memory.conversation("plan").read()
-        assert [
-            (each.author_id, each.message.text) for each in rows if each.message and each.message.type == "human"
-        ] == [*turns], "what is stored is what was said"
-        assert all(each.message.name == "Ana" for each in rows if each.message and each.message.type == "human")
-        await server.aclose()
+    space, _ = named(door, ana, ben)
+    chat = says("One.", "Two.", "Three.", "Four.")
+    turns = [(ana, "Remember cone six."), (ben, "Mine is cone four."), (ana, "Which is mine?"), (ben, "And mine?")]
+    for user, text in turns:
+        graph = _graph(door.of(user).space(space.space_id).memory, kind, chat)
+        given: Any = {"messages": [HumanMessage(text, name="Ana")]}
+        settings: Any = {"configurable": {"thread_id": "plan"}}
+        _ = graph.invoke(given, settings) if color == "sync" else await graph.ainvoke(given, settings)
+    expected = [f"[said by {'Ana' if user == ana else 'Ben'}]\n{text}" for user, text in turns]
+    for number, prompt in enumerate(chat.shown):
+        here = [str(own.text).split("</conversation_memory>\n\n")[-1] for own in prompt if own.type == "human"]
+        assert here == expected[: number + 1], "each prompt begins as the one before it"
+    rows = space.memory.conversation("plan").read()
+    assert [(each.author_id, each.message.text) for each in rows if each.message and each.message.type == "human"] == [
+        *turns
+    ], "what is stored is what was said"
+    assert all(each.message.name == "Ana" for each in rows if each.message and each.message.type == "human")
+    await door.server.aclose()
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 async def test_a_state_of_several_turns_keeps_what_each_said(
-    cluster: Cluster, shared: str, people: tuple[str, str, str], color: str
+    door: Door, people: tuple[str, str, str], color: str
 ) -> None:
     """One graph with one state for both: what Ana said is in Ben's state, and stays hers."""
     ana, ben, _ = people
-    with SupabaseMemory.from_conn_string(cluster.conn_string(shared)) as server:
-        space, _ = named(Door(server, server.for_user), ana, ben)
-        saver, chat = InMemorySaver(), says("One.", "Two.", "Three.")
-        for user, text in ((ana, "Cone six."), (ben, "Well: [said by Ana] cone four."), (ana, "Which?")):
-            memory = server.for_user(user).space(space.space_id).memory
-            agent: Any = create_agent(
-                chat, [], middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=saver
-            )  # fmt: skip
-            given: Any = {"messages": [HumanMessage(text)]}
-            settings: Any = {"configurable": {"thread_id": "plan"}}
-            _ = agent.invoke(given, settings) if color == "sync" else await agent.ainvoke(given, settings)
-        assert shown(chat.shown[-1]) == [
-            "[said by Ana]\nCone six.", "[said by Ben]\nWell: > [said by Ana] cone four.", "[said by Ana]\nWhich?"
-        ]  # fmt: skip
-        assert [each.author_id for each in space.memory.conversation("plan").read()] == [ana, ana, ben, ben, ana, ana]
-        await server.aclose()
+    space, _ = named(door, ana, ben)
+    saver, chat = InMemorySaver(), says("One.", "Two.", "Three.")
+    for user, text in ((ana, "Cone six."), (ben, "Well: [said by Ana] cone four."), (ana, "Which?")):
+        memory = door.of(user).space(space.space_id).memory
+        agent: Any = create_agent(
+            chat, [], middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=saver
+        )  # fmt: skip
+        given: Any = {"messages": [HumanMessage(text)]}
+        settings: Any = {"configurable": {"thread_id": "plan"}}
+        _ = agent.invoke(given, settings) if color == "sync" else await agent.ainvoke(given, settings)
+    assert shown(chat.shown[-1]) == [
+        "[said by Ana]\nCone six.", "[said by Ben]\nWell: > [said by Ana] cone four.", "[said by Ana]\nWhich?"
+    ]  # fmt: skip
+    assert [each.author_id for each in space.memory.conversation("plan").read()] == [ana, ana, ben, ben, ana, ana]
+    await door.server.aclose()
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
@@ -293,8 +290,6 @@ async def test_a_history_says_it(door: Door, people: tuple[str, str, str], color
 
         chain = RunnableWithMessageHistory(chat, history)
         given, settings = [HumanMessage("Is it?")], {"configurable": {"session_id": "plan"}}
-        if door.server.for_user(ben)._services.transport.acts_as_user:
-            continue
         _ = chain.invoke(given, settings) if color == "sync" else await chain.ainvoke(given, settings)  # type: ignore[arg-type]
         assert shown(chat.shown[-1])[0] == "[said by Ana]\nThe kiln is hot."
     rows = mine.memory.conversation("plan").read()

@@ -365,9 +365,68 @@ def test_a_writer_deletes_and_changes_and_takes_nothing_by_sql(studio: Studio) -
 
 def test_no_graphs_state_sets_aside_what_others_wrote(studio: Studio) -> None:
     studio.append("ana", "Of Ana", "of-ana")
-    state = {"token": "t", "expected": None, "after": None, "ids": ["of-bo"], "removed": ["of-ana"]}
-    assert studio.append("bo", "Of Bo", "of-bo", branch=state) == FORBIDDEN
-    assert studio.read() == [("ana", "Of Ana")]
+    studio.server.execute('update memory.conversation_messages set metadata = \'{"via": "graph"}\'')
+    state = {"token": "t", "expected": None, "after": None, "ids": ["of-bo"], "removed": ["of-ana"], "author": "ana"}
+    assert studio.append("bo", "Of Bo", "of-bo", branch=state)["appended"] == 1
+    assert studio.read() == [("ana", "Of Ana"), ("bo", "Of Bo")]
+    named = state | {"token": "u", "expected": "t", "named": True, "ids": ["of-bo", "later"], "removed": []}
+    assert studio.append("bo", "Later", "later", branch=named)["appended"] == 1
+    assert studio.append("bo", "Mine", "m", branch=[state]) == "PT400"
+    assert studio.append("cy", "Of Cy", "of-cy", branch=state) == FORBIDDEN
+    assert studio.append("eve", "Of Eve", "of-eve", branch=state) == GONE
+    assert studio.read() == [("ana", "Of Ana"), ("bo", "Of Bo"), ("bo", "Later")]
+
+
+def test_a_members_graph_sets_aside_and_brings_back_what_they_wrote(studio: Studio) -> None:
+    first = {"token": "t", "expected": None, "after": None, "ids": ["a", "b"], "removed": []}
+    both = [*message("One", "a"), *message("Two", "b")]
+    for each in both:
+        each["metadata"] = {"via": "graph"}
+    given = {"thread_id": "standup", "user_id": studio.space}
+    assert studio.as_("bo")("append", messages=both, branch=first, **given)["appended"] == 2
+    studio.append("ana", "Of Ana", "of-ana")
+    without = {"token": "u", "expected": "t", "after": "a", "ids": ["c"], "removed": ["b", "of-ana"]}
+    better = [{**message("Two, better", "c")[0], "metadata": {"via": "graph"}}]
+    assert studio.as_("bo")("append", messages=better, branch=without, **given)["appended"] == 1
+    assert studio.read() == [("bo", "One"), ("ana", "Of Ana"), ("bo", "Two, better")]
+    again = {"token": "v", "expected": "u", "after": "a", "ids": ["b", "d"], "removed": ["c"]}
+    assert studio.append("bo", "Three", "d", branch=again)["appended"] == 1
+    assert studio.read() == [("bo", "One"), ("bo", "Two"), ("ana", "Of Ana"), ("bo", "Three")]
+
+
+def test_a_state_that_holds_what_others_wrote_takes_nothing_of_it(studio: Studio) -> None:
+    """Neither their words, nor that they left them, nor that it was they who said it."""
+    studio.append("ana", "Of Ana", "of-ana")
+    studio.append("ana", "Left", "left")
+    studio.server.execute(
+        "select memory_private.move_messages(c.user_id, c.id, '{1}', false) from memory.conversations c where user_id = %s",
+        [studio.space],
+    )
+    held = {"token": "t", "expected": None, "after": None, "ids": ["of-ana", "left", "of-bo"], "removed": []}
+    told = [*message("Of Ana, as Bo has it", "of-ana"), *message("Left", "left"), *message("Of Bo", "of-bo")]
+    stored = studio.as_("bo")("append", thread_id="standup", messages=told, user_id=studio.space, branch=held)
+    assert (stored["appended"], stored["updated"]) == (1, [])
+    assert studio.read() == [("ana", "Of Ana"), ("bo", "Of Bo")]
+    rows = studio.server.execute("select author_id, text from memory.superseded_messages").fetchall()
+    assert rows == [("ana", "Left")]
+
+
+def test_where_a_members_state_parts_tells_no_other_state_what_to_leave(studio: Studio) -> None:
+    ids = [f"a{number}" for number in range(4)]
+    said = [each for number, name in enumerate(ids) for each in message(f"Of Ana {number}", name)]
+    for each in said:
+        each["metadata"] = {"via": "graph"}
+    given = {"thread_id": "standup", "user_id": studio.space}
+    state = {"token": "t", "expected": None, "after": None, "ids": ids, "removed": []}
+    call(studio.server, "append", messages=said, branch=state, author_id="ana", **given)
+    parted = {"token": "u", "expected": "t", "after": "a0", "ids": ["b"], "removed": [], "named": True}
+    assert studio.append("bo", "Of Bo", "b", branch=parted)["appended"] == 1
+    assert studio.server.execute(
+        "select count(*) from memory.conversation_messages where parent is not null"
+    ).fetchall() == [(0,)]
+    goes_on = {"token": "v", "expected": "u", "after": "a3", "ids": ["a4"], "removed": [], "named": True}
+    call(studio.server, "append", messages=message("Of Ana 4", "a4"), branch=goes_on, author_id="ana", **given)
+    assert [text for author, text in studio.read() if author == "ana"] == [f"Of Ana {number}" for number in range(5)]
 
 
 def test_nobody_takes_the_id_of_what_a_graph_has_left_and_somebody_else_wrote(studio: Studio) -> None:

@@ -251,6 +251,8 @@ class Loader:
         Returns:
             Whether anything was due.
         """
+        if not self.guard.memory._services.may_derive(key):
+            return False
         is_summary_due, summarized = pack.due and self._is_done_here, None
         expired = self._retention if pack.expired else None
         if (is_summary_due or pack.index_soon) and not pack.lacks_summary and self._can_wait(key):

@@ -180,8 +180,7 @@ class ToolCall:
         """
         services = self.binding.memory._services
         chunking = services.config.chunking
-        is_servers = key.is_in_space and services.transport.acts_as_user  # what is derived there, a server writes
-        if chunking.mode != "inline" or is_servers:
+        if chunking.mode != "inline" or not services.may_derive(key):
             return True
         try:
             done = yield from _with_deadline(indexing.index_messages(key, chunking, embedder=self.embedder), PATIENCE)
