@@ -26,6 +26,21 @@ begin
 end
 $function$;
 
+-- Returns whose rows the caller reads by policy: their own, and those of the spaces that they are in. It runs with the
+-- rights of the tables' owner, for the subject of the token and no argument; see sql/access.sql.
+create or replace function memory_private.readable_owners() returns text[]
+language plpgsql stable parallel safe security definer set search_path = ''
+as $function$
+declare
+  v_user constant text := auth.jwt() ->> 'sub';
+begin
+  if coalesce(v_user, '') = '' or starts_with(v_user, 'space:') then
+    return '{}';
+  end if;
+  return array(select m.space_id from memory.memberships m where m.user_id = v_user and m.role >= 1) || v_user;
+end
+$function$;
+
 -- Returns the user who creates, joins or lists spaces.
 create or replace function memory_private.resolve_person(p_user_id text) returns text
 language plpgsql stable security invoker set search_path = ''

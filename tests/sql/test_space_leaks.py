@@ -358,9 +358,37 @@ def test_without_the_restrictive_policy_a_forged_subject_reads_it_all(
     for table in TABLES:
         breakable.execute(f"drop policy {table}_no_space on memory.{table}".encode())
     breakable.execute("drop policy work_no_space on memory_private.work")
+    forged = Person(breakable, place.space, keeps=False)
+    assert not any(rows_of_the_space(forged, place.space).values()), "reads refuse it once more"
+    everything = "delete from memory.conversations"
+    assert forged.sql(everything) > 2, "writes compare with the subject alone"
+    breakable.execute(
+        "create or replace function memory_private.readable_owners() returns text[] language sql stable security definer"
+        " set search_path = '' as $$ select array[auth.jwt() ->> 'sub'] $$"
+    )
     found = rows_of_the_space(Person(breakable, place.space, keeps=False), place.space)
     assert {table for table, count in found.items() if count} == {*TABLES, "work"}
     assert is_leak(Person(breakable, place.space, keeps=False)("read", **place.arguments("read")), place)
+
+
+def test_with_the_restrictive_policy_a_forged_subject_deletes_nothing(
+    breakable: psycopg.Connection[Any], place: Place
+) -> None:
+    assert Person(breakable, place.space, keeps=False).sql("delete from memory.conversations") == 0
+
+
+def test_whose_rows_are_readable_is_the_callers_alone(session: psycopg.Connection[Any], place: Place) -> None:
+    """The function behind the policies, called by itself."""
+    for principal in PRINCIPALS:
+        found = Person(session, place.subject(principal), keeps=False).sql("select memory_private.readable_owners()")
+        if isinstance(found, str):
+            assert found == "42501", principal
+            continue
+        subject = place.subject(principal)
+        assert (place.space in found[0][0]) == (principal in MEMBERS), principal
+        assert set(found[0][0]) <= {subject} | {each for each in found[0][0] if each.startswith("space:")}
+        if principal == "forged subject" or not subject:
+            assert found[0][0] == []
 
 
 def test_without_row_level_security_a_stranger_reads_it_all(breakable: psycopg.Connection[Any], place: Place) -> None:

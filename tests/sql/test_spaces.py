@@ -623,7 +623,7 @@ def test_without_the_switch_no_policy_is_different_and_every_verb_says_so(cluste
         [(policies,)] = connection.execute(
             "select string_agg(qual || policyname, '') from pg_policies where schemaname like 'memory%'"
         ).fetchall()
-        assert "memberships m" not in policies
+        assert "readable_owners" not in policies
         assert "_no_space" not in policies
         assert call(connection, "schema")["spaces"] is False
         named = f"space:{uuid.uuid4()}"
