@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import IntFlag
 from html import escape
 from typing import Any, Final, Literal, TypeAlias, cast, get_args, overload
 from uuid import UUID
@@ -152,6 +153,76 @@ UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 def is_id(value: object) -> bool:
     """Return whether a value is a valid id; see `check_id`."""
     return isinstance(value, str) and not UNUSABLE.search(value) and 0 < len(value.encode()) <= LONGEST_ID
+
+
+class Signal(IntFlag):
+    """What a user's words tell about how a conversation goes; each member is one bit of what is stored."""
+
+    CORRECTION = 1
+    """They say that something was wrong or misunderstood."""
+    ASKED_AGAIN = 2
+    """They repeat a question of their own."""
+    THANKS = 4
+    """They thank."""
+    COMPLAINT = 8
+    """They complain about the answers or the service."""
+    CONFUSION = 16
+    """They do not understand."""
+    GIVING_UP = 32
+    """They no longer want it done."""
+    ASKS_FOR_PERSON = 64
+    """They ask for a human being."""
+    TOOL_FAILED = 128
+    """A tool failed right before they spoke."""
+
+    @property
+    def label(self) -> str:
+        """Its name in lower case, as lists and the command line take it: `asked_again`."""
+        return str(self.name).lower()
+
+
+ALL_SIGNALS: Final = 255
+"""The bits of all signals."""
+
+
+def as_signals(signals: Iterable[Signal | str]) -> int:
+    """Return the bits of signals.
+
+    Args:
+        signals: Members of `Signal`, or their labels.
+
+    Raises:
+        InvalidInputError: One of them is not a signal.
+    """
+    names = {each.label: each for each in Signal}
+    bits = 0
+    for each in [signals] if isinstance(signals, (str, Signal)) else signals:
+        found = names.get(each) if isinstance(each, str) else each
+        if not isinstance(found, Signal) or not 0 < found <= ALL_SIGNALS:
+            raise InvalidInputError("signals has something that is no signal.", hint=f"Pass {', '.join(names)}.")
+        bits |= found
+    return bits
+
+
+@dataclass(frozen=True)
+class FoundSignal:
+    """A signal of a conversation.
+
+    Attributes:
+        signal: Which one.
+        quote: The user's words that tell it. For `TOOL_FAILED`, what they said right after.
+        sequence: The sequence of the message.
+        message_id: Its id.
+        said_at: When it was sent.
+        speaker: The name on the message, if any.
+    """
+
+    signal: Signal
+    quote: str = field(repr=False)
+    sequence: int
+    message_id: str
+    said_at: datetime
+    speaker: str | None = None
 
 
 @dataclass(frozen=True)

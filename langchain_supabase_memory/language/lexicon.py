@@ -8,6 +8,7 @@ none. The tables of a subject are documented where they are read:
 - `phrases.toml`: phrases around facts and tasks. See `extractive/phrases.py`.
 - `affixes.toml`: what inflection adds to a root. See `roots.py`.
 - `profile.toml`: what people say of themselves. See `extractive/profile/lexicon.py`.
+- `signals.toml`: what tells how a conversation goes. See `signals/lexicon.py`.
 
 A file has a `name`, and tables of lists of lowercase words. To add a language, add its folder.
 """
@@ -35,7 +36,7 @@ Tables: TypeAlias = "Mapping[str, Collection[str] | re.Pattern[str]]"
 File: TypeAlias = "dict[str, dict[str, list[str]]]"
 """The contents of a file: words by table and key."""
 
-Subject = Literal["references", "cues", "phrases", "affixes", "profile"]
+Subject = Literal["references", "cues", "phrases", "affixes", "profile", "signals"]
 """The subject of a file."""
 
 COUNTED: Final = re.compile(r"-?[1-9][0-9]{0,5}")

@@ -1,0 +1,119 @@
+"""The words of signals: the `signals.toml` of every language, read once, all used together.
+
+A file has a table for each signal that words tell, with lists that say where in a clause a phrase must stand, and
+`[marks]` and `[words]`. Lists that come in pairs, such as `reaches` and `people`, only pair within one file; the
+Tagalog file has the English words that Taglish mixes in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from langchain_supabase_memory.language.extractive.phrases import Phrases
+from langchain_supabase_memory.language.lexicon import (
+    languages,
+    load,
+    load_once,
+    merge_entries,
+    multi_word,
+    single_word,
+    table_words,
+)
+from langchain_supabase_memory.language.spelling import LETTERS, key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_supabase_memory.language.lexicon import File, Tables
+
+WORD: Final = re.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|\d+")
+"""A word with its apostrophes, or a number."""
+
+PLACES: Final = {
+    "whole": "is all of its clause, but for `fills`: never mind",
+    "asked": "is the last clause of a short question: huh",
+    "opens": "begins its clause, behind `leads`: I don't understand",
+    "ends": "ends its clause, before `fills`: thanks",
+    "inside": "anywhere in a clause: waste of time",
+    "except": "in the same clause, tells that it is something else: thanks to",
+}
+"""The lists of each signal, each with where its phrases stand and an example."""
+
+PAIRS: Final = {
+    "insists": "begins a clause, and is a correction if one of `contrasts` follows: I said",
+    "contrasts": "not, instead of",
+    "judges": "a judgment, which ends the clause of one of `subjects`, or stands with one of `addresses`: useless",
+    "subjects": "this is, your answers are",
+    "addresses": "the other speaker, anywhere in the clause: nyo",
+    "reaches": "is near one of `people`, and begins its clause or follows one of `wants`: talk to",
+    "people": "a human, an agent",
+    "wants": "can I",
+}
+"""The lists that only count together, each with its meaning or examples."""
+
+MARKS: Final = {
+    "supposes": "begins what need not be so: if",
+    "reports": "begins what somebody else says, or work on a text: she said, translate",
+    "own": "looks like `reports` and is not: I said",
+}
+"""The lists of `[marks]`, each with its meaning and an example."""
+
+WORDS: Final = {
+    "leads": "may stand before a phrase: ok, sorry",
+    "fills": "adds nothing at the beginning or the end of a clause: then, na",
+    "clitics": "adds nothing anywhere: really, po",
+    "light": "does not tell two questions apart: can you, the",
+    "directs": "of two questions with the same words, makes their order count: from",
+}
+"""The lists of `[words]`, each with its meaning and an example."""
+
+_SIGNALS: Final = ("correction", "thanks", "complaint", "confusion", "giving_up", "asks_for_person")
+_LISTS: Final = {**PLACES, **PAIRS}
+TABLES: Final[Tables] = {**dict.fromkeys(_SIGNALS, _LISTS), "marks": MARKS, "words": WORDS}
+
+
+@dataclass(frozen=True, slots=True)
+class SignalWords:
+    """The words of signals.
+
+    Attributes:
+        phrases: All phrases, each with its lists as `thanks.opens`; those of pairs as `complaint.judges@en`.
+        languages: The languages.
+        clitics: Words that are passed over in texts, as they are in the phrases.
+    """
+
+    phrases: Phrases
+    languages: tuple[str, ...]
+    clitics: frozenset[str]
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the normalized words of a text: "don't" and "dont" are one."""
+    return tuple(normalize(match.group()) for match in WORD.finditer(text))
+
+
+def normalize(word: str) -> str:
+    """Return a word as it is compared."""
+    return key(word.replace("'", "").replace("\u2019", ""))
+
+
+@load_once
+def signal_words() -> SignalWords:
+    """Return the words of all languages, loaded on first use."""
+    files = {language: load("signals", language, TABLES) for language in languages("signals")}
+    clitics = frozenset(normalize(word) for file in files.values() for word in file["words"].get("clitics", ()))
+    entries = merge_entries(entry for language, file in files.items() for entry in _entries(language, file, clitics))
+    opening = merge_entries(((words[0],), kinds) for words, kinds in entries.items())
+    return SignalWords(Phrases(single_word(entries), multi_word(entries), single_word(opening)), tuple(files), clitics)
+
+
+def _entries(language: str, file: File, clitics: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    for name, table in file.items():
+        for kind, text in table_words(table):
+            of_language = f"@{language}" if kind in PAIRS and kind != "wants" else ""
+            words = words_of(text)
+            if kind not in ("clitics", "light"):
+                words = tuple(word for word in words if word not in clitics) or words
+            yield words, frozenset({f"{name}.{kind}{of_language}"})
