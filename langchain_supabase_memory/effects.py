@@ -1,15 +1,15 @@
 """Flows: operations written once, as generators that yield steps and receive the answers.
 
 Each step performs itself, sync or async: call a SQL function, ask a model, embed texts, rerank candidates, expand a
-query, run a slow computation. Two small drivers, one sync and one async, run any flow, and only they perform and
-observe steps. So there is no second copy of the logic, no hidden event loop and no thread in between. To test a flow,
-step it by hand: `next(flow)` returns the first step, `flow.send(answer)` the next.
+query, rate a tone, run a slow computation. Two small drivers, one sync and one async, run any flow, and only they
+perform and observe steps. So there is no second copy of the logic, no hidden event loop and no thread in between. To
+test a flow, step it by hand: `next(flow)` returns the first step, `flow.send(answer)` the next.
 
 A graph's run is written in the same way, with steps that bring their own resources: anything that may fail or take long
 is a step, and everything between two steps is plain code.
 
-In an operation only `call`, `ask`, `embed`, `rerank`, `expand` and `offload` yield; the code above them uses `yield
-from` and stays typed.
+In an operation only `call`, `ask`, `embed`, `rerank`, `expand`, `rate_tone` and `offload` yield; the code above them
+uses `yield from` and stays typed.
 """
 
 from __future__ import annotations
@@ -273,6 +273,18 @@ class Expand(ModelStep):
 
 
 @dataclass(frozen=True)
+class RateTone(ModelStep):
+    """Texts of a user whose tone is to be rated.
+
+    Attributes:
+        texts: The texts.
+    """
+
+    texts: Sequence[str] = field(repr=False)  # repr=False: they are content
+    part: ClassVar[Part] = "tone"
+
+
+@dataclass(frozen=True)
 class SyncAsync:
     """A step with separate sync and async implementations.
 
@@ -388,6 +400,19 @@ def expand(query: str) -> Flow[list[str]]:
     """
     texts: list[str] = yield Expand(query)
     return texts
+
+
+def rate_tone(texts: Sequence[str]) -> Flow[list[float]]:
+    """Return the tone of each text, from -1 to 1.
+
+    Args:
+        texts: What users said.
+
+    Raises:
+        ToneError: The function failed, took too long, or returned something else.
+    """
+    values: list[float] = yield RateTone(texts)
+    return values
 
 
 def offload(

@@ -181,6 +181,13 @@ class ExpansionError(SupabaseMemoryError):
     default_hint = "Check the model of expand=; the original query is still used."
 
 
+class ToneError(SupabaseMemoryError):
+    """The tone of what was said could not be rated."""
+
+    default_message = "The function that rates the tone failed."
+    default_hint = "Check the function of tone=; chunks are stored without a tone."
+
+
 class OutboxError(SupabaseMemoryError):
     """A failed write could not be queued: the outbox is full, or the owner is unknown."""
 

@@ -7,6 +7,7 @@ from langchain_supabase_memory.adapters.local_embeddings import LocalEmbeddings
 from langchain_supabase_memory.adapters.multilingual_embeddings import MultilingualEmbeddings
 from langchain_supabase_memory.adapters.query_expander import ExpandModel
 from langchain_supabase_memory.adapters.reranker import RerankModel
+from langchain_supabase_memory.adapters.tone import ToneModel
 from langchain_supabase_memory.agents.nodes import SupabaseSummarizer
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "MultilingualEmbeddings",
     "RerankModel",
     "SupabaseSummarizer",
+    "ToneModel",
 ]

@@ -181,6 +181,9 @@ class Signal(IntFlag):
         return str(self.name).lower()
 
 
+NO_SIGNALS: Final = Signal(0)
+"""No signal."""
+
 ALL_SIGNALS: Final = 255
 """The bits of all signals."""
 
@@ -387,6 +390,7 @@ class ConversationInfo:
         archived_at: Since when it is archived; `None` if it is not.
         opted_out_at: Since when it is opted out of memory; `None` if it is not.
         private: Whether it is private: never remembered, and deleted a day after its last message.
+        signals: What users' words tell in it; `Signal.THANKS in info.signals` asks for one.
     """
 
     id: str
@@ -404,6 +408,7 @@ class ConversationInfo:
     archived_at: datetime | None
     opted_out_at: datetime | None
     private: bool = False
+    signals: Signal = NO_SIGNALS
 
 
 ConversationState = Literal["active", "archived"]
@@ -744,6 +749,8 @@ class Chunk:
         after: The text right after it, if it was requested.
         repeats: How often its words were said; `None` if once, or if nothing was searched for.
         newer: What a board knows to have superseded what it says.
+        signals: What a user's words tell in it; only in `chunks.list()`.
+        tone: The tone of a user's words, from -1 to 1; `None` if it was not rated, and outside of `chunks.list()`.
     """
 
     id: str
@@ -770,6 +777,8 @@ class Chunk:
     after: list[Chunk] = field(default_factory=list, repr=False)
     repeats: Repeats | None = None
     newer: list[NewerFact] = field(default_factory=list)
+    signals: Signal = NO_SIGNALS
+    tone: float | None = None
 
 
 @dataclass(frozen=True)
@@ -910,7 +919,7 @@ class Receipt:
 
 _OFTEN_NONE: Final = frozenset({"members", "contributions", "authored", "memberships", "spaces", "profile"})
 
-Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "long term"]
+Part: TypeAlias = Literal["database", "embedder", "summarizer", "reranker", "expander", "tone", "long term"]
 """The parts of a memory, each of which may fail independently."""
 
 
@@ -919,8 +928,8 @@ class Cause:
     """Why a part of the memory is failing.
 
     Attributes:
-        part: `database`, `embedder`, `summarizer`, `reranker`, `expander` (the query expander), or `long
-            term` (the memory that profiles are promoted to).
+        part: `database`, `embedder`, `summarizer`, `reranker`, `expander` (the query expander), `tone` (what rates
+            the tone), or `long term` (the memory that profiles are promoted to).
         error: The class of its newest error.
         reason: What went wrong, without content.
         code: The server's or the provider's code, if there is one.

@@ -34,7 +34,7 @@ declare
     'memory_unembedded_summaries', 'memory_embed_summaries', 'memory_recall_summaries',
     -- Chunks: which conversations are due, what to index, and the result; find, list and rate them.
     'memory_index_due', 'memory_pending_chunks', 'memory_commit_chunks', 'memory_fail_index', 'memory_reembed',
-    'memory_recall', 'memory_chunks', 'memory_rate_chunk',
+    'memory_recall', 'memory_chunks', 'memory_rate_chunk', 'memory_signals',
     -- Boards: what to revise one with, and the result; read and edit it.
     'memory_pending_board', 'memory_commit_board', 'memory_board', 'memory_edit_board',
     -- The store, and moving what a profile holds to a long-term memory elsewhere.
@@ -174,6 +174,8 @@ begin
     memory_private.insert_postings(text, uuid, text[], bigint[], integer[], integer[]),
     memory_private.delete_postings(text, text, uuid, bigint, bigint[]),
     memory_private.delete_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
+    memory_private.allows(text, text), memory_private.signals_left(text, uuid),
+    memory_private.speech_before(memory.conversations, text), memory_private.clear_speech(text, text),
     memory_private.invalidate_chunks(text, uuid, bigint, bigint, boolean),
     memory_private.delete_ratings(text, uuid, bigint[]), memory_private.reindex_from(text, uuid, bigint),
     memory_private.settle_language(memory.conversations, json, text),

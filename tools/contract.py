@@ -91,6 +91,7 @@ PAGES = {
     ),
     "recall": ("Recall", "Find what was said, in messages and in summaries.", "recall recall_summaries"),
     "chunks": ("Chunks", "List what recall finds, and say how much it matters.", "chunks rate_chunk"),
+    "signals": ("Signals", "List what a user's words tell about how a conversation goes.", "signals"),
     "indexing": (
         "Indexing",
         "For who makes chunks: what is due, what to index, and what came of it.",

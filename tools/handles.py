@@ -46,6 +46,7 @@ INJECTED = {
     "policy: SummaryPolicy": "{memory}.summary_policy()",
     "policy: BoardPolicy": "{memory}.config.board_policy",
     "embedder": "{memory}.embedder_name",
+    "tone": "{memory}.rates_tone",
     "embedder: str": "{memory}.require_embedder()",
 }
 """The source of a parameter: by its name, or by its name and type."""
@@ -232,6 +233,7 @@ items, or restores deleted ones.
             "list": Verb("operations.turns.list_turns", public=("retention",)),
             "get": Verb("operations.turns.read_turn"),
             "as_text": Verb("operations.turns.turns_as_text", public=("retention",)),
+            "signals": Verb("operations.signals.signals", public=("retention",)),
         },
         CONVERSATION_PART,
     ),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.reranker import Reranker, RerankModel
     from langchain_supabase_memory.adapters.summarizer import Summarizer, SummaryModel
     from langchain_supabase_memory.adapters.telemetry.metrics import Metrics
+    from langchain_supabase_memory.adapters.tone import Tone, ToneModel
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
 
@@ -69,6 +70,9 @@ class MemoryConfig:
             it fails or times out, the order of the first stage stays.
         expander: Adds questions to a recall query: a chat model or its name, a function, or an `ExpandModel` with
             its own settings. If it fails, only the original question is used.
+        tone: Rates the tone of what users say, from -1 to 1, as it is indexed behind an answer: a function of a list
+            of texts, a runnable, an object with `rate`, or a `ToneModel` with its own settings. Off by default. If it
+            fails, chunks are stored without a tone.
         manifests: For which packs a manifest is stored, and how long: for every pack, 30 days.
             `ManifestPolicy(share=0)` stores none.
         breaker: When calls to an unreachable database are no longer tried.
@@ -88,6 +92,7 @@ class MemoryConfig:
     time_zone: str | tzinfo | None = None
     reranker: Reranker | RerankModel | None = None
     expander: Expander | ExpandModel | None = None
+    tone: Tone | ToneModel | None = None
     manifests: ManifestPolicy = DEFAULT_MANIFESTS
     breaker: BreakerPolicy = DEFAULT_BREAKER
     outbox_limit: int = OUTBOX_LIMIT

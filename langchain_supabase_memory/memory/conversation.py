@@ -933,6 +933,7 @@ class Conversation(ConversationHandle):
                 chunking=self._services.chunking(chunking),
                 embedder=self._services.embedder_name,
                 respect_backoff=False,
+                tone=self._services.rates_tone,
             )
         )
 
@@ -944,6 +945,7 @@ class Conversation(ConversationHandle):
                 chunking=self._services.chunking(chunking),
                 embedder=self._services.embedder_name,
                 respect_backoff=False,
+                tone=self._services.rates_tone,
             )
         )
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.operations.signals import signals
 from langchain_supabase_memory.operations.turns import TEMPLATE, list_turns, read_turn, turns_as_text
 
 if TYPE_CHECKING:
     import builtins
+    from collections.abc import Iterable
     from datetime import datetime
 
     from langchain_supabase_memory.settings import Retention
-    from langchain_supabase_memory.values import Turn
+    from langchain_supabase_memory.values import FoundSignal, Signal, Turn
 
 
 class ConversationTurns(ConversationPartHandle):
@@ -147,4 +149,38 @@ class ConversationTurns(ConversationPartHandle):
                 until=until,
                 retention=retention or self._services.settings.retention,
             )
+        )
+
+    def signals(
+        self,
+        *,
+        only: Iterable[Signal | str] | None = None,
+        limit: int | None = None,
+        retention: Retention | None = None,
+    ) -> builtins.list[FoundSignal]:
+        """List what the user's words tell about how the conversation goes, with the words, in order.
+
+        Args:
+            only: Only these signals, such as `["complaint"]`; `None` means all.
+            limit: The maximum number of messages; `None` means all.
+            retention: The retention to apply; by default all messages are retained.
+
+        Raises:
+            InvalidInputError: `only` has something that is no signal.
+            SupabaseMemoryError: The database refused or could not be reached.
+        """
+        return self._services.run(
+            signals(self._key, only=only, limit=limit, retention=retention or self._services.settings.retention)
+        )
+
+    async def asignals(
+        self,
+        *,
+        only: Iterable[Signal | str] | None = None,
+        limit: int | None = None,
+        retention: Retention | None = None,
+    ) -> builtins.list[FoundSignal]:
+        """The async twin of `signals`."""
+        return await self._services.arun(
+            signals(self._key, only=only, limit=limit, retention=retention or self._services.settings.retention)
         )

@@ -24,6 +24,7 @@ from langchain_supabase_memory.errors import (
     SchemaError,
     SupabaseMemoryError,
     TokenExpiredError,
+    ToneError,
     UnavailableError,
     code_of,
 )
@@ -49,6 +50,7 @@ _PARTS: Final[dict[Part, tuple[type[Exception], ...]]] = {
     "embedder": (EmbeddingError,),
     "reranker": (RerankingError,),
     "expander": (ExpansionError,),
+    "tone": (ToneError,),
 }
 """The part that an error comes from; errors of the summarizer and the long-term memory may be of any class."""
 
@@ -58,6 +60,7 @@ _CONSEQUENCES: Final[dict[Part, str]] = {
     "summarizer": "no summaries are written until it answers",
     "reranker": "recall keeps the first stage's order until it answers",
     "expander": "recall searches for the question as it is until it answers",
+    "tone": "chunks are stored without a tone until it answers",
     "long term": "nothing is promoted to it or forgotten there until it answers",
 }
 _UNATTENDED: Final = """Context packs omit messages that no summary covers: this memory has no summarizer, and no \

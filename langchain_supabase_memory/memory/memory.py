@@ -38,6 +38,7 @@ from langchain_supabase_memory.values import (
     Recall,
     RecalledSummary,
     Receipt,
+    Signal,
 )
 
 if TYPE_CHECKING:
@@ -348,6 +349,7 @@ class SupabaseMemory(Constructors):
         state: ConversationState | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        signals: Iterable[Signal | str] | None = None,
         limit: int = 50,
         before: str | None = None,
         after: str | None = None,
@@ -359,6 +361,7 @@ class SupabaseMemory(Constructors):
             state: Only `active` or only `archived` conversations; `None` means both.
             since: Only conversations that changed at or after this time, with a time zone.
             until: Only conversations that changed before this time, with a time zone.
+            signals: Only conversations with one of these signals, such as `["complaint"]`; `None` means all.
             limit: The maximum number of conversations on a page, 1 to 1,000.
             before: The `before` of a page, to get the page of newer conversations.
             after: The `after` of a page, to get the page of older conversations.
@@ -377,6 +380,7 @@ class SupabaseMemory(Constructors):
                 state=state,
                 since=since,
                 until=until,
+                signals=signals,
                 limit=limit,
                 before=before,
                 after=after,
@@ -391,6 +395,7 @@ class SupabaseMemory(Constructors):
         state: ConversationState | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        signals: Iterable[Signal | str] | None = None,
         limit: int = 50,
         before: str | None = None,
         after: str | None = None,
@@ -403,6 +408,7 @@ class SupabaseMemory(Constructors):
                 state=state,
                 since=since,
                 until=until,
+                signals=signals,
                 limit=limit,
                 before=before,
                 after=after,

@@ -13,11 +13,12 @@ from langchain_supabase_memory.adapters import embedder as embedders
 from langchain_supabase_memory.adapters import query_expander as expanders
 from langchain_supabase_memory.adapters import reranker as rerankers
 from langchain_supabase_memory.adapters import summarizer as summarizers
+from langchain_supabase_memory.adapters import tone as tones
 from langchain_supabase_memory.adapters.callbacks import without_streaming
 from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoMetrics
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import boolean
-from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, Rerank, SyncAsync
+from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, RateTone, Rerank, SyncAsync
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.query_expander import ExpandModel
     from langchain_supabase_memory.adapters.reranker import RerankModel
     from langchain_supabase_memory.adapters.summarizer import SummaryModel
+    from langchain_supabase_memory.adapters.tone import ToneModel
     from langchain_supabase_memory.adapters.transports.base import Transport
     from langchain_supabase_memory.effects import Flow, Observer, Step
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
@@ -120,6 +122,7 @@ class Services(Unpicklable):
         self.embeddings: EmbeddingModel | None = embedders.embedder(settings.embeddings)
         self.reranker: RerankModel | None = rerankers.reranker(settings.config.reranker)
         self.expander: ExpandModel | None = expanders.expander(settings.config.expander)
+        self.tone: ToneModel | None = tones.tone_model(settings.config.tone)
         self.metrics: NoMetrics = settings.config.metrics or NO_METRICS
         self.redactor: Redactor | None = redactor(settings.redactor)
 
@@ -223,6 +226,11 @@ class Services(Unpicklable):
         """The models that a recall can use."""
         candidates = 0 if self.reranker is None else self.reranker.candidates
         return RecallCapabilities(self.embedder_name, candidates, self.expander is not None)
+
+    @property
+    def rates_tone(self) -> bool:
+        """Whether the tone of what users say is rated as it is indexed."""
+        return self.tone is not None
 
     @property
     def summarizer_name(self) -> str | None:
@@ -389,6 +397,8 @@ class Services(Unpicklable):
             return summarizers.require_summarizer(step.model or self.model)
         if isinstance(step, Embed):
             return embedders.require_embedder(step.embedder or self.embeddings)
+        if isinstance(step, RateTone):
+            return self.tone
         return self.reranker if isinstance(step, Rerank) else self.expander
 
     def _check_open(self) -> None:

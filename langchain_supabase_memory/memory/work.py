@@ -201,6 +201,7 @@ class Work(MemoryHandle):
                 chunking=self._services.chunking(),
                 messages=messages,
                 embedder=self._services.embedder_name,
+                tone=self._services.rates_tone,
             )
         )
 
@@ -212,5 +213,6 @@ class Work(MemoryHandle):
                 chunking=self._services.chunking(),
                 messages=messages,
                 embedder=self._services.embedder_name,
+                tone=self._services.rates_tone,
             )
         )

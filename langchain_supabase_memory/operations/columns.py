@@ -79,6 +79,7 @@ CONVERSATION_COLUMNS: Final = (
     StoredColumn("indexed_through", "derived", _INDEXED, is_live=True),
     StoredColumn("chunk_count", "derived", _INDEXED),
     StoredColumn("has_stale", "derived", _INDEXED),
+    StoredColumn("signals", "derived", _INDEXED, is_listed=True),
     StoredColumn("unembedded_from", "derived", _INDEXED),
     StoredColumn("speakers", "derived", _INDEXED),
     StoredColumn("language", "derived", _INDEXED),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def index_due(
-    user_id: str | None, chunking: ChunkPolicy, *, messages: int = 0, embedder: str | None = None
+    user_id: str | None, chunking: ChunkPolicy, *, messages: int = 0, embedder: str | None = None, tone: bool = False
 ) -> Flow[dict[ConversationKey, IndexResult]]:
     """Index every conversation that has too many unindexed messages or an unindexed newest summary.
 
@@ -27,12 +27,13 @@ def index_due(
         chunking: How messages become chunks.
         messages: How many unindexed messages to tolerate.
         embedder: The embedder's name; `None` without one.
+        tone: Whether to have the tone of the users' words rated, too.
 
     Returns:
         The result for each conversation that was due.
     """
     done = {}
     for key in (yield from indexing.index_due(user_id=user_id, messages=messages, vectors=embedder is not None)):
-        made = indexing.index_messages(key, chunking, embedder=embedder)
+        made = indexing.index_messages(key, chunking, embedder=embedder, tone=tone)
         done[key] = yield from pages.isolate_failure(key, made, lambda word: IndexResult(-1, failed=word))
     return (yield from summaries.index_summaries_due(done, Scope(user_id), embedder=embedder))

@@ -11,10 +11,17 @@ from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
-from langchain_supabase_memory.values import ConversationInfo, ConversationPage, ConversationState, check_id
+from langchain_supabase_memory.values import (
+    ConversationInfo,
+    ConversationPage,
+    ConversationState,
+    Signal,
+    as_signals,
+    check_id,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.settings import Retention
@@ -31,6 +38,7 @@ def conversations(
     state: ConversationState | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    signals: Iterable[Signal | str] | None = None,
     limit: int = 50,
     before: str | None = None,
     after: str | None = None,
@@ -44,6 +52,7 @@ def conversations(
         state: Only `active` or only `archived` conversations; `None` means both.
         since: Only conversations that changed at or after this time, with a time zone.
         until: Only conversations that changed before this time, with a time zone.
+        signals: Only conversations with one of these signals, such as `["complaint"]`; `None` means all.
         limit: The maximum number of conversations on a page, 1 to 1,000.
         before: The `before` of a page, to get the page of newer conversations.
         after: The `after` of a page, to get the page of older conversations.
@@ -83,6 +92,7 @@ def conversations(
             "p_before": before,
             "p_after": after,
             "p_retention": retention_argument(retention),
+            "p_signals": None if signals is None else as_signals(signals),
         },
     )
     found = [_conversation(row) for row in answer["conversations"]]
@@ -167,4 +177,4 @@ def _conversation(row: Mapping[str, Any]) -> ConversationInfo:
         name: datetime.fromisoformat(value) if name.endswith("_at") and value is not None else value
         for name, value in row.items()
     }
-    return ConversationInfo(**fields)
+    return ConversationInfo(**{**fields, "signals": Signal(row["signals"])})

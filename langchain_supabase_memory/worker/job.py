@@ -108,6 +108,7 @@ async def _index(memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ..
         memory._services.config.chunking,
         embedder=memory._services.embedder_name,
         respect_backoff=False,
+        tone=memory._services.rates_tone,
     )
     done.index = await _attempt(memory, lease, done, "index", flow, None)
 

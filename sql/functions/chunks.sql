@@ -314,6 +314,8 @@ declare
   v_words    bigint := 0; -- that were not found
   v_gone     bigint := 0;
   v_speakers text[]; -- who said what goes
+  v_signals  smallint := 0; -- of what goes
+  v_left     smallint;
   v_chunk    memory.working_memory_chunks;
   v_row      record;
 begin
@@ -351,6 +353,7 @@ begin
       v_words := v_words + v_chunk.terms;
       v_gone := v_gone + (not v_chunk.stale)::integer;
       v_speakers := v_speakers || v_chunk.speaker;
+      v_signals := v_signals | v_chunk.signals;
     end loop;
     delete from memory.chunk_embeddings e
      where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.place = v_place;
@@ -364,8 +367,12 @@ begin
       perform memory_private.delete_postings(p_user_id, v_row.lexeme, p_conversation_id, v_row.first, v_places);
     end loop;
   end if;
+  if v_signals <> 0 then
+    v_left := memory_private.signals_left(p_user_id, p_conversation_id);
+  end if;
   update memory.conversations c
      set chunk_count = c.chunk_count - v_gone,
+         signals = coalesce(v_left, c.signals),
          -- A speaker without chunks is removed.
          speakers = case when c.speakers && v_speakers then array(
            select s from unnest(c.speakers) s
@@ -545,7 +552,8 @@ begin
   if v_c.opted_out_at is not null then
     return json_build_object(
       'conversation_id', v_c.id, 'through_sequence', v_c.indexed_through, 'revision', v_c.revision, 'messages', '[]'::json,
-      'more', false, 'waiting', false, 'before', null, 'failures', 0, 'unembedded_from', null, 'stale', null, 'opted_out', true);
+      'more', false, 'waiting', false, 'before', null, 'failures', 0, 'unembedded_from', null, 'stale', null,
+      'speech', null, 'opted_out', true);
   end if;
   v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   -- Checked before anything is embedded.
@@ -632,7 +640,8 @@ begin
               order by k.place desc, k.part desc limit 2) r)) end,
     'failures', v_c.index_failures,
     'unembedded_from', v_c.unembedded_from,
-    'stale', v_stale);
+    'stale', v_stale,
+    'speech', memory_private.speech_before(v_c, p_model));
 end
 $function$;
 
@@ -724,6 +733,14 @@ Returns: object or null. Null if there is no such conversation.
 - stale[].from_sequence: integer. The first message there.
 - stale[].to_sequence: integer. The last message there.
 - stale[].messages: object[] as memory_pending_chunks.messages. What is left of the messages.
+- speech: object or null. What the user''s next words are compared with; null if signals and tone are refused, or a space owns it.
+- speech.signals: boolean. Whether the user lets signals be told.
+- speech.tone: boolean. Whether the user lets the tone be rated.
+- speech.tool_failed: boolean. Whether the last tool of the newest turn that is indexed failed.
+- speech.asked: object[]. The user''s newest questions, at most four, in their order.
+- speech.asked[].content: text. The question.
+- speech.asked[].speaker: text or null. The name of who asked.
+- speech.asked[].embedding: text or null. Its vector of p_model, as pgvector writes one.
 - opted_out: boolean. Only if nothing of it is to be remembered, and then true: there is nothing to index.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
@@ -844,6 +861,8 @@ declare
   v_beside   record; -- a chunk whose length these change
   v_topics   text[];
   v_withheld boolean := false;
+  v_signals  boolean; -- whether the user lets them be told,
+  v_tone     boolean; -- and rated
 begin
   perform memory_private.check_limits(p_chunks), memory_private.check_limits(p_stale),
           memory_private.lock_opt_outs(v_user);
@@ -883,6 +902,8 @@ begin
   if p_model is not null and json_array_length(p_chunks) > 0 then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
   end if;
+  v_signals := memory_private.allows(v_user, 'signals');
+  v_tone := memory_private.allows(v_user, 'tone');
   v_language := memory_private.settle_language(v_c, p_chunks, p_language);
   if v_stale <> '{}' then
     perform memory_private.delete_chunks(v_user, v_c.id, v_stale);
@@ -893,7 +914,7 @@ begin
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
       stretch bigint, type text, role text, speaker text, said_at timestamptz, content text, tokens integer, importance real, cohesion real, has_time boolean, has_number boolean,
-      told int4range[], embedding json)),
+      told int4range[], signals smallint, quotes int4range[], tone smallint, embedding json)),
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(
@@ -910,23 +931,26 @@ begin
     insert into memory.working_memory_chunks (
       user_id, conversation_id, place, part, id, from_sequence, to_sequence, message_ids, stretch, type, role, speaker,
       said_at, content, characters, tokens, lexemes, terms, neighbor_share, search_length, importance, cohesion,
-      has_time, has_number, told, expires_at)
+      has_time, has_number, told, signals, quotes, tone, expires_at)
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
            g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, n.lexemes, n.terms, l.share, l.length,
-           coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, coalesce(g.told, '{}'), v_expires
+           coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, coalesce(g.told, '{}'),
+           case when v_signals then coalesce(g.signals, 0) else 0 end, case when v_signals then g.quotes end,
+           case when v_tone then g.tone end, v_expires
     from given g
     join numbers n on n.place = g.place and n.part = g.part
     join lengths l on l.place = g.place and l.part = g.part
     -- A person's rating of a place overrides the computed importance, however often it is indexed.
     left join memory.chunk_ratings r on r.user_id = v_user and r.conversation_id = v_c.id
      and r.from_sequence = g.from_sequence and r.to_sequence = g.to_sequence and r.part = g.part
-    returning stretch, speaker),
+    returning stretch, speaker, signals),
   embedded as (
     insert into memory.chunk_embeddings (user_id, conversation_id, place, part, model, dimensions, embedding)
     select v_user, v_c.id, g.place, g.part, p_model, json_array_length(g.embedding),
            g.embedding::text::{{vector_schema}}.halfvec
     from given g where g.embedding is not null)
   select count(*) as chunks, array_agg(distinct made.stretch) as stretches, min(made.stretch) as first,
+         coalesce(bit_or(made.signals), 0)::smallint as signals,
          array_agg(distinct made.speaker) filter (where made.speaker is not null) as speakers,
          (select min(g.place) from given g where g.embedding is null) as unembedded,
          (select array_agg(w.lexeme) from words w) as lexemes, (select array_agg(w.place) from words w) as places,
@@ -948,6 +972,7 @@ begin
   update memory.conversations c
      set indexed_through = greatest(p_to, c.indexed_through),
          chunk_count = c.chunk_count + v_made.chunks,
+         signals = c.signals | v_made.signals,
          withheld = c.withheld or v_withheld,
          has_stale = c.has_stale and exists (
            select from memory.working_memory_chunks k
@@ -992,6 +1017,9 @@ p_chunks: the chunks, a list of objects.
 - has_number: boolean. Whether it names a number.
 - told: text[] or null. The days that it tells of, as ranges by how far they are from the day on which it was said:
   [-1,0) is yesterday. At most 8.
+- signals: integer or null. What a user''s words tell, as bits (see memory_signals); of a user alone.
+- quotes: text[] or null. Where in the content the words are that tell them, as ranges from 0, one for each bit.
+- tone: integer or null. The tone of a user''s words, -100 to 100.
 - embedding: number[] or null. Its vector, of length one; null: words find it.
 - hidden: boolean or null. Whether it is to be left out because of a topic.
 p_stale: places whose chunks these replace, a list of integers.
@@ -1160,7 +1188,7 @@ begin
                  select k.place, k.part, k.id, k.conversation_id, k.from_sequence, k.to_sequence, k.message_ids,
                         k.stretch, k.type, k.role, memory_private.chunk_speaker(k) as speaker, k.said_at, k.content,
                         k.importance, k.expires_at,
-                        p_thread_id as thread_id, p_agent_id as agent_id) r) as shown,
+                        k.signals, k.tone, p_thread_id as thread_id, p_agent_id as agent_id) r) as shown,
              row_number() over w as number,
              sum(octet_length(k.content)) over w - octet_length(k.content) as before
       from memory.working_memory_chunks k
@@ -1202,6 +1230,8 @@ Returns: object.
 - chunks[].content: text. Its words.
 - chunks[].importance: number. How much it matters, 0 to 1.
 - chunks[].expires_at: timestamp or null. When it ceases to be found; null: with its messages.
+- chunks[].signals: integer. What a user''s words tell in it, as bits (see memory_signals).
+- chunks[].tone: integer or null. The tone of a user''s words, -100 to 100; null: not rated.
 - chunks[].thread_id: text. The thread.
 - chunks[].agent_id: text. Its agent.
 - more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes.

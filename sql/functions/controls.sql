@@ -240,7 +240,7 @@ begin
   update memory.control_changes h set before = null
    where h.user_id = p_user_id and h.conversation_id = p_conversation_id and h.before is not null;
   update memory.conversations c
-     set revision = c.revision + 1, indexed_through = -1, chunk_count = 0, has_stale = false, speakers = '{}',
+     set revision = c.revision + 1, indexed_through = -1, chunk_count = 0, has_stale = false, signals = 0, speakers = '{}',
          language = null, withheld = false, index_failures = 0, index_retry_at = null, index_error = null,
          unembedded_from = null,
          summary_failures = 0, summary_retry_at = null, summary_error = null

@@ -72,7 +72,7 @@ begin
     'last_message_at', v_last.created_at, 'last_message_role', v_last.role, 'last_message_text', v_words,
     'created_at', v_c.created_at, 'updated_at', v_c.updated_at,
     'archived_at', v_c.archived_at, 'opted_out_at', v_c.opted_out_at,
-    'private', v_c.private);
+    'private', v_c.private, 'signals', v_c.signals);
 end
 $function$;
 
@@ -100,7 +100,8 @@ create function public.memory_conversations(
   p_limit     integer     default 50,
   p_after     text        default null, -- the page after this place, older ones; "after" of the page before
   p_before    text        default null, -- or the page before this place
-  p_retention json        default null
+  p_retention json        default null,
+  p_signals   integer     default null -- only those with one of these signals; null: all
 ) returns jsonb -- {"conversations", "before", "after"}
 language plpgsql stable security invoker set search_path = ''
 set enable_sort = off set jit = off -- else all of an owner's conversations are read and sorted, where few are expected
@@ -116,8 +117,12 @@ declare
   v_found  memory.conversations[] := '{}';
   v_more   boolean;
   v_topics boolean;
+  v_sql    text;
   v_times  constant record := memory_private.private_times(); -- what is private is listed so long
 begin
+  if p_signals not between 1 and 255 then
+    raise exception 'there are no such signals' using errcode = 'PT400', hint = 'pass the sum of some of their bits';
+  end if;
   if p_state not in ('active', 'archived') then
     raise exception 'there is no such state' using errcode = 'PT400', hint = 'pass active or archived';
   end if;
@@ -141,8 +146,7 @@ begin
   then
     v_by := 'c.updated_hour ' || case when p_before is null then 'desc, ' else 'asc, ' end;
   end if;
-  for v_row in
-    execute format($sql$
+  v_sql := format($sql$
       select c.* from memory.conversations c
       where c.user_id = $1 and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
         and ($4 is null or (c.archived_at is not null) = ($4 = 'archived'))
@@ -150,13 +154,26 @@ begin
         and ($7 is null or (c.updated_at, c.id) %1$s ($7, $8))
         and ($10 is null or c.updated_hour >= $10) and ($11 is null or c.updated_hour <= $11)
         and (not c.private or c.updated_at between $12 and $13)
+        and %4$s
       order by %3$sc.updated_at %2$s, c.id %2$s limit $9 $sql$,
-      case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end, v_by)
+    case when p_before is null then '<' else '>' end, case when p_before is null then 'desc' else 'asc' end, v_by,
+    case when p_signals is null then '$14 is null' when v_by is null then 'c.signals & $14 <> 0'
+         else 'c.signals = s.bits::smallint and c.signals <> 0' end);
+  if p_signals is not null and v_by is not null then
+    -- A page of each combination of signals, whichever of them there are: the rest is not read.
+    v_sql := format($sql$
+      select c.* from generate_series(1, 255) as s (bits) cross join lateral (%1$s offset 0) c
+      where s.bits & $14 <> 0
+      order by %3$sc.updated_at %2$s, c.id %2$s limit $9 $sql$,
+      v_sql, case when p_before is null then 'desc' else 'asc' end, v_by);
+  end if;
+  for v_row in
+    execute v_sql
     using /* 1 */ v_user, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4 */ p_state, /* 5 */ p_since, /* 6 */ p_until,
           /* 7, 8: the place */ v_at, v_id, /* 9 */ v_limit + 1,
           /* 10 */ memory_private.hour_of(greatest(p_since, case when p_before is not null then v_at end)),
           /* 11 */ memory_private.hour_of(least(p_until, case when p_before is null then v_at end)),
-          /* 12 */ v_times.oldest, /* 13 */ v_times.newest
+          /* 12 */ v_times.oldest, /* 13 */ v_times.newest, /* 14 */ p_signals
   loop
     v_found := v_found || v_row;
   end loop;
@@ -191,6 +208,7 @@ p_limit: the most of one page, 1 to 1000.
 p_after: after of another page, for the one that follows it (older ones); null: from the newest.
 p_before: before of another page, for the one that precedes it; null: from the newest. Pass one of the two.
 p_retention: what is kept, as in memory_append: what is beyond it is neither counted nor shown. Null: everything is.
+p_signals: only those with one of these signals, the sum of their bits (see memory_signals); null: all.
 Returns: object.
 - conversations: object[]. The page, the most recently changed first.
 - conversations[].id: uuid. The conversation.
@@ -211,10 +229,11 @@ Returns: object.
 - conversations[].archived_at: timestamp or null. Since when it is archived.
 - conversations[].opted_out_at: timestamp or null. Since when nothing of it is to be remembered.
 - conversations[].private: boolean. Whether it is private: never remembered, and gone a day after its last message.
+- conversations[].signals: integer. The signals of all of its chunks, as bits (see memory_signals).
 - before: text or null. Pass it as p_before for the page with newer ones; null: there is none.
 - after: text or null. Pass it as p_after for the page with older ones; null: there is none.
 Errors:
-- PT400: p_state is neither active nor archived, p_after and p_before are both given, or one cannot be read; or no
+- PT400: p_state is neither active nor archived, p_signals has no bit or others, p_after and p_before are both given, or one cannot be read; or no
   p_user_id is given, and the caller''s token names nobody.';
 
 create function public.memory_update(

@@ -1197,6 +1197,9 @@ begin
     on conflict (user_id, purpose) do nothing;
     get diagnostics v_count = row_count;
     restored := restored + v_count;
+    if v_count > 0 and not (v_each ->> 'allowed')::boolean then
+      perform memory_private.clear_speech(p_user_id, v_each ->> 'purpose');
+    end if;
   end loop;
   -- With these locks no message is changed or forgotten meanwhile.
   perform from memory.conversations c
@@ -1260,7 +1263,8 @@ begin
   if p_allowed is null then
     raise exception 'allowed or not' using errcode = 'PT400', hint = 'pass p_allowed => true or false';
   end if;
-  perform memory_private.lock_profile(v_user);
+  -- No commit under way has read otherwise.
+  perform memory_private.lock_opt_outs(v_user, true), memory_private.lock_profile(v_user);
   v_now := clock_timestamp();
   select c.allowed into v_was from memory.consents c where c.user_id = v_user and c.purpose = p_purpose;
   insert into memory.consents (user_id, purpose, allowed, changed_by, changed_at)
@@ -1273,12 +1277,15 @@ begin
       delete from memory.profile_items i where i.user_id = v_user and i.state <> 'deleted' returning 1)
     select count(*) into v_gone from gone;
   end if;
+  if not p_allowed then
+    perform memory_private.clear_speech(v_user, p_purpose);
+  end if;
   return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone);
 end
 $function$;
 comment on function public.memory_consent is
   'langchain-supabase-memory: Set what a user allows to be derived from their conversations, by purpose. What they refuse is
-  derived no more, and what there is goes: the profile. The other purposes are noted for who derives such things.
+  derived no more, and what there is goes: the profile, signals and tone. The others are noted for who derives such things.
 
 p_purpose: profile, topics, signals, tone or analytics.
 p_allowed: whether they allow it.

@@ -497,7 +497,7 @@ begin
   then
     raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
   end if;
-  perform memory_private.lock_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]');
+  perform memory_private.lock_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]' or v_edits -> 'consents' <> '[]');
   for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'opt_outs', '[]')) loop
     v_result := public.memory_opt_out(v_each ->> 'by', p_thread_id, v_each ->> 'topic', v_user, p_agent_id);
     continue when not (v_result ->> 'is_new')::boolean;

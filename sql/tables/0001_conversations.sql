@@ -123,6 +123,7 @@ create table memory.conversations (
   indexed_through       bigint      not null default -1,
   chunk_count           bigint      not null default 0,
   has_stale             boolean     not null default false,
+  signals               smallint    not null default 0 check (signals between 0 and 255),
   unembedded_from       bigint,
   speakers              text[]      not null default '{}' check (
     cardinality(speakers) <= 50 and coalesce(array_ndims(speakers), 1) = 1 and array_position(speakers, null) is null),
@@ -173,6 +174,10 @@ create index conversations_open_idx on memory.conversations (updated_hour, user_
 comment on index memory.conversations_open_idx is
   'Across owners. The conversations that changed least recently and are not archived, for workers.';
 
+-- By the hour, too, for each combination of signals: a list by signals reads those that have them alone.
+create index conversations_signals_idx on memory.conversations (user_id, signals, updated_hour, agent_id)
+  where signals <> 0;
+
 -- By the hour, too: private conversations that are a day old, of an owner and of all.
 create index conversations_private_idx on memory.conversations (user_id, updated_hour) where private;
 create index conversations_private_oldest_idx on memory.conversations (updated_hour, user_id, id) where private;
@@ -197,6 +202,8 @@ comment on column memory.conversations.summarized_through is
   'The last sequence that a summary covers; -1 if none. Moved by compare-and-swap alone.';
 comment on column memory.conversations.indexed_through is
   'The last sequence that is indexed; -1 if none. Moved by compare-and-swap alone.';
+comment on column memory.conversations.signals is
+  'The signals of all of its chunks, as bits.';
 comment on column memory.conversations.unembedded_from is
   'From this place on a chunk may lack its vector, because there was no embedder or it failed; null: none does.';
 comment on column memory.conversations.language is

@@ -29,10 +29,14 @@ create table memory.working_memory_chunks (
     cardinality(told) <= 8 and int4multirange(variadic told) <@ '{[-1000000,1000000)}'::int4multirange),
   stale           boolean     not null default false,
   words_hash      bigint      not null generated always as (hashtextextended(lower(btrim(content)), 0)) stored,
+  signals         smallint    not null default 0 check (signals between 0 and 255),
+  quotes          int4range[] check (cardinality(quotes) <= 8),
+  tone            smallint    check (tone between -100 and 100),
   expires_at      timestamptz,
   created_at      timestamptz not null default clock_timestamp(),
   primary key (user_id, conversation_id, place, part),
   check (from_sequence <= to_sequence),
+  constraint working_memory_chunks_speech_check check (role = 'user' or signals = 0 and tone is null),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
   check (
     least(said_at, expires_at, created_at) >= '0002-01-01 00:00+00'
@@ -52,6 +56,10 @@ create index working_memory_chunks_stale_idx
 create index working_memory_chunks_speaker_idx
   on memory.working_memory_chunks (user_id, conversation_id, left(speaker, 100)) where speaker is not null;
 
+-- By which signals, so that each is found where there are few of it among many others.
+create index working_memory_chunks_signals_idx
+  on memory.working_memory_chunks (user_id, conversation_id, signals, place, part) where signals <> 0;
+
 comment on table memory.working_memory_chunks is
   'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';
 comment on column memory.working_memory_chunks.place is
@@ -70,6 +78,13 @@ comment on column memory.working_memory_chunks.cohesion is
   'How near it is to what was said just before it, from 0 to 1; null where nothing was.';
 comment on column memory.working_memory_chunks.told is
   'The days that it tells of, by how far they are from the day on which it was said: [-1,0) is yesterday.';
+comment on column memory.working_memory_chunks.signals is
+  'What the user''s words tell, as bits: 1 a correction, 2 asked again, 4 thanks, 8 a complaint, 16 confusion, 32 giving
+  up, 64 asks for a person, 128 a tool failed right before. 0 for who is no user.';
+comment on column memory.working_memory_chunks.quotes is
+  'Where in the content the words are that tell them, from 0, one for each bit in their order.';
+comment on column memory.working_memory_chunks.tone is
+  'The tone of the user''s words as the application''s own function rates it, from -100 to 100; null: not rated.';
 comment on column memory.working_memory_chunks.stale is
   'One of its messages was edited or forgotten: the text is gone, and the unit is to be indexed anew.';
 

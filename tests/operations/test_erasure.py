@@ -431,7 +431,7 @@ def test_an_id_of_a_chunk_comes_from_its_place_and_tells_nothing_of_its_words(me
         units([StoredText(3, "pin", HumanMessage(text), datetime.now(UTC))], max_tokens=99)[0]
         for text in ("A kiln.", "B.")
     ]
-    ids = [next(_rows(made, PlacedUnit(0, 0, None), conversation, {3: []}))["id"] for made in pieces]
+    ids = [next(_rows(made, PlacedUnit(0, 0, None), conversation, {3: []}, {}, {}))["id"] for made in pieces]
     assert ids[0] == ids[1], "the same place in one conversation has the same id, whatever is said there"
 
 

@@ -119,7 +119,7 @@ SHAPES: Final[dict[str, Shape]] = {
         or_null=True,
     ),
     "memory_pending_chunks": _object(
-        "conversation_id through_sequence revision messages more waiting before failures unembedded_from stale",
+        "conversation_id through_sequence revision messages more waiting before failures unembedded_from stale speech",
         or_null=True,
     ),
     "memory_profile": _object("items after"),
@@ -137,6 +137,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_reinstate": _ARRAY,
     "memory_set_aside": _ARRAY,
     "memory_name_member": _object("space_id user_id name"),
+    "memory_signals": _object("signals more"),
     "memory_set_member": _object("space_id user_id role"),
     "memory_space": _object("space_id name about retention created_by created_at role members invitations"),
     "memory_spaces": _ARRAY,

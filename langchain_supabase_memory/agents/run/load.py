@@ -291,7 +291,13 @@ class Loader:
 
         def work() -> None:
             if indexes:
-                index = index_messages(key, chunking, embedder=embedder, max_batches=chunking.inline_batches)
+                index = index_messages(
+                    key,
+                    chunking,
+                    embedder=embedder,
+                    max_batches=chunking.inline_batches,
+                    tone=services.rates_tone,
+                )
                 indexing = load_after_expiry(key, expired, index)
                 Attempt(guard, indexing, _UNINDEXED, key, _INDEXING_SECONDS).perform(None)
             if not summarizes or services.lifetime.is_closed:

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
+from langchain_supabase_memory.language.chunks.speech import Speech
 from langchain_supabase_memory.language.messages import attribution, codec, content, fence
 from langchain_supabase_memory.language.messages.encoded_data import shorten_middle
 from langchain_supabase_memory.language.messages.sanitizer import clean
@@ -83,6 +84,7 @@ class Unit:
         parts: Its texts, in order.
         is_asked: Whether it is a user message, which begins a turn.
         completes: Whether it completes something.
+        speech: What a user's words tell; `None` for other messages, and where that is not wanted.
     """
 
     messages: tuple[StoredText, ...]
@@ -91,6 +93,7 @@ class Unit:
     parts: tuple[UnitPart, ...]
     is_asked: bool
     completes: bool
+    speech: Speech | None = None
 
     @property
     def said_at(self) -> datetime:
@@ -115,6 +118,7 @@ def units(
     more: bool = False,
     after_question: bool = False,
     importance: Callable[[str, Kind], float] | None = None,
+    listens: bool = False,
 ) -> tuple[list[Unit], int]:
     """Group messages into units.
 
@@ -127,6 +131,7 @@ def units(
         more: Whether more messages follow.
         after_question: Whether the message before the first one asked something.
         importance: Rates how much a text of a kind matters, from 0 to 1; `kinds.importance` by default.
+        listens: Whether to find what the user's words tell.
 
     Returns:
         The units, and the number of messages they account for: calls at the end that may still get results wait.
@@ -142,7 +147,7 @@ def units(
         if calls >= len(group) and place + len(group) == len(messages) and not (more and place == 0):
             break  # results are still to come, unless one call fills the whole batch
         place += len(group)
-        unit = _unit(group, max_tokens, asked, importance)
+        unit = _unit(group, max_tokens, asked, importance, listens)
         if unit is not None:
             made.append(unit)
             asked = unit.parts[-1].kind == "question"
@@ -150,7 +155,11 @@ def units(
 
 
 def _unit(
-    group: Sequence[StoredText], max_tokens: int, is_question: bool, importance: Callable[[str, Kind], float] | None
+    group: Sequence[StoredText],
+    max_tokens: int,
+    is_question: bool,
+    importance: Callable[[str, Kind], float] | None,
+    listens: bool,
 ) -> Unit | None:
     first = group[0].message
     role = content.role(first)
@@ -175,7 +184,8 @@ def _unit(
         told = query_hints.relative_days(text, day) if marks.has_time else ()
         return UnitPart(text, kind, weight, marks, count_tokens(text), told)
 
-    found = [part(each) for each in parts(text, max_tokens)]
+    texts = parts(text, max_tokens)
+    found = [part(each) for each in texts]
     for each in parts(named, max_tokens):
         # Marks are taken from the prose only: the size of a file is not a number that a speaker mentioned.
         whole = f"{found[-1].text}\n{each}" if found else each
@@ -191,6 +201,7 @@ def _unit(
         tuple(found),
         is_asked=role == "user",
         completes=(is_action and len(group) > 1) or kinds.completes(found[0].text),
+        speech=Speech.of(text, texts) if listens and role == "user" and texts else None,
     )
 
 

@@ -12,17 +12,18 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
-from langchain_supabase_memory.effects import Flow, call, embed, offload
-from langchain_supabase_memory.errors import EmbeddingError, MigrationConflictError, SupabaseMemoryError
-from langchain_supabase_memory.language import query_hints
+from langchain_supabase_memory.effects import Flow, call, embed, offload, rate_tone
+from langchain_supabase_memory.errors import EmbeddingError, MigrationConflictError, SupabaseMemoryError, ToneError
+from langchain_supabase_memory.language import query_hints, signals
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.episodes import APART, PlacedUnit, PreviousUnits, assign_episodes
+from langchain_supabase_memory.language.chunks.speech import PartSignals, SpeechBefore, signals_of
 from langchain_supabase_memory.language.chunks.units import StoredText, Unit, texts, units
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, keys
 from langchain_supabase_memory.operations.unreadable import quarantine
-from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult
+from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,6 +52,7 @@ def index_messages(
     respect_backoff: bool = True,
     max_batches: int | None = None,
     seconds: float | None = None,
+    tone: bool = False,
 ) -> Flow[IndexResult]:
     """Index unindexed messages batch by batch; the same messages never create a second chunk.
 
@@ -65,6 +67,7 @@ def index_messages(
         max_batches: The maximum number of batches of messages, and of missing vectors, to process now; `None` means
             all.
         seconds: The timeout for the vectors of one batch, in seconds; `None` means no timeout.
+        tone: Whether to have the tone of the user's words rated, too.
 
     Returns:
         The result. If the embedder fails, nothing is raised: the vectors are missing, and it is called again later.
@@ -92,6 +95,7 @@ def index_messages(
         yield from quarantine(key, codec.undecodable_rows(pending["messages"], [each.message for each in said]))
         stale = pending["stale"] or []
         before = pending["before"]
+        speech = pending["speech"]
         make = partial(
             units,
             said,
@@ -99,19 +103,25 @@ def index_messages(
             more=pending["more"],
             after_question=before is not None and before["is_question"],
             importance=chunking.importance,
+            listens=speech is not None,
         )
         fresh, taken = yield from offload(
-            make, sum(content.characters(each.message) for each in said), warm_caches=query_hints.KEPT
+            make, sum(content.characters(each.message) for each in said), warm_caches=(*query_hints.KEPT, *signals.KEPT)
         )
         if not taken and not stale:
             break  # nothing, or tool calls without their results
-        anew = [(_again(key, row, chunking), PlacedUnit(row["place"], row["stretch"], None)) for row in stale]
+        anew = [
+            (_again(key, row, chunking, speech is not None), PlacedUnit(row["place"], row["stretch"], None))
+            for row in stale
+        ]
         all_units = [*fresh, *(unit for found, _ in anew for unit in found)]
         try:
             vectors = yield from _vectors(all_units, asked, seconds)
         except EmbeddingError as error:
             asked, failed = None, error.reason
             vectors = yield from _vectors(all_units, None, None)
+        told = _told(fresh, said, anew, speech, vectors)
+        tones = (yield from _tones(all_units)) if tone and speech is not None and speech["tone"] else {}
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
             fresh, firsts, _before(before), pause=chunking.pause, max_tokens=chunking.max_episode_tokens
@@ -126,7 +136,9 @@ def index_messages(
                 "p_revision": pending["revision"],
                 "p_to": said[taken - 1].sequence if taken else through,
                 "p_chunks": [
-                    row for found, place in groups for row in _rows(found, place, pending["conversation_id"], vectors)
+                    row
+                    for found, place in groups
+                    for row in _rows(found, place, pending["conversation_id"], vectors, told, tones)
                 ],
                 "p_stale": [row["place"] for row in stale],
                 "p_model": asked,
@@ -286,7 +298,8 @@ def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     """Return a chunk of the SQL functions as a value."""
     times = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("said_at", "expires_at")}
     fields = {name: row[name] for name in Chunk.__dataclass_fields__ if name in row}
-    return Chunk(**{**fields, **times, "episode": row["stretch"], **extra})
+    told = {"signals": Signal(row.get("signals", 0)), "tone": None if row.get("tone") is None else row["tone"] / 100}
+    return Chunk(**{**fields, **times, "episode": row["stretch"], **told, **extra})
 
 
 def _page(
@@ -318,11 +331,51 @@ def _before(row: Mapping[str, Any] | None) -> PreviousUnits | None:
     )
 
 
-def _again(key: ConversationKey, row: Mapping[str, Any], policy: ChunkPolicy) -> list[Unit]:
+def _again(key: ConversationKey, row: Mapping[str, Any], policy: ChunkPolicy, listens: bool) -> list[Unit]:
     """Return the units that are left at a place whose messages were edited or forgotten."""
     said = [StoredText.from_row(each, is_in_space=key.is_in_space) for each in row["messages"] or []]
-    found, _ = units(said, max_tokens=policy.max_tokens, more=True, importance=policy.importance)
+    found, _ = units(said, max_tokens=policy.max_tokens, more=True, importance=policy.importance, listens=listens)
     return found
+
+
+def _told(
+    fresh: Sequence[Unit],
+    messages: Sequence[StoredText],
+    anew: Sequence[tuple[list[Unit], PlacedUnit]],
+    speech: Mapping[str, Any] | None,
+    vectors: Mapping[int, Sequence[Sequence[float]]],
+) -> dict[int, dict[int, PartSignals]]:
+    """Return the signals of units. A place that is indexed anew has only those of its own words."""
+    if speech is None or not speech["signals"]:
+        return {}
+    asked = [
+        signals.AskedText(
+            signals.spoken(each["content"]),
+            documents.loads(each["embedding"]) if each["embedding"] else None,
+            each["speaker"],
+        )
+        for each in speech["asked"]
+    ]
+    told = signals_of(fresh, messages, SpeechBefore(asked, speech["tool_failed"]), vectors)
+    for found, _ in anew:
+        told |= signals_of(found, (), SpeechBefore(), {})
+    return told
+
+
+def _tones(units: Sequence[Unit]) -> Flow[dict[int, int]]:
+    """Return the tone of what users say, from -100 to 100, by the sequence of the message; empty if that fails."""
+    spoken = {
+        unit.messages[0].sequence: words
+        for unit in units
+        if unit.speech is not None and not unit.hidden and (words := unit.speech.own_words)
+    }
+    if not spoken:
+        return {}
+    try:
+        rated = yield from rate_tone(list(spoken.values()))
+    except ToneError:
+        return {}  # `health` counts it; the chunks have none
+    return {sequence: round(value * 100) for sequence, value in zip(spoken, rated, strict=True)}
 
 
 def _vectors(units: Sequence[Unit], model: str | None, seconds: float | None) -> Flow[dict[int, list[list[float]]]]:
@@ -338,7 +391,12 @@ def _vectors(units: Sequence[Unit], model: str | None, seconds: float | None) ->
 
 
 def _rows(
-    units: Sequence[Unit], place: PlacedUnit, conversation_id: str, vectors: Mapping[int, Sequence[Sequence[float]]]
+    units: Sequence[Unit],
+    place: PlacedUnit,
+    conversation_id: str,
+    vectors: Mapping[int, Sequence[Sequence[float]]],
+    told: Mapping[int, Mapping[int, PartSignals]],
+    tones: Mapping[int, int],
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the units at one place."""
     numbers = count(1)
@@ -346,6 +404,7 @@ def _rows(
         embedded = vectors[unit.messages[0].sequence]
         ids = [each.message_id for each in unit.messages]
         first, last = unit.messages[0].sequence, unit.messages[-1].sequence
+        parts_told = told.get(first, {})
         # The id depends on the place and its last edit, not on the text: it reveals nothing and survives
         # re-indexing.
         edited = max((each.edited_at for each in unit.messages if each.edited_at), default="")
@@ -371,7 +430,19 @@ def _rows(
                 "told": [f"[{begins},{ends}]" for begins, ends in part.retrieved_text],
                 "embedding": embedded[at] if embedded else None,
                 "hidden": unit.hidden,
+                **_speech_row(parts_told.get(at), tones.get(first) if at == 0 else None),
             }
+
+
+def _speech_row(told: PartSignals | None, tone: int | None) -> dict[str, Any]:
+    """Return the keys of a row for what a user's words tell; most have none."""
+    row: dict[str, Any] = {}
+    if told is not None:
+        row["signals"] = told.bits
+        row["quotes"] = [f"[{start},{end})" for start, end in told.quotes]
+    if tone is not None:
+        row["tone"] = tone
+    return row
 
 
 def _failed(key: ConversationKey, reason: str) -> Flow[None]:
