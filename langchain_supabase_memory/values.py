@@ -204,6 +204,8 @@ def as_signals(signals: Iterable[Signal | str]) -> int:
         if not isinstance(found, Signal) or not 0 < found <= ALL_SIGNALS:
             raise InvalidInputError("signals has something that is no signal.", hint=f"Pass {', '.join(names)}.")
         bits |= found
+    if not bits:
+        raise InvalidInputError("signals is empty.", hint=f"Pass some of {', '.join(names)}.")
     return bits
 
 

@@ -199,12 +199,18 @@ def _index(call: Caller) -> None:
     assert call("index_due", user_id=call.user_id)
     pending = call("pending_chunks", thread_id="studio", model="words")
     made = [_chunk(place, each, VECTORS[place % 3]) for place, each in enumerate(pending["messages"])]
+    made[0] |= {"type": "question", "signals": 20, "quotes": ["[0,3)", "[4,8)"], "tone": -25}
     commit = {**_read(pending), "chunks": made, "model": "words"}
     del commit["message_ids"]
     assert call("commit_chunks", thread_id="studio", **commit)["committed"]
     call("fail_index", thread_id="broken", error="Timeout")
     assert call("pending_chunks", thread_id="nowhere") is None
-    assert len(call("pending_chunks", thread_id="studio", model="words")["before"]["near"]) == 2
+    pending = call("pending_chunks", thread_id="studio", model="words")
+    assert len(pending["before"]["near"]) == 2
+    assert [each["speaker"] for each in pending["speech"]["asked"]] == ["Maya"]
+    (signal,) = call("signals", thread_id="studio")["signals"]
+    assert (signal["signals"], signal["quotes"]) == (20, [made[0]["content"][:3], made[0]["content"][4:8]])
+    assert [each["signals"] for each in call("conversations", signals=4)["conversations"]] == [20]
     ask = {"query": "thermocouple", "vectors": [{"names": [], "vector": VECTORS[0]}], "model": "words", "neighbors": 1,
            "limit": 2}  # fmt: skip
     call("recall", ask={**ask, "more": [{"query": "kiln"}], "pool": 2}, thread_id="studio")

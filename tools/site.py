@@ -38,7 +38,7 @@ API = {
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
         "types.Receipt types.Health types.Pause types.Queue types.UserPage types.UserSummary types.Space "
         "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
-        " types.ProfileItem types.ProfileEvidence types.Consent",
+        " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal",
     ),
     "context": (
         "The context pack",

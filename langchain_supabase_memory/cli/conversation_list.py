@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
@@ -48,10 +49,18 @@ def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
         layout.text(title(each, layout.columns) or "(nothing said yet)", style=STYLE_BOLD)
         at = f", the last {each.last_message_at.astimezone():%Y-%m-%d %H:%M}" if each.last_message_at else ""
         archived = "; archived" if each.archived_at else ""
+        signals = f"; {', '.join(signal.label for signal in each.signals)}" if each.signals else ""
         ids = f"{format_id(each.thread_id)}, with {format_id(each.agent_id)}"
-        layout.text(f"{ids}; {pluralize(each.message_count, 'message')}{at}{archived}", indent=2, style=STYLE_DIM)
+        layout.text(
+            f"{ids}; {pluralize(each.message_count, 'message')}{at}{archived}{signals}", indent=2, style=STYLE_DIM
+        )
         if words := _last_words(each):
             layout.text(shorten_middle(spell_out(words), 2 * (layout.columns - 2)), indent=2)
+
+
+def document(info: ConversationInfo) -> dict[str, Any]:
+    """Return a conversation as a JSON document."""
+    return {**asdict(info), "signals": [each.label for each in info.signals]}
 
 
 def _last_words(info: ConversationInfo) -> str:

@@ -15,9 +15,10 @@ from langchain_supabase_memory.language.messages.invisible import legible, spell
 from langchain_supabase_memory.language.messages.rendering import call_line, render, short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from langchain_supabase_memory.values import Role, StoredMessage
+    from langchain_supabase_memory.values import FoundSignal, Role, StoredMessage
 
 COLUMNS: Final = ("message_id", "role", "created_at", "author_id", "author_name", "payload")
 """The columns of a message that this module needs."""
@@ -44,12 +45,13 @@ class MessageView:
     annotations: list[str] = field(repr=False)
 
 
-def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
+def message_view(stored: StoredMessage, *, tools: bool, signals: Sequence[FoundSignal] = ()) -> MessageView:
     """Create the view of a message.
 
     Args:
         stored: The message, with `COLUMNS`.
         tools: Whether to show the arguments of tool calls in addition to the tools' names.
+        signals: What its words tell.
     """
     message, role = stored.message, stored.role or "user"
     assert stored.created_at is not None
@@ -64,6 +66,7 @@ def message_view(stored: StoredMessage, *, tools: bool) -> MessageView:
         names = ", ".join(dict.fromkeys(short_name(call.get("name")) for call in calls)) or "a tool"
         annotations.append(f"[calls {names}]")
     annotations = [spell_out(each) for each in annotations if each]
+    annotations += [f'[{each.signal.label}: "{spell_out(each.quote)}"]' for each in signals]
     text = legible(rendering.words).strip("\n")
     if not text.strip() and not annotations:
         annotations = [rendering.named or "[says nothing]"]

@@ -155,6 +155,8 @@ class ConversationTurns(ConversationPartHandle):
         self,
         *,
         only: Iterable[Signal | str] | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
         limit: int | None = None,
         retention: Retention | None = None,
     ) -> builtins.list[FoundSignal]:
@@ -162,7 +164,9 @@ class ConversationTurns(ConversationPartHandle):
 
         Args:
             only: Only these signals, such as `["complaint"]`; `None` means all.
-            limit: The maximum number of messages; `None` means all.
+            from_sequence: The first message to look at; `None` means the beginning.
+            to_sequence: The last one; `None` means the end.
+            limit: The maximum number of messages with signals; `None` means all.
             retention: The retention to apply; by default all messages are retained.
 
         Raises:
@@ -170,17 +174,33 @@ class ConversationTurns(ConversationPartHandle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
-            signals(self._key, only=only, limit=limit, retention=retention or self._services.settings.retention)
+            signals(
+                self._key,
+                only=only,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                limit=limit,
+                retention=retention or self._services.settings.retention,
+            )
         )
 
     async def asignals(
         self,
         *,
         only: Iterable[Signal | str] | None = None,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
         limit: int | None = None,
         retention: Retention | None = None,
     ) -> builtins.list[FoundSignal]:
         """The async twin of `signals`."""
         return await self._services.arun(
-            signals(self._key, only=only, limit=limit, retention=retention or self._services.settings.retention)
+            signals(
+                self._key,
+                only=only,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                limit=limit,
+                retention=retention or self._services.settings.retention,
+            )
         )

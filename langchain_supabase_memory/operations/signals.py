@@ -21,6 +21,8 @@ def signals(
     key: ConversationKey,
     *,
     only: Iterable[Signal | str] | None = None,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
     limit: int | None = None,
     retention: Retention | None = None,
 ) -> Flow[list[FoundSignal]]:
@@ -29,7 +31,9 @@ def signals(
     Args:
         key: The conversation.
         only: Only these signals, such as `["complaint"]`; `None` means all.
-        limit: The maximum number of messages; `None` means all.
+        from_sequence: The first message to look at; `None` means the beginning.
+        to_sequence: The last one; `None` means the end.
+        limit: The maximum number of messages with signals; `None` means all.
         retention: The retention to apply; by default all messages are retained.
 
     Raises:
@@ -50,10 +54,12 @@ def signals(
                 "p_part": part,
                 "p_limit": PAGE if left is None else min(left, PAGE),
                 "p_retention": retention_argument(retention),
+                "p_from_sequence": from_sequence,
+                "p_to_sequence": to_sequence,
             },
         )
         rows = page["signals"]
-        found += (each for row in rows for each in _found(row))
+        found += (each for row in rows for each in _row_signals(row))
         if not page["more"] or not rows:
             break
         place, part = rows[-1]["place"], rows[-1]["part"]
@@ -61,7 +67,7 @@ def signals(
     return found
 
 
-def _found(row: Mapping[str, Any]) -> Iterator[FoundSignal]:
+def _row_signals(row: Mapping[str, Any]) -> Iterator[FoundSignal]:
     said_at = datetime.fromisoformat(row["said_at"])
     for signal, quote in zip(Signal(row["signals"]), row["quotes"], strict=False):
         yield FoundSignal(signal, quote, row["sequence"], row["message_id"], said_at, row["speaker"])

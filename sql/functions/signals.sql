@@ -95,7 +95,9 @@ create function public.memory_signals(
   p_place     bigint  default -1,  -- after this place
   p_part      integer default 0,   -- and part
   p_limit     integer default 1000,
-  p_retention json    default null
+  p_retention json    default null,
+  p_from_sequence bigint default null, -- only from this message on,
+  p_to_sequence   bigint default null  -- and up to this one
 ) returns json -- {"signals", "more"}
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -105,6 +107,8 @@ declare
   v_limit integer := greatest(0, least(p_limit, 1000));
   v_c     memory.conversations;
   v_gone  record;
+  v_first bigint; -- the places between which these messages are
+  v_last  bigint;
 begin
   select c.* into v_c from memory.conversations c
    where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id;
@@ -112,6 +116,16 @@ begin
     return json_build_object('signals', '[]'::json, 'more', false);
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
+  if p_from_sequence is not null then
+    select k.place into v_first from memory.working_memory_chunks k
+     where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence >= p_from_sequence
+     order by k.to_sequence limit 1;
+  end if;
+  if p_to_sequence is not null then
+    select k.place into v_last from memory.working_memory_chunks k
+     where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence > p_to_sequence
+     order by k.to_sequence limit 1;
+  end if;
   -- A page of each combination of signals, so that the chunks without any are not read.
   return (
     select json_build_object(
@@ -133,7 +147,10 @@ begin
             from memory.working_memory_chunks k
             where k.user_id = v_user and k.conversation_id = v_c.id and k.signals <> 0
               and k.signals between s.bits::smallint and s.bits::smallint
-              and (k.place, k.part) > (p_place, p_part)
+              and (k.place, k.part) > (greatest(p_place, v_first - 1), case when v_first > p_place then 1000000000 else p_part end)
+              and (v_last is null or k.place < v_last)
+              and (p_from_sequence is null or k.from_sequence >= p_from_sequence)
+              and (p_to_sequence is null or k.from_sequence <= p_to_sequence)
               and k.from_sequence >= v_gone.first and not k.from_sequence <@ v_gone.holes
               and (k.expires_at is null or k.expires_at > clock_timestamp())
             order by k.signals, k.place, k.part limit v_limit + 1 offset 0) k
@@ -154,6 +171,8 @@ p_place: the place at which the last page ended; -1: from the beginning.
 p_part: the part at which it ended.
 p_limit: the most messages of one page, at most 1000.
 p_retention: what is kept, as in memory_append: what is beyond it is not shown. Null: everything is.
+p_from_sequence: only those of this message and later ones; null: from the first.
+p_to_sequence: only those of this message and earlier ones; null: to the last.
 Returns: object.
 - signals: object[]. The messages that have some.
 - signals[].place: integer. The place of the chunk.

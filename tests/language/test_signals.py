@@ -18,7 +18,7 @@ from langchain_supabase_memory.language.chunks.speech import SpeechBefore, signa
 from langchain_supabase_memory.language.chunks.units import StoredText, units
 from langchain_supabase_memory.language.lexicon import languages
 from langchain_supabase_memory.language.messages import fence
-from langchain_supabase_memory.language.signals import AskedText, find_signals, spoken
+from langchain_supabase_memory.language.signals import AskedText, find_signals, mask_foreign
 from langchain_supabase_memory.values import Signal
 
 FOLDER: Final = Path(__file__).parent
@@ -94,7 +94,7 @@ def test_nobody_else_gives_signals() -> None:
             AIMessage(text),
             AIMessage(text, tool_calls=[{**call, "args": {"text": text}}]),
             ToolMessage(text, tool_call_id="c"),
-            FunctionMessage(text, name="look_up"),
+            FunctionMessage(content=text, name="look_up"),
             HumanMessage(text, additional_kwargs={"lc_source": "summarization"}),
             HumanMessage("Here it is."),
         ]
@@ -187,9 +187,9 @@ ALPHABET = st.sampled_from([*"abc'\u2019 ,.?!\n\"`>\x1a\u0301é🙂", "no ", "th
 @example("no no no no, not not not")
 @settings(max_examples=400)
 def test_each_quote_is_a_part_of_the_text(text: str) -> None:
-    for span in find_signals(spoken(text)):
+    for span in find_signals(mask_foreign(text)):
         assert text[span.start : span.end].strip()
-        assert "\x1a" not in spoken(text)[span.start : span.end]
+        assert "\x1a" not in mask_foreign(text)[span.start : span.end]
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_each_quote_is_a_part_of_the_text(text: str) -> None:
     ids=repr,
 )  # fmt: skip
 def test_it_takes_a_bounded_time(piece: str) -> None:
-    find_signals(spoken(piece))
+    find_signals(mask_foreign(piece))
 
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
         best = 9.0
         for _ in range(3):
             begun = time.perf_counter()
-            find_signals(spoken(text))
+            find_signals(mask_foreign(text))
             best = min(best, time.perf_counter() - begun)
         return best
 

@@ -42,6 +42,7 @@ CONFIG: dict[str, Any] = {
     "outbox_limit": 7,
     "reranker": lambda _, documents: documents,
     "expander": lambda _: [],
+    "tone": lambda texts: [0.0] * len(texts),
     "policy": SummaryPolicy(messages=4),
     "board_policy": BoardPolicy(update_frequency=3),
     "chunking": ChunkPolicy(mode="background"),
@@ -211,7 +212,7 @@ def test_a_memory_for_another_user_has_every_setting() -> None:
         assert services.settings is same.settings
         assert services.config is UNLIKE_THE_DEFAULT["config"]
         # What was made once is not made again.
-        for name in ("model", "embeddings", "reranker", "expander", "redactor", "metrics", "agent_id"):
+        for name in ("model", "embeddings", "reranker", "expander", "tone", "redactor", "metrics", "agent_id"):
             assert getattr(services, name) is getattr(same, name) is not None, name
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
 from langchain_supabase_memory.cli import formatting
 from langchain_supabase_memory.cli.options import json_option, with_database_options
-from langchain_supabase_memory.values import ConversationState
+from langchain_supabase_memory.values import ConversationState, Signal
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -24,6 +23,13 @@ _MAX_LIMIT: Final = 1000
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--state", type=click.Choice(get_args(ConversationState)), help="Only conversations in this state.")
 @click.option(
+    "--signal",
+    "signals",
+    multiple=True,
+    type=click.Choice([each.label for each in Signal]),
+    help="Only conversations with this signal; of several, with one of them.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1, _MAX_LIMIT),
     default=20,
@@ -37,6 +43,7 @@ def conversations(
     user_id: str,
     agent_id: str | None,
     state: ConversationState | None,
+    signals: tuple[str, ...],
     limit: int,
     after: str | None,
     as_json: bool,
@@ -48,9 +55,13 @@ def conversations(
     from langchain_supabase_memory.cli import conversation_list
 
     with address.open() as memory, formatting.spinner("Querying the database …"):
-        page = memory.for_user(user_id).conversations(agent_id=agent_id, state=state, limit=limit, after=after)
+        page = memory.for_user(user_id).conversations(
+            agent_id=agent_id, state=state, signals=signals or None, limit=limit, after=after
+        )
     if as_json:
-        formatting.echo_json({"conversations": [asdict(each) for each in page], "after": page.after})
+        formatting.echo_json(
+            {"conversations": [conversation_list.document(each) for each in page], "after": page.after}
+        )
         return
     if formatting.is_terminal():
         conversation_list.print_list(page, formatting.console())

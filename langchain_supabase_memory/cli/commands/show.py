@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.cli.message_pages import Window
     from langchain_supabase_memory.cli.options import Address
     from langchain_supabase_memory.memory.conversation import Conversation
-    from langchain_supabase_memory.values import ConversationInfo, StoredMessage
+    from langchain_supabase_memory.values import ConversationInfo, FoundSignal, StoredMessage
 
 _DEFAULT_TURNS: Final = 10
 _MAX_MESSAGES: Final = 200
@@ -52,6 +52,7 @@ _CONTEXT: Final = 5
 )
 @click.option("--tools", is_flag=True, help="Show the arguments and the results of tool calls.")
 @click.option("--board", "with_board", is_flag=True, help="Show the board: its summary and the items of each kind.")
+@click.option("--signals", "with_signals", is_flag=True, help="Show what the user's words tell, with the words.")
 @json_option
 def show(
     thread: str,
@@ -63,6 +64,7 @@ def show(
     around: int | None,
     tools: bool,
     with_board: bool,
+    with_signals: bool,
     as_json: bool,
 ) -> None:
     """Print the messages of a conversation.
@@ -86,14 +88,21 @@ def show(
         else:
             limit = None if given_on_command_line("last") else _MAX_MESSAGES
             window = message_pages.newest(conversation, last, limit)
+        signals = conversation.turns.signals() if with_signals else []
         if as_json:
-            _print_json(conversation, info, window, with_board)
+            _print_json(conversation, info, window, with_board, signals if with_signals else None)
         else:
-            _print_text(conversation, info, window, tools, with_board, 0 if around is not None else last)
+            _print_text(conversation, info, window, tools, with_board, 0 if around is not None else last, signals)
 
 
 def _print_text(
-    conversation: Conversation, info: ConversationInfo, window: Window, tools: bool, with_board: bool, last: int
+    conversation: Conversation,
+    info: ConversationInfo,
+    window: Window,
+    tools: bool,
+    with_board: bool,
+    last: int,
+    signals: list[FoundSignal],
 ) -> None:
     from langchain_supabase_memory.cli.formatting import console, pluralize
     from langchain_supabase_memory.cli.message_view import is_tool_result, message_view
@@ -105,25 +114,37 @@ def _print_text(
         transcript.board(conversation.board.read())
     if window.has_earlier:
         transcript.note(f"There are earlier messages: {f'--last {2 * last} or ' if last else ''}--all shows them.")
+    told: dict[int, list[FoundSignal]] = {}
+    for each in signals:
+        told.setdefault(each.sequence, []).append(each)
     hidden = 0
     for message in _messages(conversation, window):
         if is_tool_result(message) and not tools:
             hidden += 1
         else:
-            transcript.message(message_view(message, tools=tools))
+            transcript.message(message_view(message, tools=tools, signals=told.get(message.sequence, ())))
     if hidden:
         transcript.note(f"{pluralize(hidden, 'answer of a tool', 'answers of tools')} left out; --tools shows them.")
     if window.has_later:
         transcript.note("There are later messages: leave --around out to see the newest.")
 
 
-def _print_json(conversation: Conversation, info: ConversationInfo, window: Window, with_board: bool) -> None:
+def _print_json(
+    conversation: Conversation,
+    info: ConversationInfo,
+    window: Window,
+    with_board: bool,
+    signals: list[FoundSignal] | None,
+) -> None:
     """Print one JSON document while messages are read. ASCII escapes invisible characters."""
+    from langchain_supabase_memory.cli.conversation_list import document
     from langchain_supabase_memory.cli.message_view import message_document
 
-    head: dict[str, Any] = {"conversation": asdict(info)}
+    head: dict[str, Any] = {"conversation": document(info)}
     if with_board:
         head["board"] = asdict(conversation.board.read())
+    if signals is not None:
+        head["signals"] = [{**asdict(each), "signal": each.signal.label} for each in signals]
     head |= {"earlier": window.has_earlier, "later": window.has_later}
     click.echo(json.dumps(head, default=str)[:-1], nl=False)
     click.echo(', "messages": [', nl=False)

@@ -12,7 +12,7 @@ from langchain_supabase_memory.inspector.request_context import RequestContext, 
 from langchain_supabase_memory.inspector.screens import users
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.operations.work import ConversationStatus, WorkState
-from langchain_supabase_memory.values import ConversationInfo, ConversationState, is_id
+from langchain_supabase_memory.values import ConversationInfo, ConversationState, Signal, is_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,6 +24,7 @@ PAGE: Final = 25
 OPTED_OUT: Final = "opted-out"
 WORK_STATES: Final[tuple[WorkState, ...]] = get_args(WorkState)
 LIFE_STATES: Final[tuple[ConversationState, ...]] = get_args(ConversationState)
+SIGNALS: Final = tuple(each.label for each in Signal)
 STATES: Final = (*WORK_STATES, *LIFE_STATES, OPTED_OUT)
 
 
@@ -68,7 +69,7 @@ class ConversationList:
     @property
     def etag(self) -> str:
         """The version of the data, so that the page is notified of a change."""
-        return etag([(row.status, row.info and row.info.title, row.opted_out) for row in self.rows])
+        return etag([(row.status, row.info and (row.info.title, row.info.signals), row.opted_out) for row in self.rows])
 
 
 async def list_conversations(context: RequestContext) -> ConversationList:
@@ -77,30 +78,41 @@ async def list_conversations(context: RequestContext) -> ConversationList:
     Raises:
         InvalidInputError: The address names an unknown state, or an invalid id.
     """
+    signal = context.query.get("signal") or None
     state, user, agent = context.query.get("state") or None, context.user_id, context.query.get("agent") or None
     if state not in (None, *STATES):
         raise InvalidInputError("There is no such state.", hint=f"States are {', '.join(STATES)}.")
+    if signal is not None and signal not in SIGNALS:
+        raise InvalidInputError("There is no such signal.", hint=f"Signals are {', '.join(SIGNALS)}.")
     if not all(value is None or is_id(value) for value in (user, agent)):
         raise InvalidInputError("This is not a valid id.", hint="An id has 1 to 512 bytes and no control characters.")
     is_one_user = context.has_one_owner
     if not is_one_user and state not in (None, *WORK_STATES):
         raise InvalidInputError("Across all users, the list has work states only.", hint="Filter by user as well.")
+    if signal is not None and (not is_one_user or state not in (None, *LIFE_STATES)):
+        raise InvalidInputError("Signals are of one user's conversations, in no state of work.", hint="Filter by user.")
     if state == OPTED_OUT and is_one_user:
         return await _opted_out(context, user, agent)
     if is_one_user and state not in WORK_STATES:
-        return await _one_user(context, user, agent, next((each for each in LIFE_STATES if each == state), None))
+        life = next((each for each in LIFE_STATES if each == state), None)
+        return await _one_user(context, user, agent, life, signal)
     return await _by_work(
         context, user, agent, next((each for each in WORK_STATES if each == state), None), is_one_user
     )
 
 
 async def _one_user(
-    context: RequestContext, user: str | None, agent: str | None, state: ConversationState | None
+    context: RequestContext, user: str | None, agent: str | None, state: ConversationState | None, signal: str | None
 ) -> ConversationList:
     """Load a user's conversations, the most recently changed first, with their work status."""
     before, after = context.query.get("before") or None, context.query.get("after") or None
     page = await context.owned(context.reader).aconversations(
-        agent_id=agent, state=state, limit=PAGE, before=before, after=None if before else after
+        agent_id=agent,
+        state=state,
+        signals=None if signal is None else [signal],
+        limit=PAGE,
+        before=before,
+        after=None if before else after,
     )
     ids = [info.id for info in page]
     found = await context.owned(context.reader).work.astatus(ids=ids, limit=PAGE) if ids else []
@@ -186,6 +198,10 @@ async def screen(request: Request) -> Response:
         about="list" if is_first else "",
         page=page,
         state=state,
+        signal=context.query.get("signal", ""),
+        signals=SIGNALS
+        if context.has_one_owner and not context.space and state not in (*WORK_STATES, OPTED_OUT)
+        else (),
         states=STATES if context.has_one_owner else WORK_STATES,
         has_order=paged,
     )

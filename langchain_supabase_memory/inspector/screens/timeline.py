@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from langchain_supabase_memory.memory.conversation import Conversation
-    from langchain_supabase_memory.values import Coverage, CoveredRange, StoredMessage
+    from langchain_supabase_memory.values import Coverage, CoveredRange, FoundSignal, StoredMessage
 
 PAGE: Final = 50
 """The number of messages on a page of the timeline."""
@@ -71,7 +71,7 @@ async def screen(request: Request) -> Response:
     at = context.number("at", maximum=max(0, end - 1))
     begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
     stop = min(end, begin + PAGE)
-    stored = await conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS) if end else []
+    stored, signals = await _page(conversation, begin, stop) if end else ([], {})
     return render_page(
         context,
         "timeline.html",
@@ -86,6 +86,7 @@ async def screen(request: Request) -> Response:
         more_ranges=max(0, len(coverage.ranges) - _MAX_RANGES),
         segments={segment.number: segment for segment in segments},
         lines=_lines(stored, coverage, begin, stop),
+        signals=signals,
         begin=begin,
         stop=stop,
         end=end,
@@ -93,6 +94,20 @@ async def screen(request: Request) -> Response:
         page_size=PAGE,
         labels=content.LABELS,
     )
+
+
+async def _page(
+    conversation: Conversation, begin: int, stop: int
+) -> tuple[list[StoredMessage], dict[int, list[FoundSignal]]]:
+    """Return the messages of a page, and the signals of each by its sequence."""
+    stored, found = await gather_all(
+        conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS),
+        conversation.turns.asignals(from_sequence=begin, to_sequence=stop - 1),
+    )
+    signals: dict[int, list[FoundSignal]] = {}
+    for each in found:
+        signals.setdefault(each.sequence, []).append(each)
+    return stored, signals
 
 
 async def message(request: Request) -> Response:

@@ -16,7 +16,7 @@ from langchain_supabase_memory.language.signals import (
     SignalSpan,
     find_signals,
     first_quote,
-    spoken,
+    mask_foreign,
 )
 from langchain_supabase_memory.values import Signal
 
@@ -62,7 +62,7 @@ class Speech:
             at = text.index(part, at)
             starts.append(at)
             at += len(part)
-        words = spoken(text)
+        words = mask_foreign(text)
         return cls(words, tuple(starts), tuple(find_signals(words)))
 
 

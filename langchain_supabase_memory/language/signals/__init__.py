@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from langchain_supabase_memory.language.signals.find import SignalSpan, find_signals, first_quote, spoken
+from langchain_supabase_memory.language.signals.find import SignalSpan, find_signals, first_quote, mask_foreign
 from langchain_supabase_memory.language.signals.lexicon import signal_words
 from langchain_supabase_memory.language.signals.repeats import EARLIER, AskedText
 
 KEPT: Final = (signal_words,)
 """What is read from files once; see `effects.offload`."""
 
-__all__ = ["EARLIER", "KEPT", "AskedText", "SignalSpan", "find_signals", "first_quote", "spoken"]
+__all__ = ["EARLIER", "KEPT", "AskedText", "SignalSpan", "find_signals", "first_quote", "mask_foreign"]

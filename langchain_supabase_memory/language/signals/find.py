@@ -50,10 +50,10 @@ class SignalSpan(NamedTuple):
     end: int
 
 
-def spoken(text: str) -> str:
+def mask_foreign(text: str) -> str:
     """Return a text of the same length in which quoted, pasted and recalled text is masked."""
     if fence.TAG in text:
-        text = _RECALLED.sub(lambda found: MASK * len(found.group()), text)
+        text = _RECALLED.sub(lambda match: MASK * len(match.group()), text)
     return own_words(text)
 
 
@@ -61,14 +61,14 @@ def find_signals(text: str) -> list[SignalSpan]:
     """Return the signals that the words of one message give, each at most once, in order. It never raises.
 
     Args:
-        text: The words of a user's message; see `spoken`.
+        text: The words of a user's message; see `mask_foreign`.
     """
     found: dict[Signal, SignalSpan] = {}
     for span in sentences(text):
         if span.end - span.start > _LONGEST:
             continue
         sentence = _Sentence(text, span.start, span.end)
-        for name, clause in _told(sentence):
+        for name, clause in _clause_signals(sentence):
             signal = _TOLD[name]
             if signal not in found:
                 found[signal] = SignalSpan(signal, *_quote(sentence, clause))
@@ -166,7 +166,7 @@ class _Clause:
         return [each for each in self.with_kind(kind) if each.first in self.starts]
 
 
-def _told(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
+def _clause_signals(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
     """Yield the signals of a sentence, each with its clause."""
     if not any("." in kind and not kind.startswith("words.") for each in sentence.phrases for kind in each.kinds):
         return

@@ -120,7 +120,7 @@ def index_messages(
         except EmbeddingError as error:
             asked, failed = None, error.reason
             vectors = yield from _vectors(all_units, None, None)
-        told = _told(fresh, said, anew, speech, vectors)
+        by_unit = _unit_signals(fresh, said, anew, speech, vectors)
         tones = (yield from _tones(all_units)) if tone and speech is not None and speech["tone"] else {}
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
@@ -138,7 +138,7 @@ def index_messages(
                 "p_chunks": [
                     row
                     for found, place in groups
-                    for row in _rows(found, place, pending["conversation_id"], vectors, told, tones)
+                    for row in _rows(found, place, pending["conversation_id"], vectors, by_unit, tones)
                 ],
                 "p_stale": [row["place"] for row in stale],
                 "p_model": asked,
@@ -338,7 +338,7 @@ def _again(key: ConversationKey, row: Mapping[str, Any], policy: ChunkPolicy, li
     return found
 
 
-def _told(
+def _unit_signals(
     fresh: Sequence[Unit],
     messages: Sequence[StoredText],
     anew: Sequence[tuple[list[Unit], PlacedUnit]],
@@ -350,7 +350,7 @@ def _told(
         return {}
     asked = [
         signals.AskedText(
-            signals.spoken(each["content"]),
+            signals.mask_foreign(each["content"]),
             documents.loads(each["embedding"]) if each["embedding"] else None,
             each["speaker"],
         )
@@ -395,7 +395,7 @@ def _rows(
     place: PlacedUnit,
     conversation_id: str,
     vectors: Mapping[int, Sequence[Sequence[float]]],
-    told: Mapping[int, Mapping[int, PartSignals]],
+    by_unit: Mapping[int, Mapping[int, PartSignals]],
     tones: Mapping[int, int],
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the units at one place."""
@@ -404,7 +404,7 @@ def _rows(
         embedded = vectors[unit.messages[0].sequence]
         ids = [each.message_id for each in unit.messages]
         first, last = unit.messages[0].sequence, unit.messages[-1].sequence
-        parts_told = told.get(first, {})
+        parts_told = by_unit.get(first, {})
         # The id depends on the place and its last edit, not on the text: it reveals nothing and survives
         # re-indexing.
         edited = max((each.edited_at for each in unit.messages if each.edited_at), default="")
@@ -434,12 +434,12 @@ def _rows(
             }
 
 
-def _speech_row(told: PartSignals | None, tone: int | None) -> dict[str, Any]:
+def _speech_row(part: PartSignals | None, tone: int | None) -> dict[str, Any]:
     """Return the keys of a row for what a user's words tell; most have none."""
     row: dict[str, Any] = {}
-    if told is not None:
-        row["signals"] = told.bits
-        row["quotes"] = [f"[{start},{end})" for start, end in told.quotes]
+    if part is not None:
+        row["signals"] = part.bits
+        row["quotes"] = [f"[{start},{end})" for start, end in part.quotes]
     if tone is not None:
         row["tone"] = tone
     return row
