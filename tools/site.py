@@ -69,7 +69,7 @@ API = {
         "types.Repeats types.NewerFact types.Recall "
         "types.IndexResult ExtractiveSummarizer models.EmbeddingModel LocalEmbeddings "
         "models.MultilingualEmbeddings models.EdgeEmbeddings models.RerankModel models.LearnedReranker "
-        "models.ExpandModel",
+        "models.ExpandModel models.ToneModel",
     ),
     "boards": (
         "Boards and controls",

@@ -537,7 +537,9 @@ declare
   v_c    memory.conversations;
   v_last bigint;
   v_rows json;
-  v_unit record; -- the newest that is indexed
+  v_unit record; -- the newest that is indexed,
+  v_newest record; -- and the newest twenty
+  v_refused text[] := memory_private.refused_speech(v_user);
   v_topics text[]; -- that are not to be remembered
   v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
   v_most   integer := greatest(1, least(coalesce(p_messages, 64), 1000));
@@ -600,6 +602,14 @@ begin
   select k.* into v_unit from memory.working_memory_chunks k
    where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
    order by k.place desc, k.part desc limit 1;
+  select json_agg(r.cohesion order by r.place) as cohesion,
+         json_agg(json_build_object('place', r.place, 'content', left(r.content, 2000), 'speaker', r.speaker)
+                  order by r.place) filter (where r.role = 'user' and r.type = 'question') as asked,
+         max(r.place) filter (where r.type = 'action') as action, max(r.place) filter (where r.role = 'user') as spoken
+    into v_newest
+    from (select k.place, k.cohesion, k.role, k.type, k.speaker, k.content from memory.working_memory_chunks k
+          where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
+          order by k.place desc, k.part desc limit 20) r;
   return json_build_object(
     'conversation_id', v_c.id,
     'through_sequence', v_c.indexed_through,
@@ -625,11 +635,7 @@ begin
               where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence >= v_unit.stretch
               order by k.to_sequence) k
         where k.stretch = v_unit.stretch),
-      'cohesion', (
-        select json_agg(r.cohesion order by r.place)
-        from (select k.place, k.cohesion from memory.working_memory_chunks k
-              where k.user_id = v_user and k.conversation_id = v_c.id and k.part = 1
-              order by k.place desc, k.part desc limit 20) r),
+      'cohesion', v_newest.cohesion,
       'near', (
         select json_agg(json_build_object('place', r.place, 'content', r.content, 'embedding', (
                  select e.embedding::text from memory.chunk_embeddings e
@@ -641,7 +647,10 @@ begin
     'failures', v_c.index_failures,
     'unembedded_from', v_c.unembedded_from,
     'stale', v_stale,
-    'speech', memory_private.speech_before(v_c, p_model));
+    'speech', case when not v_refused @> '{signals,tone}' then json_build_object(
+      'signals', 'signals' <> all (v_refused), 'tone', 'tone' <> all (v_refused), 'asked', coalesce(v_newest.asked, '[]'),
+      'tool_failed', coalesce(v_newest.action > v_newest.spoken, false)
+                     and memory_private.last_tool_failed(v_user, v_c.id, v_c.indexed_through)) end);
 end
 $function$;
 
@@ -737,10 +746,10 @@ Returns: object or null. Null if there is no such conversation.
 - speech.signals: boolean. Whether the user lets signals be told.
 - speech.tone: boolean. Whether the user lets the tone be rated.
 - speech.tool_failed: boolean. Whether the last tool of the newest turn that is indexed failed.
-- speech.asked: object[]. The user''s newest questions, at most four, in their order.
-- speech.asked[].content: text. The question.
+- speech.asked: object[]. The user''s questions among the newest twenty units, in their order.
+- speech.asked[].place: integer. The place of the unit.
+- speech.asked[].content: text. The question, at most 2000 characters.
 - speech.asked[].speaker: text or null. The name of who asked.
-- speech.asked[].embedding: text or null. Its vector of p_model, as pgvector writes one.
 - opted_out: boolean. Only if nothing of it is to be remembered, and then true: there is nothing to index.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.
@@ -861,8 +870,7 @@ declare
   v_beside   record; -- a chunk whose length these change
   v_topics   text[];
   v_withheld boolean := false;
-  v_signals  boolean; -- whether the user lets them be told,
-  v_tone     boolean; -- and rated
+  v_refused  text[]; -- what may not be told of the user's words
 begin
   perform memory_private.check_limits(p_chunks), memory_private.check_limits(p_stale),
           memory_private.lock_opt_outs(v_user);
@@ -902,8 +910,7 @@ begin
   if p_model is not null and json_array_length(p_chunks) > 0 then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
   end if;
-  v_signals := memory_private.allows(v_user, 'signals');
-  v_tone := memory_private.allows(v_user, 'tone');
+  v_refused := memory_private.refused_speech(v_user);
   v_language := memory_private.settle_language(v_c, p_chunks, p_language);
   if v_stale <> '{}' then
     perform memory_private.delete_chunks(v_user, v_c.id, v_stale);
@@ -935,8 +942,9 @@ begin
     select v_user, v_c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
            g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, n.lexemes, n.terms, l.share, l.length,
            coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number, coalesce(g.told, '{}'),
-           case when v_signals then coalesce(g.signals, 0) else 0 end, case when v_signals then g.quotes end,
-           case when v_tone then g.tone end, v_expires
+           case when 'signals' = any (v_refused) then 0 else coalesce(g.signals, 0) end,
+           case when 'signals' <> all (v_refused) then g.quotes end,
+           case when 'tone' <> all (v_refused) then g.tone end, v_expires
     from given g
     join numbers n on n.place = g.place and n.part = g.part
     join lengths l on l.place = g.place and l.part = g.part

@@ -1,12 +1,17 @@
 -- Signals: what a user's words tell about how a conversation goes. Python finds them where chunks are made; a chunk has
 -- them as bits, with the places of the words in its own content, so they go when it goes.
 
--- Says whether something may be derived from a user's words: a space is no user, and nobody has refused for it.
-create or replace function memory_private.allows(p_user_id text, p_purpose text) returns boolean
+-- Returns what may not be told of a user's words: what they refuse; both of a space, which is no user.
+create or replace function memory_private.refused_speech(p_user_id text) returns text[]
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
-  return not starts_with(p_user_id, 'space:') and not memory_private.refuses(p_user_id, p_purpose);
+  if starts_with(p_user_id, 'space:') then
+    return '{signals,tone}';
+  end if;
+  return array(
+    select c.purpose from memory.consents c
+    where c.user_id = p_user_id and c.purpose in ('signals', 'tone') and not c.allowed);
 end
 $function$;
 
@@ -26,46 +31,22 @@ begin
 end
 $function$;
 
--- Returns what the user's next words are compared with: their newest questions, and whether the last tool failed. Null if
--- neither signals nor tone are wanted.
-create or replace function memory_private.speech_before(p_conversation memory.conversations, p_model text) returns json
+-- Says whether the last tool that was called for the newest message of a user failed.
+create or replace function memory_private.last_tool_failed(
+  p_user_id text, p_conversation_id uuid, p_through bigint
+) returns boolean
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
-declare
-  v_user    constant text := p_conversation.user_id;
-  v_id      constant uuid := p_conversation.id;
-  v_signals constant boolean := memory_private.allows(v_user, 'signals');
-  v_tone    constant boolean := memory_private.allows(v_user, 'tone');
-  v_failed  boolean;
-  v_asked   json;
 begin
-  if not v_signals and not v_tone then
-    return null;
-  end if;
-  if v_signals and p_conversation.indexed_through >= 0 then
-    select t.role = 'tool' and t.failed into v_failed
+  return coalesce((
+    select t.role = 'tool' and t.failed
     from (select m.sequence, m.role, m.payload #>> '{data,status}' = 'error' as failed
           from memory.conversation_messages m
-          where m.user_id = v_user and m.conversation_id = v_id and m.sequence <= p_conversation.indexed_through
+          where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence <= p_through
           order by m.sequence desc limit 4) t
     where t.role in ('user', 'tool')
-    order by t.sequence desc limit 1;
-    select json_agg(json_build_object(
-             'content', left(r.content, 2000), 'speaker', r.speaker, 'embedding', (
-               select e.embedding::text from memory.chunk_embeddings e
-               where e.user_id = v_user and e.conversation_id = v_id and e.place = r.place and e.part = 1
-                 and e.model = p_model)) order by r.place)
-      into v_asked
-    from (select n.* from (
-            select k.place, k.role, k.type, k.speaker, k.content from memory.working_memory_chunks k
-            where k.user_id = v_user and k.conversation_id = v_id and k.part = 1
-            order by k.place desc, k.part desc limit 20) n
-          where n.role = 'user' and n.type = 'question'
-          order by n.place desc limit 4) r;
-  end if;
-  return json_build_object(
-    'signals', v_signals, 'tone', v_tone, 'tool_failed', coalesce(v_failed, false), 'asked', coalesce(v_asked, '[]'));
+    order by t.sequence desc limit 1), false);
 end
 $function$;
 

@@ -208,5 +208,5 @@ def test_it_takes_a_bounded_time(piece: str) -> None:
             best = min(best, time.perf_counter() - begun)
         return best
 
-    assert seconds(1_000_000) < max(0.1, 20 * seconds(100_000))
-    assert seconds(1_900) < 0.1, "all of it is the user's own"
+    assert seconds(1_000_000) < max(1.0, 50 * seconds(100_000))
+    assert seconds(1_900) < 0.5, "all of it is the user's own"

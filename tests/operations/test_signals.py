@@ -171,8 +171,8 @@ def test_who_refuses_has_none(memory: SupabaseMemory, spoken: Conversation) -> N
 
 
 def test_a_space_has_none(sql: psycopg.Connection[Any]) -> None:
-    row = sql.execute("select memory_private.allows('space:x', 'signals')").fetchone()
-    assert row == (False,)
+    row = sql.execute("select memory_private.refused_speech('space:x')").fetchone()
+    assert row == (["signals", "tone"],)
 
 
 def test_another_user_sees_none(conn_string: str, memory: SupabaseMemory, spoken: Conversation) -> None:

@@ -115,11 +115,12 @@ def signals_of(
         spans = list(speech.signals)
         embedded = vectors.get(sequence)
         text = AskedText(speech.words, embedded[0] if embedded else None, unit.speaker)
-        again = next(filter(None, map(text.repeats, asked)), None)
-        if again is not None:
-            spans.append(SignalSpan(Signal.ASKED_AGAIN, *again))
-        if unit.parts[0].kind == "question":
-            asked.append(text)
+        if any(part.kind == "question" for part in unit.parts):
+            again = next(filter(None, map(text.repeats, asked)), None)
+            if again is not None:
+                spans.append(SignalSpan(Signal.ASKED_AGAIN, *again))
+            if unit.parts[0].kind == "question":
+                asked.append(text)
         if sequence in failed and (place := first_quote(speech.words)) is not None:
             spans.append(SignalSpan(Signal.TOOL_FAILED, *place))
         if spans:

@@ -120,7 +120,7 @@ def index_messages(
         except EmbeddingError as error:
             asked, failed = None, error.reason
             vectors = yield from _vectors(all_units, None, None)
-        by_unit = _unit_signals(fresh, said, anew, speech, vectors)
+        by_unit = _unit_signals(fresh, said, anew, speech, before, vectors)
         tones = (yield from _tones(all_units)) if tone and speech is not None and speech["tone"] else {}
         firsts = [next(iter(vectors[unit.messages[0].sequence]), None) for unit in fresh]
         places = assign_episodes(
@@ -343,18 +343,21 @@ def _unit_signals(
     messages: Sequence[StoredText],
     anew: Sequence[tuple[list[Unit], PlacedUnit]],
     speech: Mapping[str, Any] | None,
+    before: Mapping[str, Any] | None,
     vectors: Mapping[int, Sequence[Sequence[float]]],
 ) -> dict[int, dict[int, PartSignals]]:
     """Return the signals of units. A place that is indexed anew has only those of its own words."""
     if speech is None or not speech["signals"]:
         return {}
+    # The newest two units come with their vectors anyway.
+    embedded = {each["place"]: each["embedding"] for each in before["near"]} if before else {}
     asked = [
         signals.AskedText(
             signals.mask_foreign(each["content"]),
-            documents.loads(each["embedding"]) if each["embedding"] else None,
+            documents.loads(vector) if (vector := embedded.get(each["place"])) else None,
             each["speaker"],
         )
-        for each in speech["asked"]
+        for each in speech["asked"][-signals.EARLIER :]
     ]
     told = signals_of(fresh, messages, SpeechBefore(asked, speech["tool_failed"]), vectors)
     for found, _ in anew:

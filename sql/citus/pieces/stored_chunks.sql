@@ -2,7 +2,7 @@
   -- between statements would be sent to every node.
   with given as (
     select i.place, i.part, i.stretch, i.speaker, i.said_at, i.content, i.embedding is null as lacks,
-           case when v_signals then i.signals else 0 end as signals
+           case when 'signals' <> all (v_refused) then i.signals end as signals
     from json_to_recordset(p_chunks) as i (
       place bigint, part integer, stretch bigint, speaker text, said_at timestamptz, content text, signals smallint,
       embedding json)),
@@ -38,8 +38,8 @@
     select c.user_id, c.id, g.place, g.part, g.id, g.from_sequence, g.to_sequence, g.message_ids, g.stretch, g.type,
            g.role, g.speaker, g.said_at, g.content, length(g.content), g.tokens, coalesce(n.lexemes, 0),
            coalesce(n.terms, 0), l.share, l.length, coalesce(r.importance, g.importance), g.cohesion, g.has_time, g.has_number,
-           coalesce(g.told, '{}'), case when v_signals then coalesce(g.signals, 0) else 0 end,
-           case when v_signals then g.quotes end, case when v_tone then g.tone end, v_expires
+           coalesce(g.told, '{}'), case when 'signals' = any (v_refused) then 0 else coalesce(g.signals, 0) end,
+           case when 'signals' <> all (v_refused) then g.quotes end, case when 'tone' <> all (v_refused) then g.tone end, v_expires
     from memory.conversations c
     cross join json_to_recordset(p_chunks) as g (
       place bigint, part integer, id uuid, from_sequence bigint, to_sequence bigint, message_ids text[],
