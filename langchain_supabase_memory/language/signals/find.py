@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from langchain_supabase_memory.language.extractive.profile.mask import MASK, own_words
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.sentences import sentences
-from langchain_supabase_memory.language.signals.lexicon import WORD, normalize, signal_words
+from langchain_supabase_memory.language.signals.lexicon import WORD, WORDS, normalize, signal_words
 from langchain_supabase_memory.values import Signal
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _FEW: Final = 4  # words of a question that only says "what?"
 _NEAR: Final = 4  # words between two that count together
 _BREAK: Final = re.compile(rf"[,;:.!?()\u2014\u2026\n{MASK}]| [-\u2013] ")
 _RECALLED: Final = re.compile(rf"<{fence.TAG}>.*?(?:</{fence.TAG}>|\Z)", re.DOTALL)
+_WORDS: Final = frozenset(f"words.{name}" for name in WORDS)
 _TOLD: Final = {
     "correction": Signal.CORRECTION,
     "thanks": Signal.THANKS,
@@ -84,23 +85,24 @@ def first_quote(text: str) -> tuple[int, int] | None:
     return None
 
 
-@dataclass
 class _Sentence:
-    """A sentence with its words and phrases."""
+    """A sentence with its words and phrases.
 
-    text: str
-    start: int
-    end: int
+    Args:
+        text: The text that it is in.
+        start: Where it begins.
+        end: Where it ends.
+    """
 
-    @cached_property
-    def _matches(self) -> Sequence[re.Match[str]]:
-        found = list(WORD.finditer(self.text, self.start, self.end))
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
+        matches = list(WORD.finditer(text, start, end))
+        words = normalize([match.group() for match in matches])
         clitics = signal_words().clitics
-        return [each for each in found if normalize(each.group()) not in clitics] or found
-
-    @cached_property
-    def words(self) -> Sequence[str]:
-        return [normalize(match.group()) for match in self._matches]
+        if not clitics.isdisjoint(words):
+            kept = [at for at, word in enumerate(words) if word not in clitics] or range(len(words))
+            matches, words = [matches[at] for at in kept], [words[at] for at in kept]
+        self._matches, self.words = matches, words
 
     @cached_property
     def phrases(self) -> Sequence[FoundPhrase]:
@@ -168,13 +170,16 @@ class _Clause:
 
 def _clause_signals(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
     """Yield the signals of a sentence, each with its clause."""
-    if not any("." in kind and not kind.startswith("words.") for each in sentence.phrases for kind in each.kinds):
+    if not any(each.kinds - _WORDS for each in sentence.phrases):
         return
     for first, end in sentence.clauses:
         clause = _clause(sentence, first, end)
         if _is_foreign(sentence, clause):
             return
+        named = {kind.partition(".")[0] for each in clause.phrases for kind in each.kinds - _WORDS}
         for name in _TOLD:
+            if name not in named:
+                continue
             if clause.with_kind(f"{name}.except"):
                 continue
             if _is_told(sentence, clause, name):

@@ -21,7 +21,7 @@ from langchain_supabase_memory.language.lexicon import (
     single_word,
     table_words,
 )
-from langchain_supabase_memory.language.spelling import LETTERS, key
+from langchain_supabase_memory.language.spelling import LETTERS, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,20 +90,22 @@ class SignalWords:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the normalized words of a text: "don't" and "dont" are one."""
-    return tuple(normalize(match.group()) for match in WORD.finditer(text))
+    """Return the normalized words of a text."""
+    return tuple(normalize(WORD.findall(text)))
 
 
-def normalize(word: str) -> str:
-    """Return a word as it is compared."""
-    return key(word.replace("'", "").replace("\u2019", ""))
+def normalize(words: list[str]) -> list[str]:
+    """Return words as they are compared: "don't" and "dont" are one."""
+    return [
+        word.replace("'", "").replace("\u2019", "") if "'" in word or "\u2019" in word else word for word in keys(words)
+    ]
 
 
 @load_once
 def signal_words() -> SignalWords:
     """Return the words of all languages, loaded on first use."""
     files = {language: load("signals", language, TABLES) for language in languages("signals")}
-    clitics = frozenset(normalize(word) for file in files.values() for word in file["words"].get("clitics", ()))
+    clitics = frozenset(word for file in files.values() for word in normalize(file["words"].get("clitics", [])))
     entries = merge_entries(entry for language, file in files.items() for entry in _entries(language, file, clitics))
     opening = merge_entries(((words[0],), kinds) for words, kinds in entries.items())
     return SignalWords(Phrases(single_word(entries), multi_word(entries), single_word(opening)), tuple(files), clitics)
