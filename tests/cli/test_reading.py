@@ -71,6 +71,24 @@ def test_the_newest_turns_are_shown_under_their_dates(studio: tuple[str, ...], u
     assert "10 answers of tools left out; --tools shows them." in said
 
 
+def test_signals_narrow_a_list_and_stand_at_their_messages(
+    conn_string: str, user_id: str, caller: tuple[str, str]
+) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        for thread, words in (("sad", "You never listen."), ("glad", "Thanks!")):
+            conversation = memory.conversation(thread)
+            conversation.add_turn(words, "I see.")
+            conversation.index()
+    of = (*caller, "--user", user_id)
+    _, output = run("conversations", *of, "--signal", "complaint", "--signal", "giving_up", "--json")
+    (found,) = json.loads(output)["conversations"]
+    assert (found["thread_id"], found["signals"]) == ("sad", ["complaint"])
+    assert '[complaint: "You never listen."]' in run("show", "sad", *of, "--signals")[1]
+    assert "complaint" not in run("show", "sad", *of)[1]
+    (signal,) = json.loads(run("show", "sad", *of, "--signals", "--json")[1])["signals"]
+    assert (signal["signal"], signal["quote"], signal["sequence"]) == ("complaint", "You never listen.", 0)
+
+
 def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
     def numbers(*options: str) -> tuple[list[int], str]:
         code, said = run("show", *studio, *options)

@@ -63,6 +63,22 @@ async def test_a_list_goes_on_page_by_page_and_back(memory: SupabaseMemory) -> N
         assert [str(each["href"]) for each in Reader(back.text).all("a", class_="title")] == seen[LISTED : 2 * LISTED]
 
 
+async def test_a_list_narrows_to_a_signal_and_the_timeline_shows_its_quote(memory: SupabaseMemory) -> None:
+    for thread, words in (("sad", "Well. You never listen."), ("glad", "Thanks!")):
+        conversation = memory.conversation(thread)
+        await conversation.aadd_turn(words, "I see.")
+        await conversation.aindex()
+    async with Person(memory) as person:
+        page = await person.page("/", signal="complaint")
+        assert [str(each["href"]).partition("thread=")[2] for each in page.all("a", class_="title")] == ["sad"]
+        assert "No conversation matches" in (await person.page("/", signal="giving_up")).text
+        assert (await person.http.get("/?signal=anger")).status_code == 400
+        assert (await person.http.get("/?signal=thanks&state=due")).status_code == 400
+        timeline = await person.page("/conversation", thread="sad", agent="default")
+        assert len(timeline.all("q")) == 1
+        assert "complaint You never listen." in " ".join(timeline.text.split())
+
+
 async def test_a_list_narrows_to_a_state_of_work_and_a_state_of_life(memory: SupabaseMemory, conn_string: str) -> None:
     threads = ("due", "idle", "dead", "waiting", "running", "opted-out", "archived")
     for thread in threads:
