@@ -207,10 +207,14 @@ def _index(call: Caller) -> None:
     assert call("pending_chunks", thread_id="nowhere") is None
     pending = call("pending_chunks", thread_id="studio", model="words")
     assert len(pending["before"]["near"]) == 2
-    assert [each["speaker"] for each in pending["speech"]["asked"]] == ["Maya"]
-    (signal,) = call("signals", thread_id="studio")["signals"]
-    assert (signal["signals"], signal["quotes"]) == (20, [made[0]["content"][:3], made[0]["content"][4:8]])
-    assert [each["signals"] for each in call("conversations", signals=4)["conversations"]] == [20]
+    signals = call("signals", thread_id="studio")["signals"]
+    if call.user_id.startswith("space:"):
+        assert pending["speech"] is None
+        assert signals == []
+    else:
+        assert [each["speaker"] for each in pending["speech"]["asked"]] == ["Maya"]
+        assert signals[0]["quotes"] == [made[0]["content"][:3], made[0]["content"][4:8]]
+        assert [each["signals"] for each in call("conversations", signals=4)["conversations"]] == [20]
     ask = {"query": "thermocouple", "vectors": [{"names": [], "vector": VECTORS[0]}], "model": "words", "neighbors": 1,
            "limit": 2}  # fmt: skip
     call("recall", ask={**ask, "more": [{"query": "kiln"}], "pool": 2}, thread_id="studio")

@@ -24,12 +24,20 @@ from langchain_supabase_memory.language.lexicon import (
 from langchain_supabase_memory.language.query_hints.lexicon import TABLES as CUES
 from langchain_supabase_memory.language.references.lexicon import TABLES as REFERENCES
 from langchain_supabase_memory.language.roots import TABLES as AFFIXES
+from langchain_supabase_memory.language.signals.lexicon import TABLES as SIGNALS
 from tests.each_case import each_case
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLES = {"references": REFERENCES, "cues": CUES, "phrases": PHRASES, "affixes": AFFIXES, "profile": PROFILE}
+TABLES = {
+    "references": REFERENCES,
+    "cues": CUES,
+    "phrases": PHRASES,
+    "affixes": AFFIXES,
+    "profile": PROFILE,
+    "signals": SIGNALS,
+}
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FILES = [(subject, language) for subject in SUBJECTS for language in languages(subject)]
 

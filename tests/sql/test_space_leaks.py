@@ -45,7 +45,7 @@ READS: dict[str, dict[str, Any]] = {
     "read": AT, "find": {"texts": ["e-47"]}, "count": AT, "conversations": {}, "unreadable": {}, "turns": AT,
     "context": {**AT, "recall": {"query": "thermocouple"}, "board": 10}, "manifests": AT, "prompt": {**AT, "messages": [[0, 9]]}, "due": {}, "pending": AT,
     "summaries": AT, "coverage": AT, "unembedded_summaries": {"model": "x"}, "recall_summaries": {"query": "kiln", "vector": [1.0, 0.0, 0.0], "model": "words"},
-    "index_due": {}, "pending_chunks": AT, "recall": {"ask": {"query": "thermocouple"}}, "chunks": AT, "pending_board": AT,
+    "index_due": {}, "pending_chunks": AT, "recall": {"ask": {"query": "thermocouple"}}, "chunks": AT, "signals": AT, "pending_board": AT,
     "board": AT, "store": {"ops": [{"op": "search", "prefix": [], "limit": 9}, {"op": "list", "limit": 9}]},
     "opt_outs": {}, "control_changes": {}, "edits": AT, "export": {"conversations": [AT]}, "status": {}, "rollout": {},
     "comparisons": AT, "comparison_report": {},
