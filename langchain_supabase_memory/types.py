@@ -18,6 +18,7 @@ from langchain_supabase_memory.operations.rollout.comparison import Comparison, 
 from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
 from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
+from langchain_supabase_memory.operations.topics import ForgottenTopic, Topic, TopicDay, TopicQuote, TopicUpdate
 from langchain_supabase_memory.operations.users import UserPage, UserSummary
 from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
 from langchain_supabase_memory.values import (
@@ -67,6 +68,7 @@ __all__ = [
     "Coverage",
     "Explanation",
     "ExplanationPart",
+    "ForgottenTopic",
     "FoundMessage",
     "FoundPage",
     "FoundSignal",
@@ -102,6 +104,10 @@ __all__ = [
     "SpaceInfo",
     "StoredMessage",
     "SummaryResult",
+    "Topic",
+    "TopicDay",
+    "TopicQuote",
+    "TopicUpdate",
     "Turn",
     "UserPage",
     "UserSummary",

@@ -10,7 +10,7 @@ declare
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions',
-    'profile_items', 'profile_evidence', 'consents'];
+    'profile_items', 'profile_evidence', 'consents', 'topics', 'topic_stretches', 'topic_clusterings'];
   -- Those of a user alone, of which no member of a space reads anything.
   v_private constant text[] := '{promotions,contributions,profile_items,profile_evidence,consents}';
   -- Tables about spaces. Users read their own memberships, and the spaces that they are in; definers write.
@@ -53,6 +53,9 @@ declare
     'memory_set_member', 'memory_name_member', 'memory_forget_space', 'memory_contribute', 'memory_withdraw', 'memory_held',
     -- The profile of a person, and what they allow.
     'memory_profile', 'memory_edit_profile', 'memory_consent', 'memory_consents',
+    -- Topics: find them for what was indexed, and anew; list, edit and forget them.
+    'memory_assign_topics', 'memory_topic_stretches', 'memory_commit_topics', 'memory_topics', 'memory_topic_days',
+    'memory_edit_topic', 'memory_forget_topic',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -63,6 +66,7 @@ declare
     'memory_worker_release',
     -- Maintenance of all conversations.
     'memory_worker_chore', 'memory_worker_rederive', 'memory_worker_idle', 'memory_worker_archive',
+    'memory_worker_topics',
     -- Operators: inspect the queue, the users and the database, retry what was given up, set the stage of an agent.
     'memory_worker_queue', 'memory_worker_doctor', 'memory_worker_revive', 'memory_worker_set_rollout',
     'memory_worker_rollouts', 'memory_worker_users'];
@@ -248,6 +252,15 @@ begin
     memory_private.profile_json(memory.profile_items, timestamptz),
     memory_private.restore_profile_item(text, json, text[]), memory_private.restore_profile(text, json),
     memory_private.assert_profile_item(text, jsonb, text, text), memory_private.delete_profile_item(memory.profile_items),
+    memory_private.filler_words(), memory_private.topic_words(text, text),
+    memory_private.stretch_features(text, uuid, bigint, text, text),
+    memory_private.nearest_topic(text, text[], text, {{vector_schema}}.halfvec, real, uuid, boolean),
+    memory_private.describe_topic(text, uuid), memory_private.describe_topics(text),
+    memory_private.mark_topic_stretches(text, uuid, bigint[]), memory_private.mark_all_stretches(text),
+    memory_private.delete_topic_stretches(text, uuid, bigint[]), memory_private.delete_topics(text),
+    memory_private.delete_topic_names(text, text), memory_private.merge_smallest_topics(text),
+    memory_private.count_new_stretches(text, bigint), memory_private.central_chunk(text, uuid, bigint),
+    memory_private.find_topic(text, uuid), memory_private.restore_topics(text, json),
     memory_private.held_evidence(text, uuid), memory_private.is_promoted(text, text, uuid, uuid[], uuid),
     -- Citus: granted
     -- Citus: end
@@ -268,7 +281,7 @@ begin
     memory_private.work_account(text), memory_private.delay_account(text, timestamptz),
     memory_private.backing_off_steps(jsonb), memory_private.claim_next(text, timestamptz, text, float8) to service_role;
   -- The views run with the reader's rights, so the tables' policies apply.
-  grant select on memory.conversation_turns, memory.current_summaries to authenticated, service_role;
+  grant select on memory.conversation_turns, memory.current_summaries, memory.topic_days to authenticated, service_role;
 
   foreach v_name in array v_owned loop
     execute format('alter table memory.%I enable row level security', v_name);

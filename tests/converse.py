@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _work, _give_up, _roll_out, _change_a_fact, _know, _move_to_long_term, _share, _forget,
+        _work, _give_up, _roll_out, _change_a_fact, _know, _topics, _move_to_long_term, _share, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -519,6 +519,39 @@ def _know(call: Caller) -> None:
     assert call("consents")
     (gone,) = call("profile", states=["deleted"])["items"]
     assert call("restore", edits={"profile": [gone], "consents": call("consents")}) == {"restored": 0, "refused": 0}
+
+
+def _topics(call: Caller) -> None:
+    """What is talked about is found, by words and by vectors, and a person makes something of it."""
+    members = []
+    for thread, text in (("clay", "The porcelain cracked in the kiln."), ("rye", "The sourdough needs more rye.")):
+        call("append", thread_id=thread, messages=rows([HumanMessage(text)]))
+        pending = call("pending_chunks", thread_id=thread, model="words")
+        made = [_chunk(0, pending["messages"][0], [0.0, 0.0, -1.0])]
+        commit = {**_read(pending), "chunks": made, "model": "words"}
+        del commit["message_ids"]
+        assert call("commit_chunks", thread_id=thread, **commit)["committed"]
+        members.append([pending["conversation_id"], 0])
+    assert call("worker_topics", limit=1)["after"]
+    for key in call("worker_topics")["conversations"]:
+        call("assign_topics", thread_id=key["thread_id"], agent_id=key["agent_id"], model="words")
+    assert call("worker_topics")["after"] is None
+    assert call("assign_topics", thread_id="nowhere") == {"assigned": 0, "more": False}
+    page = call("topic_stretches", model="words")
+    assert [row[:2] for row in page["stretches"] if row[:2] in members] == sorted(members)
+    assert call("topic_stretches")["alike"] is None
+    given = {"version": page["version"], "model": "words", "since": page["since"], "threshold": 0.5}
+    assert call("commit_topics", **given, clusters=[{"topic_id": None, "members": members}])["committed"]
+    assert not call("commit_topics", **given, clusters=[])["committed"]
+    call.connection.execute("update memory.topic_clusterings set due_at = now() where user_id = %s", [call.user_id])
+    assert call("worker_topics")["owners"] == [call.user_id]
+    topic = next(each for each in call("topics", quotes=2) if len(each["quotes"]) == 2)
+    call("edit_topic", topic_id=topic["id"], action="rename", name="Crafts", by="maya")
+    assert call("topics", topic_id=topic["id"])[0]["name"] == "Crafts"
+    assert call("topic_days")
+    would = call("forget_topic", topic_id=topic["id"], by="maya", dry_run=True)
+    assert would["stretches"] == len(members)
+    assert call("forget_topic", topic_id=topic["id"], by="maya", words=[])["words"] == []
 
 
 def _move_to_long_term(call: Caller) -> None:

@@ -149,6 +149,16 @@ PAGES = {
         "What is known of a user, what they do with it, and what they allow to be derived.",
         "profile edit_profile consent consents",
     ),
+    "topics": (
+        "Topics",
+        "What an owner's conversations are about, and what a person makes of that.",
+        "topics topic_days edit_topic forget_topic",
+    ),
+    "topic-finding": (
+        "Finding topics",
+        "For who keeps topics up to date: find one for what was indexed, and find them anew.",
+        "assign_topics topic_stretches commit_topics worker_topics",
+    ),
     "members": (
         "Members of spaces",
         "Invite people into a space, join one, and say who may read and write there.",

@@ -328,6 +328,28 @@ items, or restores deleted ones.
         MEMORY,
     ),
     Handle(
+        "topics",
+        "Topics",
+        "memory",
+        "What a user's conversations are about.",
+        """What a user's conversations are about, found without a model: `memory.topics`.
+
+`actor` is the name of the person who makes a change; it is recorded with the change.
+""",
+        {
+            "read": Verb("operations.topics.read"),
+            "get": Verb("operations.topics.get"),
+            "days": Verb("operations.topics.days"),
+            "rename": Verb("operations.topics.rename"),
+            "merge": Verb("operations.topics.merge"),
+            "hide": Verb("operations.topics.hide"),
+            "forget": Verb("operations.topics.forget"),
+            "recluster": Verb("operations.topics.recluster"),
+            "update": Verb("operations.topics.update"),
+        },
+        MEMORY,
+    ),
+    Handle(
         "work",
         "Work",
         "memory",
@@ -432,6 +454,7 @@ all of a user's conversations are here. Each method has an async twin with LangC
             "rollout": "Rollouts",
             "spaces": "Spaces",
             "profile": "Profile",
+            "topics": "Topics",
         },
     ),
 )

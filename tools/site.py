@@ -38,7 +38,8 @@ API = {
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
         "types.Receipt types.Health types.Pause types.Queue types.UserPage types.UserSummary types.Space "
         "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
-        " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal",
+        " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal"
+        " types.Topic types.TopicQuote types.TopicDay types.TopicUpdate types.ForgottenTopic",
     ),
     "context": (
         "The context pack",

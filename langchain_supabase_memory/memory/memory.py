@@ -15,6 +15,7 @@ from langchain_supabase_memory.memory.profile import Profile
 from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
 from langchain_supabase_memory.memory.spaces import Spaces
+from langchain_supabase_memory.memory.topics import Topics
 from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.operations.listing import conversations
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
@@ -820,3 +821,8 @@ class SupabaseMemory(Constructors):
     def profile(self) -> Profile:
         """What is known of a user, from all of their conversations and from themself: `memory.profile`."""
         return Profile(self._services)
+
+    @property
+    def topics(self) -> Topics:
+        """What a user's conversations are about, found without a model: `memory.topics`."""
+        return Topics(self._services)

@@ -61,8 +61,9 @@ class ControlChange:
     """A change of an opt-out, a rating or a summary.
 
     Attributes:
-        action: `opt_out`, `opt_in`, `rate`, `edit_summary`, `delete_summary` or `regenerate_summary`.
-        subject: The topic, the chunk's id or the summary's number; `None` for a whole conversation.
+        action: `opt_out`, `opt_in`, `rate`, `edit_summary`, `delete_summary`, `regenerate_summary` or `edit_topic`.
+        subject: The topic, the id of a chunk or of a found topic, or the summary's number; `None` for a whole
+            conversation.
         before: The text before the change; `None` if there was none, or if it is gone since.
         thread_id: The conversation; `None` for all of the user's conversations.
         agent_id: Its agent.
@@ -70,7 +71,7 @@ class ControlChange:
         changed_at: When.
     """
 
-    action: Literal["opt_out", "opt_in", "rate", "edit_summary", "delete_summary", "regenerate_summary"]
+    action: Literal["opt_out", "opt_in", "rate", "edit_summary", "delete_summary", "regenerate_summary", "edit_topic"]
     subject: str | None = field(repr=False)
     before: str | None = field(repr=False)
     thread_id: str | None

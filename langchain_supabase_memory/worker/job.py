@@ -13,7 +13,7 @@ from langchain_supabase_memory.adapters.summarizer import asking
 from langchain_supabase_memory.adapters.telemetry.alerts import is_poor
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
 from langchain_supabase_memory.long_term.promotion import aforget_source, apromote
-from langchain_supabase_memory.operations import summaries
+from langchain_supabase_memory.operations import summaries, topics
 from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.recall import indexing
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
@@ -111,6 +111,17 @@ async def _index(memory: SupabaseMemory, lease: Lease, duties: tuple[JobKind, ..
         tone=memory._services.rates_tone,
     )
     done.index = await _attempt(memory, lease, done, "index", flow, None)
+    if done.index is not None and done.index.chunks:
+        await _assign_topics(memory, lease.key)
+
+
+async def _assign_topics(memory: SupabaseMemory, key: ConversationKey) -> None:
+    """Find topics for what was indexed now. What fails is left to the chore, and no reason to repeat the job."""
+    try:
+        await memory._services.arun(topics.assign(key, embedder=memory._services.embedder_name))
+    except Exception as error:
+        level = memory._services.causes.level("Topics could not be found", error, logging.WARNING, repeats=True)
+        _logger.log(level, "Topics could not be found", extra={**conversation_fields(key), **error_fields(error)})
 
 
 async def _summarize(

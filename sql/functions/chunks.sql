@@ -316,6 +316,7 @@ declare
   v_speakers text[]; -- who said what goes
   v_signals  smallint := 0; -- of what goes
   v_left     smallint;
+  v_stretches bigint[];
   v_chunk    memory.working_memory_chunks;
   v_row      record;
 begin
@@ -354,6 +355,7 @@ begin
       v_gone := v_gone + (not v_chunk.stale)::integer;
       v_speakers := v_speakers || v_chunk.speaker;
       v_signals := v_signals | v_chunk.signals;
+      v_stretches := v_stretches || v_chunk.stretch;
     end loop;
     delete from memory.chunk_embeddings e
      where e.user_id = p_user_id and e.conversation_id = p_conversation_id and e.place = v_place;
@@ -385,6 +387,7 @@ begin
            select from memory.working_memory_chunks k
            where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.stale)
    where c.user_id = p_user_id and c.id = p_conversation_id and (v_gone > 0 or c.has_stale);
+  perform memory_private.delete_topic_stretches(p_user_id, p_conversation_id, v_stretches);
   return v_gone;
 end
 $function$;
@@ -972,6 +975,7 @@ begin
        and (k.place, k.part) >= (v_beside.place, v_beside.part) and (k.place, k.part) <= (v_beside.place, v_beside.part);
   end loop;
   perform memory_private.insert_postings(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
+  perform memory_private.mark_topic_stretches(v_user, v_c.id, v_made.stretches);
   -- Chunks of one stretch expire together.
   update memory.working_memory_chunks k
      set expires_at = v_expires

@@ -196,6 +196,7 @@ begin
   delete from memory.chunk_postings l where l.user_id = p_user_id and l.conversation_id = p_conversation_id;
   delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
   delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
+  delete from memory.topic_stretches s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
   delete from memory.conversation_summaries s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
   delete from memory.conversation_board_items i
    where i.user_id = p_user_id and i.conversation_id = p_conversation_id
@@ -557,6 +558,9 @@ begin
       v_number := v_number + 1;
     end loop;
     perform memory_private.delete_profile_mentions(v_user, v_id, v_topic);
+    if v_id is null then
+      perform memory_private.delete_topic_names(v_user, v_topic);
+    end if;
   end if;
   insert into memory.control_changes (user_id, conversation_id, action, subject, changed_by)
   values (v_user, v_id, 'opt_out', p_topic, p_by);
@@ -740,8 +744,8 @@ Returns: object[].
 - [].id: uuid. The change.
 - [].thread_id: text or null. The thread; null: all conversations.
 - [].agent_id: text or null. Its agent; null: all conversations.
-- [].action: text. opt_out, opt_in, rate, edit_summary, delete_summary or regenerate_summary.
-- [].subject: text or null. The topic, the id of the chunk, or the number of the summary.
+- [].action: text. opt_out, opt_in, rate, edit_summary, delete_summary, regenerate_summary or edit_topic.
+- [].subject: text or null. The topic, the id of the chunk or of a topic that was found, or the number of the summary.
 - [].before: text or null. What stood there before, unless it was to go.
 - [].changed_by: text. Who did it.
 - [].changed_at: timestamp. When that was.

@@ -782,6 +782,9 @@ begin
      using memory.conversations c
      where b.user_id = v_user and c.user_id = v_user and b.conversation_id = c.id
        and (v_agent is null or c.agent_id = v_agent) and (p_thread_id is null or c.thread_id = p_thread_id);
+    if v_is_all then
+      perform memory_private.lock_profile(v_user), memory_private.delete_topics(v_user);
+    end if;
     -- Everything derived is deleted with the conversation's row.
     delete from memory.conversations c
      where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)

@@ -1258,6 +1258,7 @@ declare
   v_user constant text := memory_private.resolve_profile_owner(p_user_id);
   v_was  boolean;
   v_gone bigint := 0;
+  v_topics bigint := 0;
   v_now  timestamptz;
 begin
   if p_allowed is null then
@@ -1276,16 +1277,21 @@ begin
     with gone as (
       delete from memory.profile_items i where i.user_id = v_user and i.state <> 'deleted' returning 1)
     select count(*) into v_gone from gone;
+  elsif p_purpose = 'topics' and not p_allowed then
+    v_topics := memory_private.delete_topics(v_user);
+  elsif p_purpose = 'topics' and not v_was then
+    perform memory_private.mark_all_stretches(v_user);
   end if;
   if not p_allowed then
     perform memory_private.clear_speech(v_user, p_purpose);
   end if;
-  return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone);
+  return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone, 'topics', v_topics);
 end
 $function$;
 comment on function public.memory_consent is
   'langchain-supabase-memory: Set what a user allows to be derived from their conversations, by purpose. What they refuse is
-  derived no more, and what there is goes: the profile, signals and tone. The others are noted for who derives such things.
+derived no more, and what there is goes: the profile, topics, signals and tone. The others are noted for who derives such
+things.
 
 p_purpose: profile, topics, signals, tone or analytics.
 p_allowed: whether they allow it.
@@ -1294,6 +1300,7 @@ p_user_id: the user; null: the subject of the caller''s token.
 Returns: object.
 - changed: boolean. Whether it was not so before.
 - profile: integer. How many items of the profile went.
+- topics: integer. How many topics went. Allowed again, they are found anew, without names.
 Errors:
 - PT400: p_allowed is null, p_user_id names a space, or none is given and the caller''s token names nobody.
 - 23514: p_purpose or p_by is refused; the name of the constraint says which.';

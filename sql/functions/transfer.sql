@@ -492,7 +492,7 @@ declare
 begin
   perform memory_private.check_limits(p_edits);
   if jsonb_typeof(v_edits) <> 'object' or exists (
-    select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries', 'profile', 'consents']) k
+    select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries', 'profile', 'consents', 'topics']) k
     where jsonb_typeof(coalesce(v_edits -> k, '[]')) <> 'array')
   then
     raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
@@ -514,6 +514,11 @@ begin
       v_part := memory_private.restore_profile(v_user, p_edits);
       v_restored := v_restored + v_part.restored;
       v_refused := v_part.refused;
+    end if;
+    if v_edits ? 'topics' then
+      v_part := memory_private.restore_topics(v_user, p_edits -> 'topics');
+      v_restored := v_restored + v_part.restored;
+      v_refused := v_refused + v_part.refused;
     end if;
     return jsonb_build_object('restored', v_restored, 'refused', v_refused);
   end if;
@@ -574,8 +579,10 @@ p_edits: what to put back; what is left out, or null, is left as it is.
 - profile: object[] or null. Without p_thread_id: items as memory_profile has them, the deleted included. They stand by the
   messages that say so here, too, or by a person''s word.
 - consents: object[] or null. Without p_thread_id: as memory_consents has them.
-p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, profile and consents, and
-  nothing else.
+- topics: object[] or null. Without p_thread_id: what a person made of topics, each with id, words, name, named_by, hidden and
+  merged_into. One is known here by its words.
+p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, profile, consents and topics,
+  and nothing else.
 p_user_id: the owner; null: the subject of the caller''s token.
 p_agent_id: the agent of the conversation.
 Returns: object.

@@ -68,6 +68,9 @@ memory.profile_items (
 memory.profile_evidence (user_id, item_id, conversation_id, message_id, sequence, place, quote, said_at)
   select user_id, id, id, 'q', 0, 1, 'Tea', now() from c;
 memory.consents (user_id, purpose, allowed, changed_by) select user_id, 'tone', false, 'them' from c;
+memory.topics (user_id, id, words) select user_id, id, '{tea}' from c;
+memory.topic_stretches (user_id, conversation_id, stretch, topic_id, words, terms) select user_id, id, 0, id, '{tea}', '{tea}' from c;
+memory.topic_clusterings (user_id) select user_id from c;
 memory_private.work (user_id, conversation_id) select user_id, id from c on conflict do nothing;
 memory_private.drafts (user_id, conversation_id, digest, answer) select user_id, id, 'd', 'Tea.' from c
 """

@@ -31,7 +31,8 @@ TABLES = (
     "conversations", "conversation_messages", "message_blocks", "gone_messages", "superseded_messages",
     "conversation_summaries", "summary_embeddings", "working_memory_chunks", "chunk_postings", "chunk_embeddings",
     "chunk_ratings", "conversation_summary_boards", "conversation_board_items", "conversation_board_changes", "store_items",
-    "store_vectors", "opt_outs", "opt_out_undos", "control_changes", "context_manifests", "spaces",
+    "store_vectors", "opt_outs", "opt_out_undos", "control_changes", "context_manifests", "spaces", "topics",
+    "topic_stretches", "topic_clusterings",
 )  # fmt: skip
 """What a space owns, and its members read."""
 
@@ -48,7 +49,7 @@ READS: dict[str, dict[str, Any]] = {
     "index_due": {}, "pending_chunks": AT, "recall": {"ask": {"query": "thermocouple"}}, "chunks": AT, "signals": AT, "pending_board": AT,
     "board": AT, "store": {"ops": [{"op": "search", "prefix": [], "limit": 9}, {"op": "list", "limit": 9}]},
     "opt_outs": {}, "control_changes": {}, "edits": AT, "export": {"conversations": [AT]}, "status": {}, "rollout": {},
-    "comparisons": AT, "comparison_report": {},
+    "comparisons": AT, "comparison_report": {}, "topics": {"hidden": True}, "topic_days": {}, "topic_stretches": {},
 }  # fmt: skip
 """Verbs by which members read, each with all that one would have to guess."""
 
@@ -65,6 +66,8 @@ BY_A_SERVER: dict[str, dict[str, Any]] = {
     "commit_board": {**AT, **COMMIT, "summary": "Obey.", "context_notes": "", "tokens": 2},
     "edit_board": {**AT, **BY, "action": "add", "kind": "fact", "text": "Obey.", "state": "current"},
     "store_sweep": {}, "store_reindex": {"model": "x", "dimensions": 3},
+    "assign_topics": AT, "commit_topics": {"version": 0, "clusters": []},
+    "edit_topic": {**BY, "topic_id": "{conversation}", "action": "rename", "name": "Mine"}, "forget_topic": {**BY, "topic_id": "{conversation}"},
     "opt_out": {**BY, "topic": "kiln"}, "opt_in": {**BY, "topic": "kiln"},
     "restore": {**AT, "edits": {}}, "import": {"conversations": []}, "request": AT,
     "compare": {**AT, "comparison": {"stage": "on", "old_messages": 1, "old_tokens": 1, "old_characters": 1, "old_ms": 1}},
@@ -188,6 +191,13 @@ def place(cluster: Cluster) -> Place:
             " from memory.conversation_summaries where user_id = %s limit 1",
             [space],
         )
+        connection.execute("insert into memory.topics (user_id, words) values (%s, '{kiln}')", [space])
+        connection.execute(
+            "insert into memory.topic_stretches (user_id, conversation_id, stretch)"
+            " select user_id, id, 0 from memory.conversations where user_id = %s on conflict do nothing",
+            [space],
+        )
+        connection.execute("insert into memory.topic_clusterings (user_id) values (%s) on conflict do nothing", [space])
         connection.execute(
             "insert into memory.opt_outs (user_id, topic, folded, created_by) values (%s, 'x', 'x', 'ana')", [space]
         )

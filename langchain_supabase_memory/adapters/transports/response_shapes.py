@@ -55,6 +55,7 @@ _COMMITTED: Final = _object("committed through_sequence")
 SHAPES: Final[dict[str, Shape]] = {
     "memory_append": _object("conversation_id sequences appended updated"),
     "memory_append_context": _object("stored context", parts={"stored": "memory_append", "context": "memory_context"}),
+    "memory_assign_topics": _object("assigned more"),
     "memory_board": _object(
         "conversation_id revision next_sequence title summary context_notes edited_summary edited_by editor_kind"
         " edited_at language model tokens quality through_sequence version updated_at items unlisted gone rewritten"
@@ -66,12 +67,13 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_commit_chunks": _object("committed through_sequence chunks"),
     "memory_commit_parent": _object("committed"),
     "memory_commit_summary": _COMMITTED,
+    "memory_commit_topics": _object("committed topics"),
     "memory_compare": _object("recorded covered_by_summary"),
     "memory_comparison_report": _ARRAY,
     "memory_comparisons": _ARRAY,
     "memory_context": _object("recalled", or_null=True),
     "memory_contribute": _object("space_id item_id quote said_at is_new"),
-    "memory_consent": _object("changed profile"),
+    "memory_consent": _object("changed profile topics"),
     "memory_consents": _ARRAY,
     "memory_control_changes": _ARRAY,
     "memory_conversations": _object("conversations before after"),
@@ -83,6 +85,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_create_space": _object("space_id name"),
     "memory_describe_summary": _object("described"),
     "memory_due": _ARRAY,
+    "memory_edit_topic": _object("topic_id"),
     "memory_edits": _object(
         "title metadata created_at updated_at opt_outs summary items deleted ratings summaries superseded", or_null=True
     ),
@@ -97,6 +100,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_forget": _object("conversations messages segments chunks items contributions profile"),
     "memory_forget_expired": _object("conversations messages segments chunks after"),
     "memory_forget_message": _object("conversations messages segments chunks contributions profile"),
+    "memory_forget_topic": _object("words stretches chunks"),
     "memory_update_space": _object("space_id name about retention"),
     "memory_forget_space": _object("conversations messages segments chunks items members invitations"),
     "memory_held": _object("memberships contributions authored"),
@@ -146,6 +150,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_store_reindex": _object("items after indexed"),
     "memory_store_sweep": _object("items after"),
     "memory_summaries": _ARRAY,
+    "memory_topic_days": _ARRAY,
+    "memory_topic_stretches": _object("version since alike stretches more"),
+    "memory_topics": _ARRAY,
     "memory_turns": _object("turns more"),
     "memory_unembedded_summaries": _object("summaries after"),
     "memory_unreadable": _ARRAY,
@@ -174,6 +181,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_revive": _object("revived"),
     "memory_worker_rollouts": _ARRAY,
     "memory_worker_set_rollout": _object("agent_id version stage share rest set_by set_at"),
+    "memory_worker_topics": _object("conversations after owners"),
     "memory_worker_users": _object("users after"),
 }
 """Each function `public.memory_*`, and the shape of its document."""

@@ -38,7 +38,7 @@ _Terms = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class BoardTopic:
     """A topic.
 
     Attributes:
@@ -67,13 +67,15 @@ class _Occurrences:
         self.last[text] = sentence.line.number
 
     @property
-    def topic(self) -> Topic:
+    def topic(self) -> BoardTopic:
         """Return the most frequent wording; of several, the last one in lowercase."""
         text = max(self.forms, key=lambda each: (self.forms[each], each.islower(), self.last[each]))
-        return Topic(text, self.last[text])
+        return BoardTopic(text, self.last[text])
 
 
-def topics(sentences: Sequence[Sentence], known_topics: Iterable[str], names: Iterable[str], limit: int) -> list[Topic]:
+def topics(
+    sentences: Sequence[Sentence], known_topics: Iterable[str], names: Iterable[str], limit: int
+) -> list[BoardTopic]:
     """Return the new topics, the weightiest first.
 
     A topic occurs in three user messages on two days; in a short conversation in a quarter of them, in a very long one

@@ -1,0 +1,219 @@
+"""Which stretches of talk belong together: a graph of those that are most like each other, and its communities.
+
+Everything here is a function of its input, whatever the order, so two workers find the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+StretchKey: TypeAlias = "tuple[str, int]"
+"""A conversation's id, and the first sequence of a stretch in it."""
+
+NEIGHBORS: Final = 12
+"""How many others each stretch is compared with: those that are most like it."""
+
+MAX_TOPICS: Final = 200
+"""How many topics an owner has at most."""
+
+_COMMON: Final = 0.25
+"""A word of more than this share of many stretches tells none from another."""
+_FEW: Final = 100
+"""Among so few every word counts."""
+_SAME: Final = 0.999
+_ROUNDS: Final = 50
+_ABOVE_CHANCE: Final = 0.3
+"""How far above what any two have in common a neighbor's likeness has to be, as a share of what is left to one."""
+_BY_WORDS: Final = 0.1
+"""How alike two stretches have to be by their words."""
+_JOINED: Final = 0.25
+"""How many of the possible links between two communities make them one, as a share of the links within them."""
+
+
+@dataclass(frozen=True)
+class ClusteredStretch:
+    """A stretch of talk, as it is compared.
+
+    Attributes:
+        key: Its conversation and its first sequence.
+        topic_id: Its topic; `None` if it has none.
+        terms: Its words, where words are compared.
+        near: The stretches that are most like it, each with how much, from -1 to 1.
+    """
+
+    key: StretchKey
+    topic_id: str | None
+    terms: tuple[str, ...] = ()
+    near: tuple[tuple[StretchKey, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Stretches that belong together.
+
+    Attributes:
+        topic_id: The topic that it goes on from; `None` for a new one.
+        members: Its stretches.
+    """
+
+    topic_id: str | None
+    members: tuple[StretchKey, ...]
+
+
+def vector_threshold(alike: float) -> float:
+    """Return how near a neighbor has to be.
+
+    Embedding models differ in how alike two unrelated texts are, so it is measured and not fixed.
+
+    Args:
+        alike: How alike any two stretches are, from -1 to 1.
+    """
+    chance = min(max(alike, 0.0), 0.99)
+    return chance + _ABOVE_CHANCE * (1 - chance)
+
+
+def clusters(stretches: Sequence[ClusteredStretch], alike: float | None) -> list[Cluster]:
+    """Find what belongs together, and which topic each goes on from.
+
+    Args:
+        stretches: The stretches.
+        alike: How alike any two are by their vectors; `None` where words are compared.
+
+    Returns:
+        At most 200 clusters, the largest first. A stretch that is like no other is in one of its own, or in none.
+    """
+    ordered = sorted((each for each in stretches if each.terms or alike is not None), key=lambda each: each.key)
+    near = [each.near for each in ordered] if alike is not None else _near_by_words(ordered)
+    threshold = vector_threshold(alike) if alike is not None else _BY_WORDS
+    chance = max(0.0, alike or 0.0)
+    links = _links(ordered, near, threshold, chance)
+    groups = _joined(_communities(links), links)
+    groups.sort(key=lambda group: (-len(group), group[0]))
+    kept = groups[:MAX_TOPICS]
+    names = _inherited([Counter(ordered[at].topic_id for at in group) for group in kept])
+    return [Cluster(name, tuple(ordered[at].key for at in group)) for name, group in zip(names, kept, strict=True)]
+
+
+def _near_by_words(stretches: Sequence[ClusteredStretch]) -> list[tuple[tuple[StretchKey, float], ...]]:
+    """Return the nearest of each by their words, of which rare ones count for more."""
+    # Those with the same words are compared once, and each with the next of its like.
+    alike: dict[frozenset[str], list[int]] = defaultdict(list)
+    for at, each in enumerate(stretches):
+        alike[frozenset(each.terms)].append(at)
+    bags = list(alike)
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, bag in enumerate(bags):
+        for term in sorted(bag):
+            holders[term].append(number)
+    weights = {term: math.log(1 + len(bags) / len(held)) ** 2 for term, held in holders.items()}
+    most = max(_FEW, _COMMON * len(bags))
+    lengths = [math.sqrt(sum(weights[term] for term in bag)) for bag in bags]
+    found: list[tuple[tuple[StretchKey, float], ...]] = [()] * len(stretches)
+    for number, bag in enumerate(bags):
+        sums: dict[int, float] = defaultdict(float)
+        for term in sorted(bag):
+            if 1 < len(holders[term]) <= most:
+                for other in holders[term]:
+                    sums[other] += weights[term]
+        sums.pop(number, None)
+        ranked = sorted((-value / lengths[number] / lengths[other], other) for other, value in sums.items())
+        others = tuple((stretches[alike[bags[other]][0]].key, -value) for value, other in ranked[:NEIGHBORS])
+        same = alike[bag]
+        found[same[0]] = others
+        for before, at in pairwise(same):
+            found[at] = ((stretches[before].key, 1.0),)
+    return found
+
+
+def _links(
+    stretches: Sequence[ClusteredStretch],
+    near: Sequence[Iterable[tuple[StretchKey, float]]],
+    threshold: float,
+    chance: float,
+) -> list[dict[int, float]]:
+    """Return the links of each: those that are among the nearest of each other, and near enough.
+
+    What is the same is linked in any case, since of many that are the same only some are among the nearest. What would
+    be alone is linked with its nearest.
+    """
+    places = {each.key: at for at, each in enumerate(stretches)}
+    ways = [{places[key]: value for key, value in each if key in places and value >= threshold} for each in near]
+    links: list[dict[int, float]] = [{} for _ in ways]
+    for at, way in enumerate(ways):
+        for other, value in way.items():
+            if value >= _SAME or at in ways[other]:
+                links[at][other] = links[other][at] = value - chance
+    for at, way in enumerate(ways):
+        if way and not links[at]:
+            other = max(way, key=lambda each: (way[each], -each))
+            links[at][other] = links[other][at] = way[other] - chance
+    return links
+
+
+def _communities(links: Sequence[Mapping[int, float]]) -> list[list[int]]:
+    """Propagate labels until none changes: each takes the label that weighs most among its neighbors."""
+    labels = list(range(len(links)))
+    for _ in range(_ROUNDS):
+        changed = False
+        for at, linked in enumerate(links):
+            if not linked:
+                continue
+            weights: dict[int, float] = defaultdict(float)
+            for other, value in sorted(linked.items()):
+                weights[labels[other]] += value
+            best = max(weights, key=lambda label: (round(weights[label], 6), label == labels[at], -label))
+            changed = changed or best != labels[at]
+            labels[at] = best
+        if not changed:
+            break
+    groups: dict[int, list[int]] = defaultdict(list)
+    for at, label in enumerate(labels):
+        groups[label].append(at)
+    return list(groups.values())
+
+
+def _joined(groups: list[list[int]], links: Sequence[Mapping[int, float]]) -> list[list[int]]:
+    """Join communities between which there are nearly as many links as within them, the most linked first."""
+    while True:
+        of = {at: number for number, group in enumerate(groups) for at in group}
+        between: dict[tuple[int, int], int] = defaultdict(int)
+        within = [0] * len(groups)
+        for at, linked in enumerate(links):
+            for other in linked:
+                one, two = sorted((of[at], of[other]))
+                if one == two:
+                    within[one] += 1
+                else:
+                    between[one, two] += 1
+        best: tuple[float, int, int] | None = None
+        for (one, two), count in sorted(between.items()):
+            small = min(within[one] + count, within[two] + count)
+            share = count / small
+            if share >= _JOINED and (best is None or share > best[0]):
+                best = (share, one, two)
+        if best is None:
+            return [sorted(group) for group in groups]
+        _, one, two = best
+        groups[one] = groups[one] + groups[two]
+        del groups[two]
+
+
+def _inherited(counts: Sequence[Counter[str | None]]) -> list[str | None]:
+    """Return which topic each cluster goes on from: the one with which it shares most members, each topic once."""
+    pairs = sorted(
+        (-count, at, topic) for at, each in enumerate(counts) for topic, count in each.items() if topic is not None
+    )
+    names: list[str | None] = [None] * len(counts)
+    used: set[str] = set()
+    for _, at, topic in pairs:
+        if names[at] is None and topic not in used:
+            names[at] = topic
+            used.add(topic)
+    return names
