@@ -79,7 +79,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError, NotFoundError
-from langchain_supabase_memory.inspector import application, edit_routes, profile_routes, space_routes
+from langchain_supabase_memory.inspector import application, edit_routes, profile_routes, space_routes, topic_routes
 from langchain_supabase_memory.language import tokens
 from langchain_supabase_memory.long_term import Memory, StoreLongTerm, VectorStoreLongTerm, aforget_source, apromote
 from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
@@ -892,6 +892,8 @@ async def inspector(place: Place) -> None:
             for path in [route.path for route in profile_routes.ROUTES]:
                 sent = {**form, "item": kept, "kind": "fact", "value": "Milk.", "purpose": "tone", "allowed": "on"}
                 await http.post(path, data=sent, headers={"origin": address})
+            for path in [route.path for route in topic_routes.ROUTES]:
+                await http.post(path, data={**form, "topic": kept, "into": kept}, headers={"origin": address})
             with suppress(MigrationConflictError):  # where spaces are off
                 made = await memory.spaces.acreate("Studio")
                 await told.aappend([HumanMessage("The kiln is hot.", id="quoted")])

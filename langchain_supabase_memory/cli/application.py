@@ -73,6 +73,7 @@ COMMANDS: Final = {
         CommandSpec("spaces", "Create spaces that people share, invite into them, and set roles.", "spaces"),
         CommandSpec("sql", "Print the SQL that sets up a database, or write migration files.", "set-up-a-database"),
         CommandSpec("status", "Show the work queue, and how far each conversation is processed.", "run-workers"),
+        CommandSpec("topics", "Show what a user's conversations are about, and change it.", "topics"),
         CommandSpec("unreadable", "List stored messages that cannot be read, without their content.", "run-workers"),
         CommandSpec("why", "Explain why an answer did not know something.", "read-conversations"),
         CommandSpec("worker", "Run a worker, which keeps indexes, summaries and boards up to date.", "run-workers"),

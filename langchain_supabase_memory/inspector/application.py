@@ -19,6 +19,7 @@ from langchain_supabase_memory.inspector import (
     profile_routes,
     space_routes,
     static_files,
+    topic_routes,
 )
 from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
 from langchain_supabase_memory.inspector.request_context import InspectorState, admitted
@@ -78,6 +79,7 @@ def application(
             Route("/events", live_updates.events),
             *edit_routes.ROUTES,
             *profile_routes.ROUTES,
+            *topic_routes.ROUTES,
             *space_routes.ROUTES,
             Route("/static/{name}", static_files.static_file),
         ],

@@ -25,6 +25,7 @@ from langchain_supabase_memory.inspector.screens import (
     spaces,
     summaries,
     timeline,
+    topics,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ SCREENS: Final = (
     Screen("profile", "/profile", profile.screen, "Profile"),
     Screen("profile_item", "/profile/item", profile.item),
     Screen("profile_export", "/profile/export", profile.export),
+    Screen("topics", "/topics", topics.screen, "Topics"),
     Screen("spaces", "/spaces", spaces.screen, "Spaces"),
     Screen("space", "/spaces/space", space.screen),
     Screen("erase", "/spaces/erase", space.erase),

@@ -16,7 +16,7 @@ from starlette.routing import Mount, Route
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
-from langchain_supabase_memory.inspector import application, live_updates, profile_routes, space_routes
+from langchain_supabase_memory.inspector import application, live_updates, profile_routes, space_routes, topic_routes
 from langchain_supabase_memory.inspector.edit_routes import MAX_FORM_BYTES, ROUTES
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.static_files import FILES
@@ -25,7 +25,8 @@ from tests.inspector.visiting import ADDRESS, TOKEN, Person, Reader, address_of,
 
 OF_SPACES = [route.path for route in space_routes.ROUTES]
 OF_PROFILES = [route.path for route in profile_routes.ROUTES]
-WRITES = [*(route.path for route in ROUTES), *OF_SPACES, *OF_PROFILES]
+OF_TOPICS = [route.path for route in topic_routes.ROUTES]
+WRITES = [*(route.path for route in ROUTES), *OF_SPACES, *OF_PROFILES, *OF_TOPICS]
 PAGES = [
     *map(address_of, SCREENS), "/recall?thread=t&q=kiln", "/conversation?thread=nowhere", "/nowhere",
 ]  # fmt: skip
@@ -375,7 +376,7 @@ async def test_as_a_user_nobody_elses_rows_are_there(
             found = await person.page("/recall", q="secret", user=f"{user_id}-other")
             assert "a secret of another" not in found.text
             assert "secret" not in (await person.page("/queue")).text
-            for path in [each for each in WRITES if each not in (*OF_SPACES, *OF_PROFILES)]:
+            for path in [each for each in WRITES if each not in (*OF_SPACES, *OF_PROFILES, *OF_TOPICS)]:
                 form = {"item": item, "pin": item, "text": "x", "kind": "fact", "number": "1"}
                 status = (await person.post(path, form, thread="theirs", user=f"{user_id}-other")).status_code
                 assert status == 404, path
