@@ -570,7 +570,7 @@ def test_somebody_edits_while_a_worker_writes(owner: Owner, cluster: Cluster, na
 
 def test_consent(owner: Owner) -> None:
     owner.learn("tea")
-    assert owner("consent", purpose="profile", allowed=False, by="ana") == {"changed": True, "profile": 1}
+    assert owner("consent", purpose="profile", allowed=False, by="ana") == {"changed": True, "profile": 1, "topics": 0}
     assert owner.values("held", "proposed", "superseded") == []
     owner.learn("milk")
     assert owner.values() == []
