@@ -16,7 +16,7 @@ from tests.services.postgres import Cluster
 
 SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
 SCREENS["recall"][1]["thread"] = "long"
-SCREENS["spaces"][1]["user"] = SCREENS["profile"][1]["user"] = "u"
+SCREENS["spaces"][1]["user"] = SCREENS["profile"][1]["user"] = SCREENS["topics"][1]["user"] = "u"
 FEW, MANY = 100, 5_000
 USERS = 25 * 11
 """What the list of users reads beside: of each user on a page, the newest conversations up to eleven."""
@@ -47,6 +47,7 @@ def conn_string(cluster: Cluster) -> str:
             long.append([asked, AIMessage(f"The blue one, number {turn}.", id=f"a{turn}")], pack=pack)
         long.summaries.make()
         long.index()
+        memory.topics.update()
         long.board.revise()
     return address
 
