@@ -1290,8 +1290,7 @@ end
 $function$;
 comment on function public.memory_consent is
   'langchain-supabase-memory: Set what a user allows to be derived from their conversations, by purpose. What they refuse is
-derived no more, and what there is goes: the profile, topics, signals and tone. The others are noted for who derives such
-things.
+  derived no more, and what there is goes. Analytics is noted for who derives such things.
 
 p_purpose: profile, topics, signals, tone or analytics.
 p_allowed: whether they allow it.
