@@ -80,7 +80,7 @@ declare
   -- half of what the same look-up costs here, where its policies are planned along. Nobody writes by it.
   -- Citus: readers
   v_reads  constant text := case when not memory_private.has_spaces() then v_is_own else
-    'user_id = any ((select memory_private.readable_owners())::text[])' end;
+    $$user_id = any ((select memory_private.readable_owners())::text[])$$ end;
   -- Whose token names a space as its subject reaches nothing.
   v_no_space constant text := $$(select coalesce((select auth.jwt()) ->> 'sub', '') !~ '^space:')$$;
   -- Citus: end

@@ -47,9 +47,10 @@ WIDEST_BLOCK = 80
 PAGES = {
     "messages": (
         "Storing messages",
-        "Store messages, and note those that cannot be read.",
-        "append reinstate set_aside unreadable",
+        "Store messages.",
+        "append reinstate",
     ),
+    "unreadable": ("Unreadable messages", "Note messages that cannot be read, and list them.", "set_aside unreadable"),
     "reading": ("Reading", "Read messages and turns, and find words in them.", "read find count turns"),
     "conversations": ("Conversations", "List conversations, and set their titles.", "conversations update"),
     "retention": (
@@ -80,9 +81,10 @@ PAGES = {
     ),
     "transfer": (
         "Transfer",
-        "Take conversations along, and what people have set of them.",
-        "export import edits restore",
+        "Take conversations along.",
+        "export import",
     ),
+    "edits": ("What people have set", "Take along what people have set, and put it back.", "edits restore"),
     "boards": ("Boards", "Read the board of a conversation, and change it as a person.", "board edit_board"),
     "revising": (
         "Revising boards",
