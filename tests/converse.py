@@ -401,7 +401,7 @@ def _give_up(call: Caller) -> None:
     ended = {name: claimed[name] for name in ("user_id", "conversation_id", "token", "position")}
     assert call("worker_finish", **ended, error="Timeout", max_attempts=1)["outcome"] == "dead"
     call("worker_queue")
-    assert call("worker_users")["users"]
+    assert call("worker_users")["users"] or call.user_id.startswith("space:")  # a space is no user
     call("worker_users", limit=1)
     call("worker_users", prefix="nobody")
     assert call("worker_revive")["revived"] == 1
