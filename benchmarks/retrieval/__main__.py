@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import results as kept
-from benchmarks.retrieval import baselines, meant, pack
+from benchmarks.retrieval import baselines, comparable, meant, pack
 from benchmarks.retrieval.data import ADVERSARIAL, FormError
 from benchmarks.retrieval.data_sets import HOW_TO_GET_THEM, load
 from benchmarks.retrieval.embedder import CACHE, MiniLM
@@ -54,6 +54,8 @@ LEARNED_WORDS = "this package, no embedder, learned second stage"
 BOARDED = "this package, with a board"
 REFERENCE = list(STEPS)[-1]
 NEWEST = "newest turns only"
+COMPARED = [*baselines.RIVALS, WORDS_ONLY, LEARNED_WORDS, PACKAGE, LEARNED]
+"""The rankings that stand side by side in the units of others, and over all data sets."""
 
 
 def main() -> None:
@@ -63,7 +65,7 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", metavar="PART", help="only rankings whose name contains PART; may be repeated"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers and the misses to FILE")
     parser.add_argument("--before", type=Path, metavar="FILE", help="compare with an earlier --json file, by question")
     parser.add_argument("--keep", action="store_true", help="write the tables to results.json and RESULTS.md")
     parser.add_argument(
@@ -87,9 +89,9 @@ def main() -> None:
         results = _results(data_set, given.cache, given.only)
         results.compare(before.get(results.name, {}).get("each", {}))
         found.append(results)
-        tables += results.tables(PACKAGE, RERANKED)
+        tables += results.tables(PACKAGE, RERANKED, COMPARED)
     if len(found) > 1:
-        tables.append(together(found, [*baselines.RIVALS, WORDS_ONLY, LEARNED_WORDS, PACKAGE, LEARNED]))
+        tables.append(together(found, COMPARED))
     for table in tables:
         print(table.text() + "\n", flush=True)
     if given.keep:
@@ -132,13 +134,19 @@ def _results(data_set: DataSet, cache: Path, only: Sequence[str] | None) -> Resu
             print(f"... {name}", file=sys.stderr, flush=True)
             values[name] = _measured(studies, rankers[name])
             results.rankings[name] = by_category(values[name], kinds, ADVERSARIAL)
+        results.categories = kinds
+        results.splits = comparable.by_split(data_set.name, conversations, values)
+        ours_alone = {name: values[name] for name in (WORDS_ONLY, PACKAGE) if name in values}
+        results.missed = comparable.missed(data_set.name, conversations, ours_alone)
+        for name in (WORDS_ONLY, PACKAGE, RERANKED):
+            for place, column in enumerate(columns() if name in values else ()):
+                shares = values[name][np.array(kinds) != ADVERSARIAL, place]
+                results.each[f"{name}, {column}"] = shares.tolist()
         if {PACKAGE, RERANKED} <= values.keys():
             asked = np.array(kinds) != ADVERSARIAL
             for place, column in enumerate(columns()):
                 pair = {name: values[name][asked, place] for name in (PACKAGE, RERANKED)}
                 results.gains[column] = gain(*pair.values())
-                for name, shares in pair.items():
-                    results.each[f"{name}, {column}"] = shares.tolist()
         for first, second in ((PACKAGE, LEARNED), (WORDS_ONLY, LEARNED_WORDS)):
             if {first, second} <= values.keys():
                 asked = np.array(kinds) != ADVERSARIAL

@@ -4,7 +4,9 @@
 - `r@Bc`: the share in a pack of B characters.
 - `full@...`: whether it contains all the evidence.
 - `mrr`: one over the rank of the first unit with evidence.
-- `session@k`: whether one of the first k units is of a session with evidence, as others publish it.
+- `any@k`, `all@k`: whether one of the first k sessions has evidence, and whether they have all of it. Sessions rank by
+  their best unit.
+- `session@k`: whether one of the first k units is of a session with evidence: fewer sessions than in `any@k`.
 - `ndcg@10`: the discounted gain of the evidence in the first 10 units, of the most that is possible.
 """
 
@@ -38,7 +40,7 @@ _SAMPLES: Final = 2_000
 def columns() -> list[str]:
     """Return the names of the measures, in order."""
     sizes = [*map(str, UNITS), *(f"{size}c" for size in CHARACTERS)]
-    of_sessions = (f"session@{size}" for size in SESSIONS)
+    of_sessions = [f"{kind}@{size}" for kind in ("any", "all", "session") for size in SESSIONS]
     return [*(f"r@{size}" for size in sizes), *(f"full@{size}" for size in sizes), "mrr", *of_sessions, "ndcg@10"]
 
 
@@ -83,6 +85,10 @@ class Packer:
         """Return the sessions of turns."""
         return {self._sessions[turn] for unit in units for turn in unit}
 
+    def ranked_sessions(self, units: Iterable[Unit]) -> list[int]:
+        """Return the sessions by the rank of their best unit."""
+        return list(dict.fromkeys(self._sessions[turn] for unit in units for turn in unit))
+
     def recent(self, characters: int) -> tuple[set[str], int]:
         """Return the newest turns that fit, without gaps, and the remaining room."""
         inside: set[str] = set()
@@ -105,7 +111,10 @@ def measured(packer: Packer, question: Question, units: Sequence[Unit]) -> list[
     shares = [len(wanted & inside) / len(wanted) for inside in found]
     first = next((rank for rank, unit in enumerate(units, 1) if wanted.intersection(unit)), None)
     sessions = packer.sessions(wanted)
-    of_sessions = [float(bool(sessions & packer.sessions(*units[:most]))) for most in SESSIONS]
+    ranked = packer.ranked_sessions(units)
+    of_sessions = [float(bool(sessions.intersection(ranked[:most]))) for most in SESSIONS]
+    of_sessions += [float(sessions.issubset(ranked[:most])) for most in SESSIONS]
+    of_sessions += [float(bool(sessions & packer.sessions(*units[:most]))) for most in SESSIONS]
     full = (float(share == 1) for share in shares)
     return [*shares, *full, 0.0 if first is None else 1 / first, *of_sessions, _discounted_gain(wanted, units[:10])]
 

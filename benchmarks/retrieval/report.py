@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from benchmarks.harness import Table, verdict
+from benchmarks.retrieval import comparable
 from benchmarks.retrieval.data import ADVERSARIAL
 from benchmarks.retrieval.metrics import DEPTH, gain
 from benchmarks.retrieval.pack import MEASURES
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHOWN: Final = ("r@5", "r@10", "r@20", "r@2000c", "r@4000c", "r@8000c", "full@4000c", "mrr")
-_TOGETHER: Final = ("session@5", "session@10", "r@10", "full@10", "r@4000c", "mrr", "ndcg@10")
+_TOGETHER: Final = ("any@5", "any@10", "all@5", "all@10", "session@10", "r@10", "r@4000c", "mrr", "ndcg@10")
 _BY_CATEGORY: Final = ("r@10", "r@2000c", "r@4000c")
 _QUESTIONS: Final = 757
 """The questions in the half of LoCoMo on which the targets were set."""
@@ -44,15 +45,27 @@ class Results:
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
     """The same questions before and now: both means, and the mean gain with its interval."""
     milliseconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    splits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The rankings for conversations that were tuned on, and for others; see `comparable.by_split`."""
+    categories: list[str] = field(default_factory=list)
+    """The category of every question."""
+    missed: list[dict[str, Any]] = field(default_factory=list)
+    """The questions of which this package misses evidence; see `comparable.missed`."""
 
-    def tables(self, package: str, staged: str) -> list[Table]:
+    def tables(self, package: str, staged: str, compared: Sequence[str] = ()) -> list[Table]:
         """Return the results.
 
         Args:
             package: The name of this package's ranking.
             staged: Its name with a second stage.
+            compared: The rankings that are shown in the units of others.
         """
         found = [self._rankings()] if self.rankings else []
+        if self.splits:
+            found.append(comparable.comparable_table(self.name, self.splits, compared))
+            found += [table for table in [comparable.published_table(self.name)] if table is not None]
+        if self.missed:
+            found.append(comparable.missed_table(self.name, self.categories, self.missed, compared))
         if package in self.rankings:
             found.append(self._categories(package))
         if self.packs:

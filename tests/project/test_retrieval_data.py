@@ -10,9 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.retrieval import sets
+from benchmarks.retrieval import comparable, sets
 from benchmarks.retrieval.data import ADVERSARIAL, Conversation, FormError, Question, Turn
 from benchmarks.retrieval.data_sets import load
 from benchmarks.retrieval.metrics import Packer, columns, measured
@@ -257,11 +258,77 @@ def test_the_measures_of_a_ranking_in_the_units_of_others() -> None:
 
     best = values(0, 20, *range(30, 40))
     assert (best["session@5"], best["r@5"], best["full@10"], best["ndcg@10"]) == (1, 1, 1, 1)
+    assert (best["any@5"], best["all@5"], best["all@10"]) == (1, 1, 1)
     beside = values(30, 1, 31, 32, 33, 20)  # the session of one of them second, the other one sixth
     assert (beside["session@5"], beside["r@5"], beside["r@10"]) == (1, 0, 0.5)
     assert beside["ndcg@10"] == pytest.approx(1 / math.log2(7) / (1 + 1 / math.log2(3)))
+    # Thirty to thirty-three are of two sessions: those of the evidence are the second and the fourth.
+    assert (beside["any@5"], beside["all@5"]) == (1, 1)
+    late = values(*range(44, 20, -4), 0, 20)  # six other sessions first
+    assert (late["any@5"], late["any@10"], late["all@5"], late["all@10"]) == (0, 1, 0, 1)
+    assert (late["session@5"], late["session@10"]) == (0, 1)
     none = values(*range(30, 42))
     assert (none["session@10"], none["ndcg@10"], none["mrr"]) == (0, 0, 0)
+
+
+def test_conversations_that_were_tuned_on_are_apart() -> None:
+    assert comparable.split("LoCoMo", "conv-26") == "tuned on"
+    assert comparable.split("LoCoMo", "conv-41") == "held out"
+    assert comparable.split("BEAM", "chats/100K/10") == comparable.split("BEAM", "100K/1") == "tuned on"
+    assert comparable.split("BEAM", "100K/11") == comparable.split("BEAM", "1M/1") == "held out"
+    assert comparable.split("LongMemEval", "conv-26") == "held out"
+
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    turns = [Turn(str(number), "user", f"turn {number}", number, at) for number in range(3)]
+    asked = [Question("Who?", "", frozenset({"0"}), "one turn"), Question("Never?", "", frozenset({"1"}), ADVERSARIAL)]
+    talks = [Conversation(name, ("user", "assistant"), turns, asked) for name in ("conv-26", "conv-41", "conv-44")]
+    found = dict.fromkeys(columns(), 1.0)
+    nothing = dict.fromkeys(columns(), 0.0)
+    values = {"ours": np.array([[*each.values()] for each in (found, found, nothing, found, found, nothing)])}
+    groups = comparable.by_split("LoCoMo", talks, values)
+    assert {name: (each["questions"], each["sessions"]) for name, each in groups.items()} == {
+        "tuned on": (1, 3),
+        "tuned on, with adversarial ones": (2, 3),
+        "held out": (2, 3),
+        "held out, with adversarial ones": (4, 3),
+    }
+    means = {name: each["rankings"]["ours"]["any@5"]["mean"] for name, each in groups.items()}
+    assert means == {
+        "tuned on": 100,
+        "tuned on, with adversarial ones": 100,
+        "held out": 50,
+        "held out, with adversarial ones": 50,
+    }
+    missed = comparable.missed("LoCoMo", talks, values)
+    assert [(row["conversation"], row["category"], row["question"]) for row in missed] == [
+        ("conv-41", "one turn", "Who?"),
+        ("conv-44", ADVERSARIAL, "Never?"),
+    ]
+    kinds = [question.category for talk in talks for question in talk.questions]
+    results = Results("LoCoMo", 3, 3, splits=groups, categories=kinds, missed=missed)
+    measured_here, published, misses = results.tables("ours", "staged", ["ours"])
+    assert [row[:4] for row in measured_here.rows] == [
+        ["ours", name, str(each["questions"]), "3"] for name, each in groups.items()
+    ]
+    assert misses.rows == [["ours", ADVERSARIAL, "3", "0", "1", "1"], ["ours", "one turn", "3", "0", "1", "1"]]
+    assert "ours" not in {row[0] for row in published.rows}
+
+
+def test_published_rows_have_a_definition_and_an_address() -> None:
+    rows = comparable.published()
+    assert {each.data for each in rows} == {"LoCoMo", "LongMemEval", "BEAM"}
+    for each in rows:
+        assert each.metric in comparable.SHOWN
+        assert 0 < each.value <= 100
+        assert each.system
+        assert each.definition
+        assert each.address.startswith("https://")
+        assert each.questions is None or each.questions > 0
+    assert len({(each.data, each.system, each.metric) for each in rows}) == len(rows)
+    table = comparable.published_table("LoCoMo")
+    assert table is not None
+    assert all(each.address in table.text() for each in rows if each.data == "LoCoMo")
+    assert comparable.published_table("REALTALK") is None
 
 
 def test_one_table_has_every_data_set() -> None:
