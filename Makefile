@@ -1,6 +1,6 @@
-# All commands: demo, release-check, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench, bench-retrieval, clean. Each
-# sets up what it needs, given Python and npm.
-.PHONY: demo release-check test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval clean
+# All commands: demo, release-check, test, test-slow, test-browser, test-citus, test-lowest, test-newest, lint, docs, bench,
+# bench-retrieval, bench-answers, clean. Each sets up what it needs, given Python and npm.
+.PHONY: demo release-check test test-slow test-browser test-citus test-lowest test-newest lint docs bench bench-retrieval bench-answers clean
 
 UV := $(or $(shell command -v uv),$(CURDIR)/.tools/bin/uv)
 RUN := $(UV) run --no-sync
@@ -88,6 +88,11 @@ bench: .venv/ready tests/services/node_modules/ready
 # make bench-retrieval DATA="locomo10.json BEAM/chats/100K" [ARGS="--limit 1"]
 bench-retrieval: .tools/retrieval/ready
 	.tools/retrieval/bin/python -m benchmarks.retrieval $(DATA) $(ARGS)
+
+# Answers of a model of yours, graded by a judge of yours; docs/measure.md says what to set:
+# make bench-answers ARGS="--set locomo --data locomo10.json --model ... --judge ... --output answers.jsonl"
+bench-answers: .venv/ready
+	$(RUN) python -m benchmarks.answers $(ARGS)
 
 clean:
 	rm -rf .venv .tools .demo .site .cache docs/notebooks dist build tests/services/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
