@@ -72,14 +72,14 @@ async def screen(request: Request) -> Response:
     return render_page(context, "topics.html", tab="topics", rows=rows, hidden=hidden, days=DAYS)
 
 
-def _rows(found: Sequence[Topic], days: Sequence[TopicDay], first: date) -> list[TopicRow]:
+def _rows(topics: Sequence[Topic], days: Sequence[TopicDay], first: date) -> list[TopicRow]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * DAYS)
     for each in days:
         place = (each.day - first).days
         if 0 <= place < DAYS:
             counts[each.topic_id][place] += each.episodes
     rows = []
-    for topic in found:
+    for topic in topics:
         line = [(place / (DAYS - 1), float(count)) for place, count in enumerate(counts[topic.id])]
         rows.append(TopicRow(topic, plot([line]).lines[0], sum(counts[topic.id])))
     return rows
