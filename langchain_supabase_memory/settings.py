@@ -1,4 +1,7 @@
-"""The settings: frozen values, every field with its unit. The environment is read by the command line only."""
+"""The settings: frozen values, every field with its unit.
+
+The environment is read by the command line only, but for a variable of OpenTelemetry's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The command line, `supabase-memory`. Only this package reads the environment.
+"""The command line, `supabase-memory`.
+
+Only this package reads the environment, but for a variable of OpenTelemetry's (`memory.standard_spans`).
 
 - `application`: the program and the registry of its commands; `commands`: one module per command; `exit_codes`.
 - `options`: options that commands share; `models`: the models of those options; `load_app`: the `--app` application.

@@ -1,8 +1,9 @@
 """Instrumentation of flows: one place that counts, times and traces every operation.
 
 Spans are created if OpenTelemetry's API is installed; they have ids and counts, and for an error its class and
-code. Flows stay pure and are not aware of it. Counts come from the steps, so that a summary written within another
-operation also counts; the contents of a pack come from the result.
+code. An operation that OpenTelemetry's conventions for memory know is a span of their name, with their attributes
+beside ours (see `standard_spans`). Flows stay pure and are not aware of it. Counts come from the steps, so that a
+summary written within another operation also counts; the contents of a pack come from the result.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.effects import Ask, Call, Embed, Observer, Rerank, StepResult
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.memory import standard_spans
 from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import ModuleType
 
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span, SpanKind, Tracer
 
     from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
     from langchain_supabase_memory.effects import Flow, Step
+    from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
 Watching: TypeAlias = "Callable[[Step[Any]], AbstractContextManager[None]]"
 """Returns a context manager for a step that reports a failure to `health`."""
@@ -45,19 +48,24 @@ PREFIX: Final = "supabase_memory."
 
 
 @contextmanager
-def observing(flow: Flow[Any], metrics: NoMetrics, watching: Watching) -> Iterator[Observer]:
+def observing(
+    flow: Flow[Any], metrics: NoMetrics, watching: Watching, redactor: Redactor | None = None
+) -> Iterator[Observer]:
     """Observe a flow while it runs in the block.
 
     Args:
         flow: A fresh flow.
         metrics: The metrics to update.
         watching: Reports failed steps to `health`.
+        redactor: Removes secrets and personal data from texts that spans record.
     """
-    with span(PREFIX + _name(flow)) as recorded:
+    verb = _name(flow)
+    with _operation_span(verb) as recorded:
         if recorded is None and not metrics.measures:
             yield HealthObserver(watching)
         else:
-            yield FlowObserver(watching, recorded, metrics)
+            is_standard = standard_spans.operation_name(verb) is not None
+            yield FlowObserver(watching, recorded, metrics, is_standard=is_standard, redactor=redactor)
 
 
 class HealthObserver(Observer):
@@ -84,12 +92,24 @@ class FlowObserver(HealthObserver):
         watching: Reports failed steps.
         span: The flow's span; `None` if it is not recorded.
         metrics: The metrics to update.
+        is_standard: Whether OpenTelemetry's conventions know the operation.
+        redactor: Removes secrets and personal data from texts that spans record.
     """
 
-    def __init__(self, watching: Watching, span: Span | None, metrics: NoMetrics) -> None:
+    def __init__(
+        self,
+        watching: Watching,
+        span: Span | None,
+        metrics: NoMetrics,
+        *,
+        is_standard: bool = False,
+        redactor: Redactor | None = None,
+    ) -> None:
         super().__init__(watching)
         self._span = span
         self._metrics = metrics
+        self._is_standard = is_standard
+        self._redactor = redactor
         self._asked_seconds = 0.0
         self._embedded_ms = 0.0
 
@@ -119,6 +139,8 @@ class FlowObserver(HealthObserver):
         """Record the flow's result."""
         with _suppress_observer_errors():
             put(self._span, **_counts(result))
+            if self._span is not None and self._is_standard:
+                self._span.set_attributes(standard_spans.result_attributes(result))
             if isinstance(result, ContextPack) and self._metrics.measures:
                 report = result.report()
                 self._metrics.context_used(report.tokens, report.saved_tokens, _represented(result))
@@ -129,6 +151,10 @@ class FlowObserver(HealthObserver):
             if isinstance(answer, dict) and isinstance(answer.get("conversation_id"), str):
                 ids["conversation_id"] = answer["conversation_id"]
             put(self._span, **ids)
+            if call.operation == "use store":
+                self._is_standard = _name_store_span(self._span, call.arguments["p_ops"])
+            if self._is_standard:
+                self._span.set_attributes(standard_spans.call_attributes(call, self._redactor))
         match call.operation:
             case "write summary" if answer["committed"] and self._asked_seconds:
                 quality = call.arguments.get("p_quality")
@@ -226,12 +252,31 @@ def _compares_vectors(operation: Mapping[str, Any]) -> bool:
     return "query" in operation and operation.get("vector") is not None
 
 
+def _operation_span(verb: str) -> AbstractContextManager[Span | None]:
+    """Open an operation's span: of the conventions' name if they know it, else of its own."""
+    standard = standard_spans.operation_name(verb)
+    if standard is None:
+        return span(PREFIX + verb, operation=verb)
+    return span(standard, {standard_spans.OPERATION: standard}, operation=verb)
+
+
+def _name_store_span(recorded: Span, operations: Sequence[Mapping[str, Any]]) -> bool:
+    """Name a store's span once it is known what it does; return whether the conventions know it."""
+    standard = standard_spans.store_operation_name(operations)
+    if standard is not None:
+        recorded.update_name(standard)
+        recorded.set_attribute(standard_spans.OPERATION, standard)
+    return standard is not None
+
+
 @contextmanager
-def span(name: str, **attributes: Any) -> Iterator[Span | None]:
+def span(name: str, standard: Mapping[str, str] | None = None, /, **attributes: Any) -> Iterator[Span | None]:
     """Open a span around a block; spans started in the block are its children.
 
     Args:
         name: The span's name.
+        standard: Attributes of OpenTelemetry's conventions, known when it starts. The span is then of the kind
+            `CLIENT`.
         attributes: Ids and counts, whose names get the prefix; `None` values are left out.
 
     Returns:
@@ -242,7 +287,9 @@ def span(name: str, **attributes: Any) -> Iterator[Span | None]:
         yield None
         return
     # The exception's text may contain content, so it is not recorded.
-    with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as made:
+    with tracer.start_as_current_span(
+        name, kind=_kind(standard), attributes=standard, record_exception=False, set_status_on_exception=False
+    ) as made:
         recorded = made if made.is_recording() else None
         put(recorded, **attributes)
         try:
@@ -250,6 +297,12 @@ def span(name: str, **attributes: Any) -> Iterator[Span | None]:
         except BaseException as error:
             _failed(recorded, error)
             raise
+
+
+def _kind(standard: Mapping[str, str] | None) -> SpanKind:
+    from opentelemetry.trace import SpanKind
+
+    return SpanKind.INTERNAL if standard is None else SpanKind.CLIENT
 
 
 def put(span: Span | None, **attributes: Any) -> None:

@@ -370,7 +370,7 @@ class Services(Unpicklable):
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a running flow. It reports each failed step to `health`."""
-        return instrumentation.observing(flow, self.metrics, self._watching)
+        return instrumentation.observing(flow, self.metrics, self._watching, self.redactor)
 
     @contextmanager
     def answering(self, step: ModelStep) -> Iterator[Any]:

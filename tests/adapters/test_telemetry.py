@@ -384,18 +384,21 @@ async def test_operations_and_their_steps_are_spans(seen: Caller, spans: InMemor
     await seen(conversation.recall, "which kiln")
     await seen(conversation.context, "And now?", query="which kiln")
     found = by_name(spans)
-    operations = {f"supabase_memory.{verb}" for verb in ("append", "summarize", "index_messages", "recall", "context")}
+    standard = [span for span in spans.get_finished_spans() if "gen_ai.operation.name" in (span.attributes or {})]
+    found |= {str((span.attributes or {})["supabase_memory.operation"]): span for span in standard}
+    operations = {"append", "summarize", "index_messages", "recall", "context"}
+    found["index_messages"] = found["supabase_memory.index_messages"]
     steps = {"memory_append", "memory_pending", "memory_recall", "memory_context", "supabase_memory.embed"}
     assert operations | steps <= set(found)
     for name in operations:
         assert found[name].parent is None
-    appended = found["supabase_memory.append"].attributes or {}
+    appended = found["append"].attributes or {}
     assert appended["supabase_memory.conversation_id"] == stored.conversation_id
     assert appended["supabase_memory.thread_id"] == "t"
     assert appended["supabase_memory.messages"] == 40
     asked = found["supabase_memory.ask"]
     assert asked.parent is not None
-    assert asked.parent.span_id == found["supabase_memory.summarize"].context.span_id
+    assert asked.parent.span_id == found["summarize"].context.span_id
     assert all(span.status.is_ok or span.status.is_unset for span in found.values())
     assert not [span for span in found.values() if memory.user_id in (span.attributes or {}).values()]
 
