@@ -73,6 +73,7 @@ COMMANDS: Final = {
         CommandSpec("spaces", "Create spaces that people share, invite into them, and set roles.", "spaces"),
         CommandSpec("sql", "Print the SQL that sets up a database, or write migration files.", "set-up-a-database"),
         CommandSpec("status", "Show the work queue, and how far each conversation is processed.", "run-workers"),
+        CommandSpec("tidy", "Prune LangGraph's checkpoints, and close their tables to the Data API.", "delete-data"),
         CommandSpec("topics", "Show what a user's conversations are about, and change it.", "topics"),
         CommandSpec("unreadable", "List stored messages that cannot be read, without their content.", "run-workers"),
         CommandSpec("why", "Explain why an answer did not know something.", "read-conversations"),

@@ -141,6 +141,25 @@ as $function$
   where t.due_at <= clock_timestamp() and w.run_after <= clock_timestamp()
 $function$;
 
+-- Returns LangGraph's tables of checkpoints that the Data API's roles reach: with a grant, in a schema that they may use,
+-- and without row level security.
+create or replace function memory_private.open_checkpoint_tables() returns text[]
+language sql stable security invoker set search_path = ''
+as $function$
+  select array(
+    select format('%I.%I', n.nspname, c.relname)
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relname in ('checkpoints', 'checkpoint_blobs', 'checkpoint_writes', 'checkpoint_migrations')
+      and c.relkind in ('r', 'p') and not c.relrowsecurity
+      and exists (
+        select from pg_catalog.pg_class m where m.relnamespace = n.oid and m.relname = 'checkpoint_migrations')
+      and exists (
+        select from pg_catalog.pg_roles r
+        where r.rolname in ('anon', 'authenticated') and has_schema_privilege(r.oid, n.oid, 'usage')
+          and has_table_privilege(r.oid, c.oid, 'select, insert, update, delete'))
+    order by 1)
+$function$;
+
 create function public.memory_worker_doctor(
   p_model text default null -- the embedder's name
 ) returns jsonb
@@ -221,6 +240,7 @@ begin
       where c.oid in ('memory.conversations'::regclass, 'memory.conversation_summary_boards'::regclass)
         and c.relreplident = 'n' order by c.relname)),
     'wal_level', current_setting('wal_level'),
+    'open_checkpoint_tables', to_jsonb(memory_private.open_checkpoint_tables()),
     'autovacuum', current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean);
 end
 $function$;
@@ -277,5 +297,7 @@ Returns: object.
 - columns_missing: text[]. Columns of these tables that clients need and that are not published.
 - unidentified: text[]. Which of conversations and boards have no replica identity.
 - wal_level: text. The setting wal_level; Realtime needs logical.
+- open_checkpoint_tables: text[]. LangGraph''s tables of checkpoints that the Data API''s users reach, with schema and
+  name.
 - autovacuum: boolean. Whether autovacuum is on.
 Errors: none.';

@@ -30,8 +30,8 @@ from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster, free_port
 
 LINES = (
-    "address", "transport", "key", "clock", "schema", "pgvector", "access", "summarizer", "embedder", "worker", "lag", "dead work",
-    "retention", "realtime", "sizes", "autovacuum",
+    "address", "transport", "key", "clock", "schema", "pgvector", "access", "checkpoints", "summarizer", "embedder", "worker", "lag",
+    "dead work", "retention", "realtime", "sizes", "autovacuum",
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
 
@@ -61,7 +61,7 @@ def changed(memory: SupabaseMemory) -> dict[str, str]:
 )
 async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> None:
     findings = {each.name: each for each in await caller(caller.service.doctor)}
-    at = 7 if caller.kind == "data_api" else len(LINES)
+    at = 8 if caller.kind == "data_api" else len(LINES)
     assert tuple(findings) == (*LINES[:at], *(("tokens",) if caller.kind == "data_api" else ()), *LINES[at:])
     # The others share the database, and leave work due; this memory has no summarizer; a bare PostgREST has no Auth.
     odd = {"summarizer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
@@ -80,7 +80,7 @@ async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> N
 def test_a_new_database_has_only_green_lines(fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {}
-        assert tuple(findings_by_name(memory)) == (*LINES[:9], "vectors", *LINES[9:])
+        assert tuple(findings_by_name(memory)) == (*LINES[:10], "vectors", *LINES[10:])
 
 
 BREAKS = {

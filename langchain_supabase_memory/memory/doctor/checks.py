@@ -60,6 +60,7 @@ def doctor(services: Services) -> Flow[list[Finding]]:
             found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
         ),
         database.access(found["added"], found["missing"]),
+        database.checkpoints(found["open_checkpoint_tables"]),
         *(yield from _check_tokens(services)),
         *(yield from _check_models(services, found)),
     ]

@@ -89,7 +89,7 @@ def check_user() -> Finding:
     return yellow(
         "key",
         "Calls run as a signed-in user, under row level security. Checks that need a server's rights are skipped: "
-        "clock, pgvector, access, vectors, workers, retention, Realtime, sizes and autovacuum.",
+        "clock, pgvector, access, checkpoints, vectors, workers, retention, Realtime, sizes and autovacuum.",
         "To run all checks, use the project's secret key or a direct connection to Postgres.",
     )
 

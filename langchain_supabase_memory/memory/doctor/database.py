@@ -94,6 +94,21 @@ def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
     return red("access", words, action)
 
 
+def checkpoints(open_tables: Sequence[str]) -> Finding:
+    """Check whether LangGraph's own tables lie open: they hold the whole state of every thread.
+
+    Args:
+        open_tables: Those that the Data API's users reach.
+    """
+    if not open_tables:
+        return green("checkpoints", "No table of LangGraph's checkpoints is open to the Data API.")
+    return red(
+        "checkpoints",
+        f"The Data API's users reach LangGraph's {_name_some(open_tables)}, which hold the state of all threads.",
+        "Run `supabase-memory tidy`, which switches row level security on and revokes the grants.",
+    )
+
+
 def realtime(row: Mapping[str, Any]) -> Finding:
     """Check what Supabase Realtime publishes.
 
