@@ -58,7 +58,8 @@ API = {
         "Agents",
         "What a graph or a chain is composed from.",
         "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode models.SupabaseSummarizer "
-        "SupabaseChatMessageHistory SupabaseMemoryRetriever SupabaseMemoryToolkit tools.get_conversation_summary_tool "
+        "SupabaseChatMessageHistory agents.openai_session.SupabaseSession SupabaseMemoryRetriever "
+        "SupabaseMemoryToolkit tools.get_conversation_summary_tool "
         "tools.get_profile_tool tools.get_turn_tool tools.read_messages_tool tools.recall_context_tool "
         "tools.remember_tool tools.search_conversation_history_tool tools.share_with_team_tool "
         "record_stream arecord_stream testing.OfflineQuotingModel",
