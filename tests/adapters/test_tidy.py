@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypedDict
 
@@ -11,6 +13,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
@@ -307,3 +310,27 @@ def test_pending_sends_of_old_formats_are_left_with_the_parent() -> None:
     ]
     now = datetime.now(UTC)
     assert retained(given, newest=1, younger_than=now, orphans_from=now) == {("", "3"), ("", "2")}
+
+
+@pytest.mark.parametrize("build", [plain, delta])
+def test_what_a_run_saves_meanwhile_is_not_touched(
+    checkpointer: PostgresSaver, address: str, build: Callable[[Any], Any]
+) -> None:
+    graph, ended = build(checkpointer), threading.Event()
+
+    def prune_until_the_end() -> int:
+        count = 0
+        while not ended.is_set():
+            count += prune(address).checkpoints
+        return count
+
+    with ThreadPoolExecutor(1) as pool:
+        pruned = pool.submit(prune_until_the_end)
+        try:
+            outputs = [graph.invoke({"seen": [f"in{n}"]}, CONFIG) for n in range(30)]
+        finally:
+            ended.set()
+        assert pruned.result() > 30
+    beside = build(InMemorySaver())
+    assert outputs == [beside.invoke({"seen": [f"in{n}"]}, CONFIG) for n in range(30)]
+    assert graph.get_state(CONFIG).values == outputs[-1]
