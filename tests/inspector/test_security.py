@@ -36,7 +36,7 @@ TAGS = {
     "p", "a", "b", "bdi", "br", "code", "em", "mark", "del", "blockquote", "pre", "h1", "h2", "h3", "ul", "ol", "li", "dl",
     "dt", "dd", "time", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "form", "label",
     "input", "select", "option", "textarea", "button", "details", "summary", "svg", "g", "defs", "pattern", "path", "rect",
-    "circle", "polyline",
+    "circle", "polyline", "dialog", "kbd",
 }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.inspector.gather import gather_all
@@ -11,13 +10,11 @@ from langchain_supabase_memory.inspector.rendering import LONGEST, messages, ren
 from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.message_range import text_of
+from langchain_supabase_memory.inspector.screens.turns import WORDS, joined, turns
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -29,35 +26,6 @@ PAGE: Final = 50
 
 _MAX_RANGES: Final = 200
 """The maximum number of ranges in the table; the bar shows all."""
-
-_STATES: Final = ("verbatim", "segment", "omitted", "expired", "forgotten", "superseded")
-
-
-@dataclass(frozen=True)
-class TimelineLine:
-    """A line of the timeline: a message, or a range of removed messages.
-
-    Attributes:
-        range: Its range of the coverage.
-        message: The message; `None` for removed messages.
-        first: The first removed message.
-        last: The last removed message.
-        day: The day that begins with it.
-        begins_range: Whether a new state begins with it.
-    """
-
-    range: CoveredRange
-    message: StoredMessage | None = None
-    first: int = 0
-    last: int = 0
-    day: datetime | None = None
-    begins_range: bool = False
-
-    @property
-    def text(self) -> str:
-        """The message's text, or its tool calls."""
-        assert self.message is not None
-        return text_of(self.message)
 
 
 async def screen(request: Request) -> Response:
@@ -72,6 +40,7 @@ async def screen(request: Request) -> Response:
     begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
     stop = min(end, begin + PAGE)
     stored, signals = await _page(conversation, begin, stop) if end else ([], {})
+    ranges = joined(coverage.ranges)
     return render_page(
         context,
         "timeline.html",
@@ -82,10 +51,11 @@ async def screen(request: Request) -> Response:
         coverage=coverage,
         counts=_counts(coverage),
         pieces=_pieces(context, coverage),
-        ranges=coverage.ranges[:_MAX_RANGES],
-        more_ranges=max(0, len(coverage.ranges) - _MAX_RANGES),
+        ranges=ranges[:_MAX_RANGES],
+        more_ranges=max(0, len(ranges) - _MAX_RANGES),
         segments={segment.number: segment for segment in segments},
-        lines=_lines(stored, coverage, begin, stop),
+        turns=turns(stored, ranges, begin, stop),
+        words=WORDS,
         signals=signals,
         begin=begin,
         stop=stop,
@@ -171,7 +141,7 @@ def _json(value: Any) -> str:
 
 def _counts(coverage: Coverage) -> list[tuple[str, int]]:
     """Return how many messages are in each state, in their order."""
-    sizes = dict.fromkeys(_STATES, 0)
+    sizes = dict.fromkeys(WORDS, 0)
     for each in coverage.ranges:
         sizes[each.state] += each.to_sequence - each.from_sequence + 1
     return [(state, size) for state, size in sizes.items() if size]
@@ -191,30 +161,4 @@ def _pieces(context: RequestContext, coverage: Coverage) -> list[BarSegment]:
 
 
 def _range_label(covered: CoveredRange) -> str:
-    return f"segment {covered.segment}" if covered.state == "segment" else covered.state
-
-
-def _lines(page: Sequence[StoredMessage], coverage: Coverage, begin: int, stop: int) -> list[TimelineLine]:
-    """Return the messages of a page with the removed ranges between them, in order."""
-    stored = {each.sequence: each for each in page}
-    lines: list[TimelineLine] = []
-    before: CoveredRange | None = None
-    today: object = None
-    for each in coverage.ranges:
-        first, last = max(each.from_sequence, begin), min(each.to_sequence, stop - 1)
-        if first > last:
-            continue
-        there = [stored[place] for place in range(first, last + 1) if place in stored]
-        if not there:
-            lines.append(TimelineLine(each, None, first, last, begins_range=each is not before))
-            before = each
-        for message in there:
-            assert message.created_at is not None
-            day = message.created_at.date()
-            lines.append(
-                TimelineLine(
-                    each, message, day=message.created_at if day != today else None, begins_range=each is not before
-                )
-            )
-            today, before = day, each
-    return lines
+    return f"in segment {covered.segment}" if covered.state == "segment" else WORDS[covered.state]

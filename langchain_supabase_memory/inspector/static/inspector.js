@@ -57,6 +57,7 @@
       part.replaceWith(made);
       for (const place of open) inPlace(made, "details", place)?.setAttribute("open", "");
       htmx.process(made);
+      document.dispatchEvent(new CustomEvent("shown", { detail: made }));
       if (focus !== null) inPlace(made, FOCUS, focus)?.focus({ preventScroll: true });
     }
     keepPosition();
@@ -121,16 +122,6 @@
       getSelection().selectAllChildren(source);
       button.textContent = document.execCommand("copy") ? "Copied" : "Selected; copy it now";
     }
-  });
-
-  // The key / leads to the search.
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
-    const field = document.getElementById("search");
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || field === null) return;
-    event.preventDefault();
-    field.focus();
-    field.select();
   });
 
   const unfold = () => {
