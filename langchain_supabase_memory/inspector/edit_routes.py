@@ -12,7 +12,9 @@ from starlette.routing import Route
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.inspector.screens.board import no_item
+from langchain_supabase_memory.inspector.screens.causes import cause_of
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
+from langchain_supabase_memory.values import SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_FORM_BYTES: Final = 200_000
 """The maximum size of a form: a summary has up to 10,000 characters."""
+
+MAX_RETRIES: Final = 100
+"""How many conversations of one cause are tried again at once; another click tries the next."""
 
 READ_ONLY: Final = "This inspector is read-only.\nStart it with --write, or write=True."
 OF_SERVER: Final = "In a space only its managers change this, over a server's connection.\nAsk a manager of the space."
@@ -160,13 +165,27 @@ async def _summarize(context: RequestContext, form: Mapping[str, str]) -> str:
 
 
 async def _retry(context: RequestContext, form: Mapping[str, str]) -> str:
-    """Retry work that was given up: for one conversation, or for all, including those not shown."""
-    if context.query.get("thread"):
+    """Retry work that was given up: for one conversation, those of one cause, or all, including those not shown."""
+    if form.get("cause"):
+        await _retry_cause(context, form["cause"])
+    elif context.query.get("thread"):
         await context.listed_conversation()
         await context.conversation(reading=False).work.aretry()
     else:
         await context.owned(context.memory).work.aretry()
     return context.link("/queue", **context.owner_query)
+
+
+async def _retry_cause(context: RequestContext, cause: str) -> None:
+    mine = context.owned(context.memory)
+    for status in await mine.work.astatus(state="dead", limit=MAX_RETRIES):
+        if cause_of(status) == cause:
+            key = status.key
+            owner = mine
+            if not context.has_one_owner and key.user_id is not None:
+                is_space = key.user_id.startswith(SPACE)
+                owner = mine.space(key.user_id).memory if is_space else mine.for_user(key.user_id)
+            await owner.conversation(key.thread_id, agent_id=key.agent_id).work.aretry()
 
 
 def _item_id(form: Mapping[str, str], name: str) -> str:

@@ -160,8 +160,32 @@ async def test_what_was_given_up_is_tried_again(server: SupabaseMemory, user_id:
 
     async with Person(server, write=True) as person:
         page = await person.page("/queue", user=user_id)
-        assert len([each for each in page.all("form") if "/queue/retry" in str(each["action"])]) == 4
+        assert len([each for each in page.all("form") if "/queue/retry" in str(each["action"])]) == 5
+        assert "Look for this name in the worker's log" in page.text
         done = await person.post("/queue/retry", {}, user=user_id, agent="default", thread="two")
         assert (done.status_code, await dead()) == (303, {"one", "three"})
         await person.post("/queue/retry", {}, user=user_id)
         assert await dead() == set()
+
+
+async def test_what_failed_by_one_cause_is_tried_again_at_once(
+    server: SupabaseMemory, user_id: str, conn_string: str
+) -> None:
+    for thread in ("one", "two", "three"):
+        await server.for_user(user_id).conversation(thread).aadd_turn("a", "b", idempotency_key=thread)
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "update memory_private.work w set run_after = 'infinity', dead_at = now(), paused = jsonb_build_object("
+            " 'board', jsonb_build_object('error', case c.thread_id when 'three' then 'AuthenticationError'"
+            " else 'malformed' end, 'failures', 8, 'until', 'infinity')) from memory.conversations c"
+            " where c.id = w.conversation_id and c.user_id = w.user_id and w.user_id = %s",
+            [user_id],
+        )
+    async with Person(server, write=True) as person:
+        page = await person.page("/queue", user=user_id)
+        assert "malformed × 2" in page.text
+        assert "Use a model with structured output" in page.text
+        assert "Check the model's key" in page.text
+        await person.post("/queue/retry", {"cause": "malformed"})
+        left = await server.for_user(user_id).work.astatus(state="dead")
+    assert [each.key.thread_id for each in left] == ["three"]

@@ -41,7 +41,7 @@ def test_a_turn_is_a_question_and_all_up_to_the_next_one_with_its_tools_folded()
     assert steps == [(False, [0]), (True, [1, 2]), (False, [3])]
     assert [each.begins_range for each in found] == [True, False, True]
     assert [line.day is not None for line in found[1].lines] == [True, True]
-    assert (found[2].first, found[2].last, found[2].range.gone) == (6, 8, "expired")
+    assert (found[2].first, found[2].last, found[2].range.removed) == (6, 8, "expired")
 
 
 def test_a_page_of_the_middle_shows_its_part_of_each_range() -> None:

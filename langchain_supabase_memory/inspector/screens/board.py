@@ -107,7 +107,8 @@ async def history(request: Request) -> Response:
         conversation.board.aread(history=True),
         conversation.privacy.achanges(),
     )
-    return render_page(context, "history.html", tab="board", header=head, board=board, changes=changes)
+    by_id = {each.id: each for each in board.items}
+    return render_page(context, "history.html", tab="board", header=head, board=board, changes=changes, by_id=by_id)
 
 
 async def _evidence(conversation: Conversation, item: BoardItem) -> list[Evidence]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.screens.causes import by_cause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,6 +90,7 @@ async def screen(request: Request) -> Response:
         etag=now.etag,
         about="queue",
         now=now,
+        causes=by_cause(now.rows["dead"]),
         max_per_state=MAX_PER_STATE,
         max_running=MAX_RUNNING,
     )

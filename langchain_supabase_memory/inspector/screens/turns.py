@@ -23,7 +23,7 @@ WORDS: Final[dict[State, str]] = {
 }
 """What a reader calls each state of a message, in the order of the legend."""
 
-_GONE: Final[dict[State, str]] = {"expired": "expired", "superseded": "not on any branch of the graph"}
+_REMOVED: Final[dict[State, str]] = {"expired": "expired", "superseded": "not on any branch of the graph"}
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class JoinedRange:
         return WORDS[self.state]
 
     @property
-    def gone(self) -> str:
+    def removed(self) -> str:
         """What became of messages that are not stored."""
-        return _GONE.get(self.state, "deleted")
+        return _REMOVED.get(self.state, "deleted")
 
 
 @dataclass(frozen=True)
