@@ -7,8 +7,9 @@ from typing import Annotated
 
 from fastapi import BackgroundTasks, Depends, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import StreamingResponse
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, Field
 from users import Caller, Local, caller, signed_in, users
 
@@ -61,6 +62,20 @@ async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -
     answer = await agent.ainvoke({"messages": [HumanMessage(said.text)]}, run)
     later.add_task(revise, thread_id, user)
     return {"text": str(answer["messages"][-1].text)}
+
+
+@app.post("/chat/{thread_id}/stream")
+async def stream(thread_id: str, said: Said, user: User, later: BackgroundTasks) -> StreamingResponse:
+    """Answer one message, piece by piece as plain text. The memory stores the whole answer at its end."""
+    run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
+
+    async def pieces() -> AsyncIterator[str]:
+        async for piece, about in agent.astream({"messages": [HumanMessage(said.text)]}, run, stream_mode="messages"):
+            if isinstance(piece, AIMessage) and about["langgraph_node"] == "model":
+                yield str(piece.text)
+
+    later.add_task(revise, thread_id, user)
+    return StreamingResponse(pieces(), media_type="text/plain; charset=utf-8", background=later)
 
 
 @app.get("/chat/{thread_id}")

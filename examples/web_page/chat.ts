@@ -3,6 +3,7 @@
 import type { SupabaseClient } from "@supabase/supabase-js";
 
 export type Message = { sequence: number; role: string; text: string };
+export type Conversation = { thread_id: string; title: string | null; message_count: number };
 export type Item = { id: string; kind: string; text: string; state: string };
 export type Board = { title: string | null; summary: string; version: number; items: Item[] };
 
@@ -23,6 +24,33 @@ export class Chat {
     });
     if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
     return (await response.json()).text;
+  }
+
+  // Says something, and calls `show` with the answer so far, piece by piece. The service stores both at the end.
+  async stream(text: string, show: (answer: string) => void): Promise<string> {
+    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}/stream`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
+      body: JSON.stringify({ text }),
+    });
+    if (!response.ok || !response.body) {
+      throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
+    }
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder(); // a piece may end within a character
+    let answer = "";
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      answer += decoder.decode(piece.value, { stream: true });
+      show(answer);
+    }
+    return answer;
+  }
+
+  // The user's conversations, the newest first.
+  async conversations(limit = 30): Promise<Conversation[]> {
+    const { data, error } = await this.supabase.rpc("memory_conversations", { p_limit: limit });
+    if (error) throw new Error(error.hint ?? error.message);
+    return (data as { conversations: Conversation[] }).conversations;
   }
 
   // The newest messages, straight from the database: row level security shows the user's own alone.

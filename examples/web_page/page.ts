@@ -7,31 +7,69 @@ import { Chat } from "./chat";
 declare const SUPABASE_URL: string, SUPABASE_PUBLISHABLE_KEY: string, SERVICE_URL: string;
 
 const supabase = createClient(SUPABASE_URL, SUPABASE_PUBLISHABLE_KEY);
-const chat = new Chat(supabase, SERVICE_URL, "studio", async () => {
-  const { data } = await supabase.auth.getSession(); // renews the token when it runs out
-  if (!data.session) throw new Error("Sign in first.");
-  return data.session.access_token;
-});
+let chat = open("studio");
+let unfollow = () => {};
+
+function open(thread: string) {
+  return new Chat(supabase, SERVICE_URL, thread, async () => {
+    const { data } = await supabase.auth.getSession(); // renews the token when it runs out
+    if (!data.session) throw new Error("Sign in first.");
+    return data.session.access_token;
+  });
+}
 
 const find = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const complain = (error: Error) => (find("trouble").textContent = error.message);
 
 // textContent, never innerHTML: what was said is text, and no page.
-function list(id: string, lines: string[]) {
-  find(id).replaceChildren(
-    ...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })),
+const line = (textContent: string, className = "") =>
+  Object.assign(document.createElement("li"), { textContent, className, dir: "auto" });
+
+async function showMessages() {
+  const messages = await chat.messages();
+  find("messages").replaceChildren(...messages.map(({ role, text }) => line(`${role}: ${text}`, role)));
+  find("empty").hidden = messages.length > 0;
+  find("messages").lastElementChild?.scrollIntoView({ block: "nearest" });
+}
+
+async function showConversations(current: string) {
+  const known = await chat.conversations();
+  const rows = known.map(({ thread_id, title }) => {
+    const button = Object.assign(document.createElement("button"), { textContent: title ?? thread_id, dir: "auto" });
+    button.setAttribute("aria-current", String(thread_id === current));
+    button.addEventListener("click", () => void enter(thread_id).catch(complain));
+    const row = document.createElement("li");
+    row.append(button);
+    return row;
+  });
+  find("conversations").replaceChildren(...rows);
+}
+
+let current = "studio";
+
+async function enter(thread: string) {
+  unfollow();
+  current = thread;
+  chat = open(thread);
+  find("trouble").textContent = "";
+  find("board").replaceChildren();
+  await showMessages();
+  await showConversations(thread);
+  unfollow = chat.follow(
+    (board) => find("board").replaceChildren(...board.items.map(({ kind, text }) => line(`${kind}: ${text}`))),
+    complain,
   );
 }
 
-async function showMessages() {
-  list("messages", (await chat.messages()).map(({ role, text }) => `${role}: ${text}`));
+function show(isSignedIn: boolean) {
+  document.body.dataset.state = isSignedIn ? "in" : "out";
+  find("sign-in").hidden = isSignedIn;
+  for (const id of ["talk", "aside", "sign-out", "notes"]) find(id).hidden = !isSignedIn;
 }
 
 async function begin() {
-  find("sign-in").hidden = true;
-  find("talk").hidden = false;
-  await showMessages();
-  chat.follow((board) => list("board", board.items.map(({ kind, text }) => `${kind}: ${text}`)), complain);
+  show(true);
+  await enter(current);
 }
 
 function onSubmit(id: string, act: (fields: FormData) => Promise<void>) {
@@ -54,9 +92,32 @@ onSubmit("sign-in", async (fields) => {
   await begin();
 });
 
+// The words stand there at once, and the answer grows while it comes.
 onSubmit("talk", async (fields) => {
-  await chat.say(String(fields.get("text")));
+  const text = String(fields.get("text"));
+  const mine = chat;
+  const answer = line("…", "assistant waiting");
+  find("empty").hidden = true;
+  find("messages").append(line(`user: ${text}`, "user"), answer);
+  answer.scrollIntoView({ block: "nearest" });
+  find("talk").toggleAttribute("aria-busy", true);
+  try {
+    await mine.stream(text, (sofar) => (answer.textContent = `assistant: ${sofar}`));
+  } finally {
+    find("talk").removeAttribute("aria-busy");
+    answer.classList.remove("waiting");
+  }
+  if (mine !== chat) return; // another conversation was opened meanwhile
   await showMessages();
+  await showConversations(current);
+});
+
+find("new").addEventListener("click", () => void enter(crypto.randomUUID()).catch(complain));
+find("sign-out").addEventListener("click", async () => {
+  unfollow();
+  await supabase.auth.signOut().catch(complain);
+  for (const id of ["messages", "board", "conversations"]) find(id).replaceChildren();
+  show(false);
 });
 
 const { data } = await supabase.auth.getSession();

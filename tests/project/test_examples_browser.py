@@ -67,7 +67,7 @@ class Visitor:
         """Say something, and wait for the answer, which is the message of this number."""
         self.page.get_by_placeholder("Say something").fill(text)
         self.page.get_by_role("button", name="Say", exact=True).click()
-        answer = self.page.locator("#messages li").nth(place)
+        answer = self.page.locator("#messages li:not(.waiting)").nth(place)
         answer.wait_for()
         return str(answer.inner_text())
 
