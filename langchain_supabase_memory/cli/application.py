@@ -83,6 +83,24 @@ COMMANDS: Final = {
 """The subcommands by name."""
 
 
+GROUPS: Final = {
+    "Begin": ("set-up-a-database", "check-the-setup", "demo", "shell-completion"),
+    "Read and change": ("read-conversations", "inspector", "profile", "topics"),
+    "Share": ("spaces",),
+    "Move and delete": ("import-and-export", "delete-data"),
+    "Operate": ("run-workers", "mcp-server"),
+}
+"""The groups of the list of commands, each with its sections of `docs/command-line.md`."""
+
+EXAMPLES: Final = (
+    ("supabase-memory migrate --embedded ./memory", "set up a database in a folder"),
+    ("supabase-memory search kiln --user maya", "find what was said"),
+    ("supabase-memory inspect --user maya", "see what an agent knew, and why"),
+    ("supabase-memory worker", "keep summaries and boards up to date"),
+)
+"""Examples for the help: a command, and what it does."""
+
+
 class LazyCommands(UserDict[str, "click.Command | CommandSpec"]):
     """Commands by name. A lookup imports the command."""
 
@@ -98,9 +116,15 @@ class LazyGroup(click.Group):
     """A group that lists and completes its commands without importing them."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
+        """Write the list of commands by group, and examples."""
+        names = self.list_commands(ctx)
+        for group, anchors in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, COMMANDS[name].help) for name in names if COMMANDS[name].anchor in anchors])
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES)
+        formatter.write_paragraph()
+        formatter.write_text("Set SUPABASE_MEMORY_FOLDER and SUPABASE_MEMORY_USER instead of --embedded and --user.")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete command names and the group's own options."""

@@ -46,7 +46,10 @@ def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
     for index, each in enumerate(page):
         if index:
             layout.blank()
-        layout.text(title(each, layout.columns) or "(nothing said yet)", style=STYLE_BOLD)
+        layout.text(
+            title(each, layout.columns) or ("(untitled)" if each.message_count else "(no messages yet)"),
+            style=STYLE_BOLD,
+        )
         at = f", the last {each.last_message_at.astimezone():%Y-%m-%d %H:%M}" if each.last_message_at else ""
         archived = "; archived" if each.archived_at else ""
         signals = f"; {', '.join(signal.label for signal in each.signals)}" if each.signals else ""

@@ -26,6 +26,12 @@ T = TypeVar("T")
 DATABASE_URL: Final = "SUPABASE_DB_URL"
 """The environment variable with the connection string."""
 
+FOLDER: Final = "SUPABASE_MEMORY_FOLDER"
+"""The environment variable with the folder of an embedded database."""
+
+USER: Final = "SUPABASE_MEMORY_USER"
+"""The environment variable with the user whose data commands read."""
+
 _CONNECTIONS: Final = (("database_url",), ("embedded",), ("url", "key"))
 """The parameters that select a database, by kind of connection."""
 
@@ -77,7 +83,7 @@ class Address:
         """
         from langchain_supabase_memory.memory.memory import SupabaseMemory
 
-        is_direct = self.database_url or given_on_command_line("database_url", "embedded")
+        is_direct = self.database_url or self.embedded
         is_http = given_on_command_line("url", "key") or (not is_direct and (self.url or self.key))
         if not is_http:
             return SupabaseMemory.from_conn_string(self.conn_string(), **settings)
@@ -107,13 +113,13 @@ class Address:
             ConfigurationError: No database is given, or the embedded server cannot be started.
         """
         _reject_two_databases()
-        if self.embedded is not None:
+        if self.embedded is not None and (not self.database_url or given_on_command_line("embedded")):
             from langchain_supabase_memory.adapters.transports.embedded import start
 
             with spinner("Starting the embedded Postgres …"):
                 return start(self.embedded, create=create)
         if not self.database_url:
-            choices = [f"--database-url postgresql://… (or set {DATABASE_URL})", "--embedded FOLDER"]
+            choices = [f"--database-url postgresql://… (or set {DATABASE_URL})", f"--embedded FOLDER (or set {FOLDER})"]
             if "url" in click.get_current_context().params:
                 choices.insert(1, "--url and --key of the Data API (or set SUPABASE_URL and SUPABASE_KEY)")
             raise ConfigurationError("No database is named.", hint=f"Pass {', or '.join(choices)}.")
@@ -231,7 +237,13 @@ _DIRECT_OPTIONS: Final = (
     click.option(
         "--database-url", envvar=DATABASE_URL, help=f"Postgres connection string; by default ${DATABASE_URL}."
     ),
-    click.option("--embedded", metavar="FOLDER", type=click.Path(), help="Folder of an embedded database."),
+    click.option(
+        "--embedded",
+        metavar="FOLDER",
+        type=click.Path(),
+        envvar=FOLDER,
+        help=f"Folder of an embedded database; by default ${FOLDER}, unless ${DATABASE_URL} is set.",
+    ),
 )
 _HTTP_OPTIONS: Final = (
     click.option(

@@ -115,7 +115,7 @@ def _entry(call: ToolCall, info: ConversationInfo) -> Passage:
         attributes["last"] = date_of(info.last_message_at, call.zone)
     if info.archived_at is not None:
         attributes["archived"] = "yes"
-    lines = [info.title or "(nothing said yet)"]
+    lines = [info.title or ("(untitled)" if info.message_count else "(no messages yet)")]
     if info.last_message_role and info.last_message_text:
         lines.append(f"{info.last_message_role}: {info.last_message_text}")
     return Passage("conversation", "\n".join(lines), attributes, {"thread_id": info.thread_id})

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import Field
 
 from langchain_supabase_memory.agents.tools import history, messages, profile, turns
-from langchain_supabase_memory.agents.tools.output_limit import Passage, wrap
+from langchain_supabase_memory.agents.tools.output_limit import Passage, note, wrap
 from langchain_supabase_memory.language.chunks.kinds import Kind
 from langchain_supabase_memory.mcp import conversations
 from langchain_supabase_memory.mcp.answers import ToolReply, reply
@@ -58,6 +58,8 @@ async def search_conversation_history(
     Use it when the person refers to something that is not in view ("as we said", "my kiln"). Each passage names its
     conversation, its messages, who said it and when.
     """
+    if not query.strip():
+        return reply(note("The query is empty. Say what to look for, in words or as a question."))
     reach: RecallScope = scope or ("user" if conversation_id is None else "conversation")
     filters = Filters(limit=limit, time_range=time_range, types=types or None)
     found = partial(history.search_history, reach=reach, queries=[query], filters=filters)

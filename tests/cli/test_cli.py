@@ -16,6 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
@@ -25,7 +26,7 @@ from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, Supabas
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli import commands as package
 from langchain_supabase_memory.cli import models
-from langchain_supabase_memory.cli.application import COMMANDS, commands
+from langchain_supabase_memory.cli.application import COMMANDS, GROUPS, commands
 from langchain_supabase_memory.cli.demo.show import show
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import fence
@@ -547,3 +548,18 @@ def test_a_worker_without_a_database_or_a_schema_says_what_to_do(cluster: Cluste
     assert (code, "--database-url" in output) == (1, True)
     code, output = run("worker", "--database-url", cluster.conn_string(cluster.create_database()), "--drain")
     assert (code, "supabase-memory migrate" in output, "Traceback" in output) == (1, True, False)
+
+
+def test_the_help_groups_every_command_and_has_examples() -> None:
+    output = CliRunner().invoke(commands, ["--help"]).output
+    assert {spec.anchor for spec in COMMANDS.values()} == {each for anchors in GROUPS.values() for each in anchors}
+    assert all(re.search(rf"^  {name}  ", output, re.MULTILINE) for name in COMMANDS)
+    assert "supabase-memory search kiln --user maya" in output
+
+
+def test_folder_and_user_come_from_the_environment_too(tmp_path: Path) -> None:
+    folder = str(tmp_path / "nothing-here")
+    env = {"SUPABASE_MEMORY_FOLDER": folder, "SUPABASE_MEMORY_USER": "maya"}
+    result = CliRunner().invoke(commands, ["conversations"], env=env)
+    assert result.exit_code == 1
+    assert "nothing-here" in result.output, "no user and no other database is asked for"

@@ -11,6 +11,7 @@ from langchain_supabase_memory.adapters.transports.event_loop import run
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.options import (
     DATABASE_URL,
+    USER,
     embeddings_option,
     given_on_command_line,
     reject_options,
@@ -32,7 +33,7 @@ _HTTP_OPTIONS: Final = ("host", "port", "public_url", "issuer")
 @click.option(
     "--user",
     "user_id",
-    envvar="SUPABASE_MEMORY_USER",
+    envvar=USER,
     help="Owner of the conversations, over stdio; by default $SUPABASE_MEMORY_USER.",
 )
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from langchain_supabase_memory.cli.options import (
+    USER,
     given_on_command_line,
     json_option,
     reject_options,
@@ -34,7 +35,7 @@ _CONTEXT: Final = 5
 @click.command()
 @click.argument("thread")
 @with_database_options
-@click.option("--user", "user_id", required=True, help="Owner of the conversation.")
+@click.option("--user", "user_id", required=True, envvar=USER, help=f"Owner of the conversation; by default ${USER}.")
 @click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
 @click.option(
     "--last",
