@@ -250,7 +250,7 @@ begin
     memory_private.delete_profile_evidence(text, uuid, text[], text, boolean),
     memory_private.forget_profile(text, text, text, boolean), memory_private.delete_profile_mentions(text, uuid, text),
     memory_private.profile_json(memory.profile_items, timestamptz),
-    memory_private.restore_profile_item(text, json, text[]), memory_private.restore_profile(text, json),
+    memory_private.restore_profile_item(text, json, text[]), memory_private.restore_profile(text, json), memory_private.delete_refused(text, text),
     memory_private.assert_profile_item(text, jsonb, text, text), memory_private.delete_profile_item(memory.profile_items),
     memory_private.filler_words(), memory_private.topic_words(text, text),
     memory_private.stretch_features(text, uuid, bigint, text, text),

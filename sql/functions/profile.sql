@@ -1174,7 +1174,29 @@ begin
 end
 $function$;
 
--- Restores a profile, and what its user allows, as a document has them. What was set here stays.
+-- Deletes what was derived for a purpose that a user refuses. Returns how many items and topics went. The caller holds the
+-- lock on opt-outs, all of the user's conversations, and the profile's lock.
+create or replace function memory_private.delete_refused(
+  p_user_id text, p_purpose text, out profile bigint, out topics bigint
+)
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  profile := 0;
+  topics := 0;
+  if p_purpose = 'profile' then
+    -- What a person deleted has no words, and still does not come back if they allow it again.
+    delete from memory.profile_items i where i.user_id = p_user_id and i.state <> 'deleted';
+    get diagnostics profile = row_count;
+  elsif p_purpose = 'topics' then
+    topics := memory_private.delete_topics(p_user_id);
+  else
+    perform memory_private.clear_speech(p_user_id, p_purpose);
+  end if;
+end
+$function$;
+
+-- Restores a profile, and what its user allows, as a document has them. What was set here stays, unless it is refused now.
 create or replace function memory_private.restore_profile(
   p_user_id text, p_edits json, out restored integer, out refused integer
 )
@@ -1187,6 +1209,7 @@ declare
   v_chains text[] := '{}';
   v_chain  text;
   v_count  integer;
+  v_purposes text[] := '{}'; -- that are refused now
 begin
   restored := 0;
   refused := 0;
@@ -1198,18 +1221,19 @@ begin
     get diagnostics v_count = row_count;
     restored := restored + v_count;
     if v_count > 0 and not (v_each ->> 'allowed')::boolean then
-      perform memory_private.clear_speech(p_user_id, v_each ->> 'purpose');
+      v_purposes := v_purposes || (v_each ->> 'purpose');
     end if;
   end loop;
   -- With these locks no message is changed or forgotten meanwhile.
   perform from memory.conversations c
-   where c.user_id = p_user_id and (c.agent_id, c.thread_id) in (
+   where c.user_id = p_user_id and (v_purposes <> '{}' or (c.agent_id, c.thread_id) in (
      select e ->> 'agent_id', e ->> 'thread_id'
      from json_array_elements(coalesce(p_edits -> 'profile', '[]')) i
-     cross join lateral json_array_elements(coalesce(i -> 'evidence', '[]')) e)
+     cross join lateral json_array_elements(coalesce(i -> 'evidence', '[]')) e))
    order by c.user_id, c.id
      for no key update;
   perform memory_private.lock_profile(p_user_id);
+  perform memory_private.delete_refused(p_user_id, p) from unnest(v_purposes) p;
   if memory_private.refuses(p_user_id, 'profile') then
     refused := json_array_length(coalesce(p_edits -> 'profile', '[]'));
     return;
@@ -1264,26 +1288,22 @@ begin
   if p_allowed is null then
     raise exception 'allowed or not' using errcode = 'PT400', hint = 'pass p_allowed => true or false';
   end if;
-  -- No commit under way has read otherwise.
-  perform memory_private.lock_opt_outs(v_user, true), memory_private.lock_profile(v_user);
+  -- No commit under way has read otherwise. Conversations come before the profile, as where messages are forgotten.
+  perform memory_private.lock_opt_outs(v_user, true);
+  if not p_allowed then
+    perform from memory.conversations c where c.user_id = v_user order by c.user_id, c.id for no key update;
+  end if;
+  perform memory_private.lock_profile(v_user);
   v_now := clock_timestamp();
   select c.allowed into v_was from memory.consents c where c.user_id = v_user and c.purpose = p_purpose;
   insert into memory.consents (user_id, purpose, allowed, changed_by, changed_at)
   values (v_user, p_purpose, p_allowed, p_by, v_now)
   on conflict (user_id, purpose) do update
     set allowed = excluded.allowed, changed_by = excluded.changed_by, changed_at = excluded.changed_at;
-  if p_purpose = 'profile' and not p_allowed then
-    -- What a person deleted has no words, and still does not come back if they allow it again.
-    with gone as (
-      delete from memory.profile_items i where i.user_id = v_user and i.state <> 'deleted' returning 1)
-    select count(*) into v_gone from gone;
-  elsif p_purpose = 'topics' and not p_allowed then
-    v_topics := memory_private.delete_topics(v_user);
+  if not p_allowed then
+    select d.profile, d.topics into v_gone, v_topics from memory_private.delete_refused(v_user, p_purpose) d;
   elsif p_purpose = 'topics' and not v_was then
     perform memory_private.mark_all_stretches(v_user);
-  end if;
-  if not p_allowed then
-    perform memory_private.clear_speech(v_user, p_purpose);
   end if;
   return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone, 'topics', v_topics);
 end

@@ -51,18 +51,16 @@ end
 $function$;
 
 -- Clears the signals or the tone of all of a user's chunks. The caller holds the lock on the user's opt-outs, so that no
--- commit brings them back.
+-- commit brings them back, and all of the user's conversations.
 create or replace function memory_private.clear_speech(p_user_id text, p_purpose text) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
   if p_purpose = 'signals' then
-    perform from memory.conversations c where c.user_id = p_user_id and c.signals <> 0 order by c.id for no key update;
     update memory.working_memory_chunks k set signals = 0, quotes = null where k.user_id = p_user_id and k.signals <> 0;
     update memory.conversations c set signals = 0 where c.user_id = p_user_id and c.signals <> 0;
   elsif p_purpose = 'tone' then
-    perform from memory.conversations c where c.user_id = p_user_id order by c.id for no key update;
     update memory.working_memory_chunks k set tone = null where k.user_id = p_user_id and k.tone is not null;
   end if;
 end

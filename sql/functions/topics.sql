@@ -1,6 +1,10 @@
 -- Topics: which stretch of talk is of which, without a model and never before an answer; finding them anew; what a person
 -- makes of them. What a topic's row holds is computed from its stretches by memory_private.describe_topic and nowhere
 -- else, so that what was forgotten is gone from it at the end of the same transaction.
+--
+-- Locks are taken in this order: opt-outs, conversations, the profile, stretches. A deletion holds rows of stretches when
+-- its trigger asks for the profile, at its end. Who has the profile without their conversations waits for no stretch: it
+-- passes over those that are locked, which go or are due again.
 
 drop view if exists memory.topic_days;
 -- Stretches and messages by topic and day, in UTC; a topic that is a part of another counts as that one.
@@ -221,24 +225,44 @@ $function$;
 
 -- Describes a topic anew that lost stretches, at the end of the transaction: whatever deleted them, a verb, a rule or
 -- the conversation's end, and after all locks of conversations. It runs with the migrator's rights, as the role may have
--- changed by then; it reads and writes nothing but topics of who owned the stretch.
+-- changed by then; it reads and writes nothing but topics of who owned the stretch. A setting of the transaction holds the
+-- topics that are done, so that a topic of many lost stretches is looked at once.
 create or replace function memory_private.describe_lost_topic() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $function$
 declare
-  v_had bigint;
+  v_done constant text := coalesce(current_setting('langchain_supabase_memory.described_topics', true), '');
 begin
-  select t.stretches into v_had from memory.topics t where t.user_id = old.user_id and t.id = old.topic_id;
-  -- It has gone, or was described since.
-  if v_had > (select count(*) from memory.topic_stretches s where s.user_id = old.user_id and s.topic_id = old.topic_id) then
+  if position(old.topic_id::text in v_done) > 0 then
+    return null;
+  end if;
+  -- Not if it has gone, or was described since. One statement, so that no other commit is between what it compares.
+  if exists (
+    select from memory.topics t
+    where t.user_id = old.user_id and t.id = old.topic_id and t.stretches > (
+      select count(*) from memory.topic_stretches s where s.user_id = old.user_id and s.topic_id = old.topic_id))
+  then
     perform memory_private.lock_profile(old.user_id), memory_private.describe_topic(old.user_id, old.topic_id);
   end if;
+  perform set_config('langchain_supabase_memory.described_topics', concat_ws(' ', v_done, old.topic_id), true);
   return null;
 end
 $function$;
 create constraint trigger topic_stretches_lost after delete on memory.topic_stretches
-  deferrable initially deferred for each row
+  deferrable initially deferred for each row when (old.topic_id is not null)
   execute function memory_private.describe_lost_topic();
+
+-- Whatever was described before a deletion is to be described again.
+create or replace function memory_private.reset_described_topics() returns trigger
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+begin
+  perform set_config('langchain_supabase_memory.described_topics', '', true);
+  return null;
+end
+$function$;
+create trigger topic_stretches_reset after delete on memory.topic_stretches
+  for each statement execute function memory_private.reset_described_topics();
 
 -- Marks stretches of a conversation, for which a topic is to be found. Called by the commit of chunks.
 create or replace function memory_private.mark_topic_stretches(
@@ -312,11 +336,13 @@ begin
 end
 $function$;
 
--- Deletes the names of topics that mention what is not to be remembered. Their words go with the stretches.
+-- Deletes the names of topics that mention what is not to be remembered. Their words go with the stretches. The caller
+-- holds all of the owner's conversations.
 create or replace function memory_private.delete_topic_names(p_user_id text, p_topic text) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
+  perform memory_private.lock_profile(p_user_id);
   update memory.topics t set name = null, named_by = null
    where t.user_id = p_user_id and t.name is not null and memory_private.mentions(t.name, array[p_topic]);
 end
@@ -340,7 +366,10 @@ begin
     v_near := memory_private.nearest_topic(
       p_user_id, v_topic.terms, v_topic.model, v_topic.centroid, 0, v_topic.id, true);
     update memory.topic_stretches s set topic_id = v_near.topic_id
-     where s.user_id = p_user_id and s.topic_id = v_topic.id;
+      from (select o.conversation_id, o.stretch from memory.topic_stretches o
+            where o.user_id = p_user_id and o.topic_id = v_topic.id
+              for update skip locked) o
+     where s.user_id = p_user_id and s.conversation_id = o.conversation_id and s.stretch = o.stretch;
     delete from memory.topics t where t.user_id = p_user_id and t.id = v_topic.id;
     if v_near.topic_id is not null then
       perform memory_private.describe_topic(p_user_id, v_near.topic_id);
@@ -584,21 +613,28 @@ begin
           from memory.topic_stretches o
           left join moved m on m.conversation_id = o.conversation_id and m.stretch = o.stretch
           left join followed f on f.was = o.topic_id
-          where o.user_id = v_user) n
-   where s.user_id = v_user and s.conversation_id = n.conversation_id and s.stretch = n.stretch
-     and n.id is not null and s.topic_id is distinct from n.id;
+          where o.user_id = v_user and o.topic_id is distinct from coalesce(m.id, f.id, o.topic_id)
+            for update of o skip locked) n
+   where s.user_id = v_user and s.conversation_id = n.conversation_id and s.stretch = n.stretch;
   perform memory_private.describe_topics(v_user);
   perform memory_private.merge_smallest_topics(v_user);
   select count(*) into v_all from memory.topic_stretches s where s.user_id = v_user and not s.due;
   -- What was compared by another model is looked at again.
   update memory.topic_stretches s set due = true
-   where s.user_id = v_user and p_model is not null and s.at >= p_since and s.model is distinct from p_model and not s.due;
+    from (select o.conversation_id, o.stretch from memory.topic_stretches o
+          where o.user_id = v_user and p_model is not null and o.at >= p_since and o.model is distinct from p_model
+            and not o.due
+            for update skip locked) o
+   where s.user_id = v_user and s.conversation_id = o.conversation_id and s.stretch = o.stretch;
   update memory.topic_clusterings g
      set version = g.version + 1, clustered_at = v_now, stretches = v_all, added = 0, due_at = null,
          threshold = case when p_threshold between 0 and 1 then p_threshold else g.threshold end
    where g.user_id = v_user;
   return jsonb_build_object(
     'committed', true, 'topics', (select count(*) from memory.topics t where t.user_id = v_user));
+exception when invalid_text_representation or numeric_value_out_of_range or invalid_parameter_value then
+  raise exception 'p_clusters cannot be read'
+    using errcode = 'PT400', hint = 'pass a list of objects with topic_id and members, each a list of conversation and stretch';
 end
 $function$;
 comment on function public.memory_commit_topics is
@@ -618,7 +654,7 @@ Returns: object.
 - committed: boolean. Whether they were stored. If not, somebody else was faster, or the owner has gone.
 - topics: integer. How many topics there are.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody.
+- PT400: p_clusters is no such list; or no p_user_id is given, and the caller''s token names nobody.
 - PT413: there are more than 200, or p_clusters is larger than call_bytes.';
 
 -- Describes all topics of an owner, and how near each of their stretches is. The caller holds the profile's lock.
@@ -638,15 +674,16 @@ begin
   perform memory_private.describe_topic(p_user_id, t.id)
     from (select t.id from memory.topics t where t.user_id = p_user_id order by t.id offset 0) t;
   update memory.topic_stretches s set strength = n.near
-    from (select o.conversation_id, o.stretch,
-                 case when o.model = t.model and {{vector_schema}}.vector_dims(o.embedding) = {{vector_schema}}.vector_dims(t.centroid)
-                      then -(t.centroid operator({{vector_schema}}.<#>) o.embedding)
-                      else (select sum(w.weight) / sqrt(greatest(1, cardinality(o.terms)))
-                            from unnest(t.terms, t.weights) as w (term, weight) where w.term = any (o.terms)) end::real as near
+    from (select o.conversation_id, o.stretch, n.near
           from memory.topic_stretches o join memory.topics t on t.user_id = p_user_id and t.id = o.topic_id
-          where o.user_id = p_user_id) n
-   where s.user_id = p_user_id and s.conversation_id = n.conversation_id and s.stretch = n.stretch
-     and s.strength is distinct from n.near;
+          cross join lateral (
+            select case when o.model = t.model and {{vector_schema}}.vector_dims(o.embedding) = {{vector_schema}}.vector_dims(t.centroid)
+                        then -(t.centroid operator({{vector_schema}}.<#>) o.embedding)
+                        else (select sum(w.weight) / sqrt(greatest(1, cardinality(o.terms)))
+                              from unnest(t.terms, t.weights) as w (term, weight) where w.term = any (o.terms)) end::real as near) n
+          where o.user_id = p_user_id and o.strength is distinct from n.near
+            for update of o skip locked) n
+   where s.user_id = p_user_id and s.conversation_id = n.conversation_id and s.stretch = n.stretch;
 end
 $function$;
 
@@ -827,13 +864,17 @@ begin
   return coalesce((
     select json_agg(json_build_object('topic_id', d.root, 'day', d.day, 'stretches', d.stretches, 'messages', d.messages)
                     order by d.root, d.day)
-    from (select coalesce(t.merged_into, t.id) as root, (s.at at time zone 'UTC')::date as day, count(*) as stretches,
-                 sum(s.messages) as messages
-          from memory.topic_stretches s
-          join memory.topics t on t.user_id = v_user and t.id = s.topic_id
-          join memory.topics r on r.user_id = v_user and r.id = coalesce(t.merged_into, t.id)
-          where s.user_id = v_user and s.at >= coalesce(p_since, clock_timestamp() - interval '90 days')
-            and (p_hidden or not r.hidden) and (p_topic_id is null or r.id = p_topic_id)
+    from (select r.id as root, s.day, sum(s.stretches) as stretches, sum(s.messages) as messages
+          from (select s.topic_id, (s.at at time zone 'UTC')::date as day, count(*) as stretches, sum(s.messages) as messages
+                from memory.topic_stretches s
+                where s.user_id = v_user and s.at >= coalesce(p_since, clock_timestamp() - interval '90 days')
+                group by 1, 2) s
+          cross join lateral (
+            select coalesce(t.merged_into, t.id) as root from memory.topics t
+            where t.user_id = v_user and t.id = s.topic_id offset 0) t
+          cross join lateral (
+            select r.id, r.hidden from memory.topics r where r.user_id = v_user and r.id = t.root offset 0) r
+          where (p_hidden or not r.hidden) and (p_topic_id is null or r.id = p_topic_id)
           group by 1, 2) d), '[]');
 end
 $function$;
@@ -880,7 +921,7 @@ language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
   v_user constant text := memory_private.resolve_writer(p_user_id);
-  v_name constant text := nullif(btrim(p_name), '');
+  v_name constant text := nullif(memory_private.one_line(p_name), '');
   v_old  memory.topics;
   v_into memory.topics;
 begin
@@ -956,19 +997,23 @@ declare
   v_chunks   bigint := 0;
   v_c        record;
 begin
+  if json_typeof(p_words) not in ('array', 'null') then
+    raise exception 'p_words is no list' using errcode = 'PT400', hint = 'pass some of the topic''s words';
+  end if;
   perform memory_private.check_limits(p_words);
   perform memory_private.lock_opt_outs(v_user, not p_dry_run);
   v_topic := memory_private.find_topic(v_user, p_topic_id);
-  v_words := coalesce(array(select w from json_array_elements_text(p_words) w), v_topic.words[:3]);
-  if p_words is null then
-    v_words := v_topic.words[:3];
-  end if;
+  v_words := case when json_typeof(p_words) = 'array' then array(select w from json_array_elements_text(p_words) w)
+                  else v_topic.words[:3] end;
   if not v_words <@ v_topic.words then
     raise exception 'a topic is forgotten by its own words'
       using errcode = 'PT400', hint = 'pass some of its words, or opt out of another by memory_opt_out';
   end if;
   v_ids := array(
     select t.id from memory.topics t where t.user_id = v_user and (t.id = p_topic_id or t.merged_into = p_topic_id));
+  if not p_dry_run then
+    perform from memory.conversations c where c.user_id = v_user order by c.user_id, c.id for no key update;
+  end if;
   -- Before the opt-outs, which take stretches out of their topic.
   select array_agg(s.conversation_id) as conversations, array_agg(s.stretch) as stretches into v_members
     from memory.topic_stretches s where s.user_id = v_user and s.topic_id = any (v_ids);
@@ -982,9 +1027,6 @@ begin
     from unnest(v_members.conversations, v_members.stretches) as m (conversation_id, stretch)
     group by m.conversation_id order by m.conversation_id
   loop
-    if not p_dry_run then
-      perform from memory.conversations c where c.user_id = v_user and c.id = v_c.conversation_id for no key update;
-    end if;
     v_places := array(
       select distinct k.place from memory.working_memory_chunks k
       where k.user_id = v_user and k.conversation_id = v_c.conversation_id and k.stretch = any (v_c.stretches));
@@ -1022,7 +1064,7 @@ Returns: object.
 - stretches: integer. How many stretches of talk were about it.
 - chunks: integer. How many chunks of them went; those that the words took are not counted.
 Errors:
-- PT400: p_words has a word that is not one of the topic''s; or no p_user_id is given, and the caller''s token names nobody.
+- PT400: p_words is no list, or has a word that is not one of the topic''s; or no p_user_id is given, and the caller''s token names nobody.
 - PT404: there is no such topic.
 - PT413: the user has as many opt-outs as are allowed (opt_outs, see memory_limits).
 - 23514: p_by is refused; the name of the constraint says which.';

@@ -556,8 +556,8 @@ begin
   v_restored := v_restored + v_part.restored;
   v_refused := v_refused + v_part.refused;
   return jsonb_build_object('restored', v_restored, 'refused', v_refused);
-exception when invalid_text_representation or numeric_value_out_of_range then
-  raise exception 'a number of these edits cannot be read' using errcode = 'PT400', hint = 'pass what memory_edits gave';
+exception when invalid_text_representation or numeric_value_out_of_range or invalid_parameter_value then
+  raise exception 'a value of these edits cannot be read' using errcode = 'PT400', hint = 'pass what memory_edits gave';
 end
 $function$;
 comment on function public.memory_restore is
