@@ -47,14 +47,30 @@ class Topics(MemoryHandle):
         Raises:
             InvalidInputError: A number is negative, or a time has no time zone.
         """
-        return self._services.run(read(self._services.owner(), since=since, hidden=hidden, quotes=quotes, limit=limit))
+        return self._services.run(
+            read(
+                self._services.owner(),
+                since=since,
+                hidden=hidden,
+                quotes=quotes,
+                limit=limit,
+                retention=self._services.settings.retention,
+            )
+        )
 
     async def aread(
         self, *, since: datetime | None = None, hidden: bool = False, quotes: int = 1, limit: int = 200
     ) -> list[Topic]:
         """The async twin of `read`."""
         return await self._services.arun(
-            read(self._services.owner(), since=since, hidden=hidden, quotes=quotes, limit=limit)
+            read(
+                self._services.owner(),
+                since=since,
+                hidden=hidden,
+                quotes=quotes,
+                limit=limit,
+                retention=self._services.settings.retention,
+            )
         )
 
     def get(self, topic: Topic | str, *, quotes: int = 5) -> Topic | None:
@@ -67,11 +83,15 @@ class Topics(MemoryHandle):
         Returns:
             The topic; `None` if there is no such topic.
         """
-        return self._services.run(get(self._services.owner(), topic, quotes=quotes))
+        return self._services.run(
+            get(self._services.owner(), topic, quotes=quotes, retention=self._services.settings.retention)
+        )
 
     async def aget(self, topic: Topic | str, *, quotes: int = 5) -> Topic | None:
         """The async twin of `get`."""
-        return await self._services.arun(get(self._services.owner(), topic, quotes=quotes))
+        return await self._services.arun(
+            get(self._services.owner(), topic, quotes=quotes, retention=self._services.settings.retention)
+        )
 
     def days(
         self, *, since: datetime | None = None, topic: Topic | str | None = None, hidden: bool = False

@@ -75,11 +75,11 @@ def keys(
         last = page[-1]
 
 
-def isolate_failure(key: ConversationKey, flow: Flow[T], fallback: Callable[[str], T]) -> Flow[T]:
-    """Run a flow for one of many conversations, so that one unreadable conversation does not stop the others.
+def isolate_failure(key: ConversationKey | str, flow: Flow[T], fallback: Callable[[str], T]) -> Flow[T]:
+    """Run a flow for one of many conversations or owners, so that one that is unreadable does not stop the others.
 
     Args:
-        key: The conversation.
+        key: The conversation, or the owner's id.
         flow: The flow to run.
         fallback: Returns the result to use if the flow fails, from the name of the exception's class.
 
@@ -96,5 +96,8 @@ def isolate_failure(key: ConversationKey, flow: Flow[T], fallback: Callable[[str
         # owner.
         if isinstance(error, UnavailableError) and (error.is_away or error.code is not None):
             raise
-        _logger.warning("A conversation was skipped", extra={**log_fields(key), "memory_error": type(error).__name__})
+        what, fields = (
+            ("An owner", {"memory_user_id": key}) if isinstance(key, str) else ("A conversation", log_fields(key))
+        )
+        _logger.warning("%s was skipped", what, extra={**fields, "memory_error": type(error).__name__})
         return fallback(type(error).__name__)

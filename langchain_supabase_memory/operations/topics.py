@@ -14,7 +14,13 @@ from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
-from langchain_supabase_memory.operations.arguments import check_actor, check_limit, conversation_ids, moment
+from langchain_supabase_memory.operations.arguments import (
+    check_actor,
+    check_limit,
+    conversation_ids,
+    moment,
+    retention_argument,
+)
 from langchain_supabase_memory.operations.pages import isolate_failure, key_of
 from langchain_supabase_memory.operations.topic_clusters import ClusteredStretch, clusters, vector_threshold
 
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
+    from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 
 LONGEST_NAME: Final = 200
@@ -140,6 +147,7 @@ def read(
     hidden: bool = False,
     quotes: int = 1,
     limit: int = 200,
+    retention: Retention | None = None,
 ) -> Flow[list[Topic]]:
     """List what the user's conversations are about: the topics with the most episodes first.
 
@@ -149,6 +157,7 @@ def read(
         hidden: Whether topics that a person hid are listed, too.
         quotes: The maximum number of quotes of each, up to 20.
         limit: The maximum number of topics, up to 500.
+        retention: What is beyond this retention is not quoted; by default all messages are retained.
 
     Raises:
         InvalidInputError: A number is negative, or a time has no time zone.
@@ -156,24 +165,27 @@ def read(
     check_limit("quotes", quotes, optional=False)
     check_limit("limit", limit, optional=False)
     asked = {"p_since": moment("since", since), "p_hidden": hidden, "p_quotes": quotes, "p_limit": limit}
-    rows = yield from call("memory_topics", {**asked, "p_user_id": owner})
+    rows = yield from call("memory_topics", {**asked, "p_user_id": owner, "p_retention": retention_argument(retention)})
     return [_topic(row) for row in rows]
 
 
-def get(owner: str | None, topic: Topic | str, *, quotes: int = 5) -> Flow[Topic | None]:
+def get(
+    owner: str | None, topic: Topic | str, *, quotes: int = 5, retention: Retention | None = None
+) -> Flow[Topic | None]:
     """Return one topic, or the one that it was merged into.
 
     Args:
         owner: The owner; `None` means the access token's subject.
         topic: The topic, or its id.
         quotes: The maximum number of quotes, up to 20.
+        retention: What is beyond this retention is not quoted; by default all messages are retained.
 
     Returns:
         The topic; `None` if there is no such topic.
     """
     check_limit("quotes", quotes, optional=False)
     asked = {"p_topic_id": topic_id(topic), "p_hidden": True, "p_quotes": quotes, "p_user_id": owner}
-    rows = yield from call("memory_topics", asked)
+    rows = yield from call("memory_topics", {**asked, "p_retention": retention_argument(retention)})
     return _topic(rows[0]) if rows else None
 
 
@@ -380,7 +392,7 @@ def update(user_id: str | None, *, embedder: str | None = None) -> Flow[TopicUpd
         after = page["after"]
     # Asked again, since what was found now may have made more of them due.
     for each in (yield from call("memory_worker_topics", {"p_user_id": user_id}))["owners"]:
-        owners += yield from recluster(each, embedder=embedder)
+        owners += yield from isolate_failure(each, recluster(each, embedder=embedder), lambda _: False)
     return TopicUpdate(episodes, owners)
 
 

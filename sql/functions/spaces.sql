@@ -728,7 +728,11 @@ begin
      or v_name ~ '[\ue000-\uf8ff\ufe00-\ufe0f\ufe30-\ufe6f\ufeff-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffa0]'
      or v_name ~ '[\U00010000-\U0001ffff\U000e0000-\U0010ffff]'
      or memory_private.fold_text(v_name) = ''
-     or memory_private.fold_text(v_name) ~ '^(member( \d+)?|user|human|person|assistant|ai|agent|system|developer|tool)$'
+     or v_name ~ '[\u0660-\u0669\u06f0-\u06f9\u07c0-\u07c9\u0966-\u096f\u09e6-\u09ef\u0a66-\u0a6f\u0ae6-\u0aef\u0b66-\u0b6f]'
+     or v_name ~ '[\u0be6-\u0bef\u0c66-\u0c6f\u0ce6-\u0cef\u0d66-\u0d6f\u0e50-\u0e59\u0ed0-\u0ed9\u0f20-\u0f29\u1040-\u1049]'
+     or v_name ~ '[\u17e0-\u17e9\u1810-\u1819]'
+     or translate(memory_private.fold_text(v_name), ' 0123456789', '')
+        ~ '^(member|user|human|person|assistant|ai|agent|system|developer|tool)$'
   then
     raise exception 'a member''s name has 1 to 40 letters, digits, spaces and signs of names, and names no role'
       using errcode = 'PT400', hint = 'pass a first name, for example';

@@ -755,7 +755,8 @@ create function public.memory_topics(
   p_quotes   integer default 1,
   p_limit    integer default 200,
   p_topic_id uuid    default null,
-  p_user_id  text    default null
+  p_user_id  text    default null,
+  p_retention json   default null
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -796,7 +797,7 @@ begin
               order by s.strength desc nulls last limit v_quotes) s
             order by s.strength desc nulls last, s.at limit v_quotes) s
       join memory.conversations c on c.user_id = v_user and c.id = s.conversation_id
-      cross join lateral memory_private.central_chunk(v_user, s.conversation_id, s.stretch) k
+      cross join lateral memory_private.central_chunk(c, s.stretch, p_retention) k
       where k.content is not null) q on v_quotes > 0), '[]');
 end
 $function$;
@@ -810,6 +811,8 @@ p_quotes: the most quotes of each, at most 20.
 p_limit: the most topics, at most 500.
 p_topic_id: only this one, or the one that it was merged into; null: all.
 p_user_id: the owner; null: the subject of the caller''s token.
+p_retention: what is kept, as in memory_append: what is beyond it is not quoted. Null: everything is. Words and counts are
+  those of what is stored.
 Returns: object[].
 - [].id: uuid. The topic. It stays the same when topics are found anew.
 - [].words: text[]. Up to 8 words, the best first. Each stands in three of ten of its stretches at least.
@@ -830,20 +833,23 @@ Returns: object[].
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
 
--- Returns the chunk of a stretch that is quoted: what the user said that matters most.
-create or replace function memory_private.central_chunk(p_user_id text, p_conversation_id uuid, p_stretch bigint)
-returns memory.working_memory_chunks
+-- Returns the chunk of a stretch that is quoted: what the user said that matters most, of what is kept.
+create or replace function memory_private.central_chunk(
+  p_conversation memory.conversations, p_stretch bigint, p_retention json
+) returns memory.working_memory_chunks
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
+  v_gone  constant record := memory_private.find_expired(p_conversation, p_retention);
   v_chunk memory.working_memory_chunks;
 begin
   select t.* into v_chunk
     from (select k.* from memory.working_memory_chunks k
-          where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_stretch
+          where k.user_id = p_conversation.user_id and k.conversation_id = p_conversation.id and k.to_sequence >= p_stretch
           order by k.to_sequence limit 200) t
    where t.stretch = p_stretch and not t.stale and t.role in ('user', 'assistant')
+     and t.from_sequence >= v_gone.first and not t.from_sequence <@ v_gone.holes
      and (t.expires_at is null or t.expires_at > clock_timestamp())
    order by t.role = 'user' desc, t.importance desc, t.place, t.part limit 1;
   return v_chunk;

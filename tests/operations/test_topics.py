@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from benchmarks.topic_corpus import PHRASES, Talk, adjusted_rand_index, talks
-from langchain_supabase_memory import SupabaseMemory, Worker
+from langchain_supabase_memory import Retention, SupabaseMemory, Worker
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
 from langchain_supabase_memory.operations import topics
 from langchain_supabase_memory.types import Topic
@@ -375,6 +375,35 @@ def test_a_chore_that_is_killed_or_comes_second_changes_nothing(talker: Talker) 
     assert late == {"committed": False, "topics": 0}
     assert talker.memory.topics.recluster()
     assert talker.rows("s.topic_id") == groups, "a repeat finds the same"
+
+
+def test_an_owner_whose_topics_cannot_be_found_stops_nobody_else() -> None:
+    flow = topics.update(None)
+    step: Any = next(flow)
+    flow.send({"conversations": [], "after": None, "owners": []})
+    step = flow.send({"conversations": [], "after": None, "owners": ["first", "second"]})
+    assert step.arguments["p_user_id"] == "first"
+    step = flow.throw(InvalidInputError("unreadable", hint="none"))
+    assert (step.function, step.arguments["p_user_id"]) == ("memory_topic_stretches", "second")
+
+
+def test_what_is_not_kept_is_not_quoted(talker: Talker, cluster: Cluster, own: str) -> None:
+    talker.say("a", "The kettle leaks at the seam.", "Solder it.", "The kettle leaks at the lid.", "Solder it, too.")
+    talker.memory.topics.update()
+    first = talker.memory.topics.read()[0].quotes[0]
+    for kept, expected in (
+        (Retention(max_turns=1), "The kettle leaks at the lid."),
+        (Retention(max_age=timedelta(days=1)), None),
+    ):
+        with SupabaseMemory.from_conn_string(
+            cluster.conn_string(own), user_id=talker.user_id, model=None, retention=kept
+        ) as memory:
+            (topic,) = memory.topics.read()
+            assert [each.text for each in topic.quotes] == [expected] * (expected is not None)
+            got = memory.topics.get(topic)
+            assert got is not None
+            assert got.quotes == topic.quotes
+    assert first.text.startswith("The kettle leaks")
 
 
 def test_an_owner_who_is_erased_in_the_middle_of_the_chore_stays_erased(talker: Talker) -> None:

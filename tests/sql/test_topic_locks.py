@@ -72,15 +72,15 @@ def test_two_writers_both_end(
             ended.set()
 
         FIRST[first](one, user_id)
-        thread = threading.Thread(target=run)
-        thread.start()
+        writer = threading.Thread(target=run)
+        writer.start()
         until = time.monotonic() + 10
         asked = "select cardinality(pg_blocking_pids(%s))"
         while not ended.is_set() and sql.execute(asked, [two.info.backend_pid]).fetchall() == [(0,)]:
             assert time.monotonic() < until
             time.sleep(0.01)
         one.commit()
-        thread.join()
+        writer.join()
     assert failures == []
     words = sql.execute(
         "select exists (select from memory.topics t cross join unnest(t.terms) w where t.user_id = %(user)s"
