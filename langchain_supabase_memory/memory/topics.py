@@ -123,7 +123,7 @@ class Topics(MemoryHandle):
             actor: Who names it; recorded with the time.
 
         Raises:
-            InvalidInputError: The name is empty or too long, or mentions an opted-out topic.
+            InvalidInputError: The name is no text, is empty or too long, or mentions an opted-out topic.
             NotFoundError: There is no such topic.
         """
         self._services.run(rename(self._services.owner(), topic, name, actor=actor, redactor=self._services.redactor))

@@ -223,9 +223,13 @@ def rename(
         redactor: Removes secrets and personal data before storage.
 
     Raises:
-        InvalidInputError: The name is empty or too long, or mentions an opted-out topic.
+        InvalidInputError: The name is no text, is empty or too long, or mentions an opted-out topic.
         NotFoundError: There is no such topic.
     """
+    if name is not None and not isinstance(name, str):
+        raise InvalidInputError(
+            f"A topic's name is a text, not {type(name).__name__}.", hint="Pass None to call it by its words again."
+        )
     words = None if name is None else str(redact_value(clean(name).strip(), redactor))
     if words is not None and not 0 < len(words) <= LONGEST_NAME:
         raise InvalidInputError(

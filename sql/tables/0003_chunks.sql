@@ -37,6 +37,8 @@ create table memory.working_memory_chunks (
   primary key (user_id, conversation_id, place, part),
   check (from_sequence <= to_sequence),
   constraint working_memory_chunks_speech_check check (role = 'user' or signals = 0 and tone is null),
+  constraint working_memory_chunks_each_quote_check check (
+    cardinality(coalesce(quotes, '{}')) = bit_count(signals::integer::bit(8)) and array_position(quotes, null) is null),
   foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade,
   check (
     least(said_at, expires_at, created_at) >= '0002-01-01 00:00+00'

@@ -92,6 +92,17 @@ def bits(memory: SupabaseMemory) -> Signal:
     return memory.conversations()[0].signals
 
 
+@pytest.mark.parametrize("quotes", [None, [], ["[0,1)"], ["[0,1)", None], ["[0,1)"] * 3], ids=repr)
+def test_a_chunk_has_as_many_quotes_as_signals(
+    conn_string: str, user_id: str, spoken: Conversation, quotes: list[str | None] | None
+) -> None:
+    with psycopg.connect(conn_string) as connection, pytest.raises(psycopg.errors.CheckViolation):
+        connection.execute(
+            "update memory.working_memory_chunks set signals = 3, quotes = %s::int4range[] where user_id = %s and role = 'user'",
+            [quotes, user_id],
+        )
+
+
 def test_what_is_forgotten_has_none(memory: SupabaseMemory, spoken: Conversation) -> None:
     spoken.forget_message("m6")
     assert told(spoken.turns.signals()) == [*WANTED[:2], WANTED[5]]
@@ -326,6 +337,7 @@ def test_no_caller_stores_signals_of_others(sql: psycopg.Connection[Any], memory
         "place": 0, "part": 1, "id": "00000000-0000-4000-8000-000000000000", "from_sequence": 0, "to_sequence": 0,
         "message_ids": ["m0"], "stretch": 0, "type": "dialogue", "role": "assistant", "said_at": "2026-03-02",
         "content": "Thanks.", "tokens": 2, "importance": 0.5, "has_time": False, "has_number": False, "signals": 4,
+            "quotes": ["[0,6)"],
     }  # fmt: skip
     commit = "select public.memory_commit_chunks('t', %s, -1, %s, 0, %s::json, p_user_id => %s)"
     with pytest.raises(psycopg.errors.CheckViolation, match="speech"):

@@ -387,6 +387,12 @@ def test_an_owner_whose_topics_cannot_be_found_stops_nobody_else() -> None:
     assert (step.function, step.arguments["p_user_id"]) == ("memory_topic_stretches", "second")
 
 
+@pytest.mark.parametrize("name", [5, b"kiln", ["kiln"], "", " ", "x" * 201])
+def test_a_name_is_a_text(name: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        next(topics.rename("u", "00000000-0000-0000-0000-000000000001", name, actor=BY))
+
+
 def test_what_is_not_kept_is_not_quoted(talker: Talker, cluster: Cluster, own: str) -> None:
     talker.say("a", "The kettle leaks at the seam.", "Solder it.", "The kettle leaks at the lid.", "Solder it, too.")
     talker.memory.topics.update()
