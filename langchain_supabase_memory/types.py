@@ -19,6 +19,7 @@ from langchain_supabase_memory.operations.rollout.stages import Rollout
 from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
 from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
 from langchain_supabase_memory.operations.topics import ForgottenTopic, Topic, TopicDay, TopicQuote, TopicUpdate
+from langchain_supabase_memory.operations.usage import Insights, UsageDay, UserCount
 from langchain_supabase_memory.operations.users import UserPage, UserSummary
 from langchain_supabase_memory.operations.work import ConversationStatus, Pause, Queue
 from langchain_supabase_memory.values import (
@@ -74,6 +75,7 @@ __all__ = [
     "FoundSignal",
     "Health",
     "IndexResult",
+    "Insights",
     "Invitation",
     "Manifest",
     "ManifestDiff",
@@ -109,6 +111,8 @@ __all__ = [
     "TopicQuote",
     "TopicUpdate",
     "Turn",
+    "UsageDay",
+    "UserCount",
     "UserPage",
     "UserSummary",
 ]

@@ -10,13 +10,14 @@ declare
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions',
-    'profile_items', 'profile_evidence', 'consents', 'topics', 'topic_stretches', 'topic_clusterings'];
+    'profile_items', 'profile_evidence', 'consents', 'topics', 'topic_stretches', 'topic_clusterings',
+    'usage_days', 'usage_cursors', 'reads'];
   -- Those of a user alone, of which no member of a space reads anything.
-  v_private constant text[] := '{promotions,contributions,profile_items,profile_evidence,consents}';
+  v_private constant text[] := '{promotions,contributions,profile_items,profile_evidence,consents,usage_days,usage_cursors,reads}';
   -- Tables about spaces. Users read their own memberships, and the spaces that they are in; definers write.
   v_spaces constant text[] := array['spaces', 'memberships', 'invitations'];
   -- Tables of the migrations, only for the role that migrates.
-  v_ledger constant text[] := array['migrations', 'installation'];
+  v_ledger constant text[] := array['migrations', 'installation', 'insight_rules'];
   -- Tables that workers share, only for servers. A user may see the work on their own conversations.
   v_work   constant text[] := array['work', 'owners', 'drafts', 'chores'];
 
@@ -56,6 +57,8 @@ declare
     -- Topics: find them for what was indexed, and anew; list, edit and forget them.
     'memory_assign_topics', 'memory_topic_stretches', 'memory_commit_topics', 'memory_topics', 'memory_topic_days',
     'memory_edit_topic', 'memory_forget_topic',
+    -- Usage by day, and what advice looks at.
+    'memory_usage', 'memory_recent_packs', 'memory_unread',
     -- The database: what is installed, and the limits of a call.
     'memory_schema', 'memory_limits'];
 
@@ -67,6 +70,8 @@ declare
     -- Maintenance of all conversations.
     'memory_worker_chore', 'memory_worker_rederive', 'memory_worker_idle', 'memory_worker_archive',
     'memory_worker_topics',
+    -- Usage: what is not counted yet, counting it, and numbers of users.
+    'memory_worker_usage', 'memory_worker_count_usage', 'memory_worker_insights',
     -- Operators: inspect the queue, the users and the database, retry what was given up, set the stage of an agent.
     'memory_worker_queue', 'memory_worker_doctor', 'memory_worker_revive', 'memory_worker_set_rollout',
     'memory_worker_rollouts', 'memory_worker_users'];
@@ -260,7 +265,7 @@ begin
     memory_private.delete_topic_stretches(text, uuid, bigint[]), memory_private.delete_topics(text),
     memory_private.delete_topic_names(text, text), memory_private.merge_smallest_topics(text),
     memory_private.count_new_stretches(text, bigint), memory_private.central_chunk(memory.conversations, bigint, json),
-    memory_private.find_topic(text, uuid), memory_private.restore_topics(text, json),
+    memory_private.find_topic(text, uuid), memory_private.restore_topics(text, json), memory_private.delete_usage(text),
     memory_private.held_evidence(text, uuid), memory_private.is_promoted(text, text, uuid, uuid[], uuid),
     -- Citus: granted
     -- Citus: end
@@ -279,10 +284,15 @@ begin
     memory_private.realtime_tables(),
     memory_private.published_columns(text), memory_private.check_publication(),
     memory_private.has_remaining_steps(jsonb), memory_private.first_retry_at(jsonb),
+    memory_private.bounded_count(numeric), memory_private.pack_usage(json), memory_private.pack_reads(json),
+    memory_private.add_usage(memory.conversations, memory.usage_cursors, bigint, bigint, bigint, bigint),
+    memory_private.add_chunk_usage(memory.conversations, bigint, bigint),
+    memory_private.insight_noise(text, text, bigint, float8),
     memory_private.work_account(text), memory_private.delay_account(text, timestamptz),
     memory_private.backing_off_steps(jsonb), memory_private.claim_next(text, timestamptz, text, float8) to service_role;
   -- The views run with the reader's rights, so the tables' policies apply.
-  grant select on memory.conversation_turns, memory.current_summaries, memory.topic_days to authenticated, service_role;
+  grant select on memory.conversation_turns, memory.current_summaries, memory.topic_days, memory.usage_by_day to authenticated, service_role;
+  grant select on memory.insights to service_role;
 
   foreach v_name in array v_owned loop
     execute format('alter table memory.%I enable row level security', v_name);
@@ -297,6 +307,8 @@ begin
 
   -- What a row says is what its deletion takes back: one function writes them.
   revoke insert, update on memory.contributions from authenticated;
+  -- Nobody counts for themself what is given out over all users.
+  revoke insert, update on memory.usage_days, memory.usage_cursors, memory.reads from authenticated;
 
   foreach v_name in array v_spaces loop
     execute format('alter table memory.%I enable row level security', v_name);
@@ -337,6 +349,8 @@ begin
   -- Servers compare what was shipped with what is installed.
   grant select on memory_private.installation to service_role;
   create policy installation_server on memory_private.installation for select to service_role using (true);
+  grant select on memory_private.insight_rules to service_role;
+  create policy insight_rules_server on memory_private.insight_rules for select to service_role using (true);
 
   foreach v_name in array v_work loop
     execute format('alter table memory_private.%I enable row level security', v_name);

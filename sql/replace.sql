@@ -13,6 +13,7 @@ begin
   if to_regprocedure('public.memory_schema()') is not null then
     execute 'select public.memory_schema() ->> ''code'' = ''{{code}}''' into v_is_same;
   end if;
+  drop view if exists memory.insights; -- it asks a function that goes
   for v_function in
     select p.oid::regprocedure from pg_catalog.pg_proc p
     where p.pronamespace = 'public'::regnamespace

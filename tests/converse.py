@@ -75,7 +75,7 @@ def converse(call: Caller) -> None:
     part: Callable[[Caller], None]
     for part in (
         _store_and_read, _branch, _summarize, _complete, _index, _keep_a_board, _context, _control, _take_along, _use_the_store,
-        _work, _give_up, _roll_out, _change_a_fact, _know, _topics, _move_to_long_term, _share, _forget,
+        _work, _give_up, _roll_out, _change_a_fact, _know, _topics, _count, _move_to_long_term, _share, _forget,
     ):  # fmt: skip
         part(call)
 
@@ -552,6 +552,24 @@ def _topics(call: Caller) -> None:
     would = call("forget_topic", topic_id=topic["id"], by="maya", dry_run=True)
     assert would["stretches"] == len(members)
     assert call("forget_topic", topic_id=topic["id"], by="maya", words=[])["words"] == []
+
+
+def _count(call: Caller) -> None:
+    """What was said is counted once, and everything of it goes with the consent."""
+    pages = call("worker_usage", limit=1)
+    assert pages["after"]
+    for key in call("worker_usage", user_id=call.user_id)["conversations"]:
+        while call("worker_count_usage", thread_id=key["thread_id"], agent_id=key["agent_id"], limit=2)["more"]:
+            pass
+    assert call("worker_usage", user_id=call.user_id)["conversations"] == []
+    assert call("worker_count_usage", thread_id="nowhere") == {"counted": 0, "more": False}
+    assert call("usage")[-1]["turns"] > 0
+    assert call("recent_packs")
+    assert call("unread", days=0)["chunks"] > 0
+    assert call("worker_insights")["k"] >= 5
+    call("consent", purpose="analytics", allowed=False, by="maya")
+    assert call("usage") == []
+    call("consent", purpose="analytics", allowed=True, by="maya")
 
 
 def _move_to_long_term(call: Caller) -> None:

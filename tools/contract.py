@@ -161,6 +161,16 @@ PAGES = {
         "For who keeps topics up to date: find one for what was indexed, and find them anew.",
         "assign_topics topic_stretches commit_topics worker_topics",
     ),
+    "usage": (
+        "Usage",
+        "What a user's conversations came to on each day, in numbers alone.",
+        "usage recent_packs unread",
+    ),
+    "usage-counting": (
+        "Counting usage",
+        "For who keeps usage up to date, and counts over all users.",
+        "worker_usage worker_count_usage worker_insights",
+    ),
     "members": (
         "Members of spaces",
         "Invite people into a space, join one, and say who may read and write there.",

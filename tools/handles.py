@@ -350,6 +350,20 @@ items, or restores deleted ones.
         MEMORY,
     ),
     Handle(
+        "usage",
+        "DailyUsage",
+        "memory",
+        "What a user's conversations came to on each day, in numbers.",
+        """What conversations came to on each day, in numbers alone: `memory.usage`.
+""",
+        {
+            "by_day": Verb("operations.usage.by_day"),
+            "update": Verb("operations.usage.update"),
+            "insights": Verb("operations.usage.insights"),
+        },
+        MEMORY,
+    ),
+    Handle(
         "work",
         "Work",
         "memory",
@@ -455,6 +469,7 @@ all of a user's conversations are here. Each method has an async twin with LangC
             "spaces": "Spaces",
             "profile": "Profile",
             "topics": "Topics",
+            "usage": "DailyUsage",
         },
     ),
 )

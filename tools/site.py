@@ -39,7 +39,8 @@ API = {
         "types.Receipt types.Health types.Pause types.Queue types.UserPage types.UserSummary types.Space "
         "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
         " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal"
-        " types.Topic types.TopicQuote types.TopicDay types.TopicUpdate types.ForgottenTopic",
+        " types.Topic types.TopicQuote types.TopicDay types.TopicUpdate types.ForgottenTopic"
+        " types.UsageDay types.Insights types.UserCount",
     ),
     "context": (
         "The context pack",

@@ -16,6 +16,7 @@ from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
 from langchain_supabase_memory.memory.spaces import Spaces
 from langchain_supabase_memory.memory.topics import Topics
+from langchain_supabase_memory.memory.usage import DailyUsage
 from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.operations.listing import conversations
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
@@ -826,3 +827,8 @@ class SupabaseMemory(Constructors):
     def topics(self) -> Topics:
         """What a user's conversations are about, found without a model: `memory.topics`."""
         return Topics(self._services)
+
+    @property
+    def usage(self) -> DailyUsage:
+        """What conversations came to on each day, in numbers alone: `memory.usage`."""
+        return DailyUsage(self._services)

@@ -138,8 +138,6 @@ class Privacy(MemoryHandle):
     def consent(self, purpose: Purpose, allowed: bool, *, actor: str) -> bool:
         """Set what the user allows to be derived. What they refuse is derived no more, and what there is goes.
 
-        So far the profile and topics are derived; what is said of the other purposes is recorded for when they are.
-
         Args:
             purpose: The purpose.
             allowed: Whether they allow it.

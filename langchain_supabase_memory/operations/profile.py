@@ -342,8 +342,6 @@ def export_page(
 def consent(owner: str | None, purpose: Purpose, allowed: bool, *, actor: str) -> Flow[bool]:
     """Set what the user allows to be derived. What they refuse is derived no more, and what there is goes.
 
-    So far the profile and topics are derived; what is said of the other purposes is recorded for when they are.
-
     Args:
         owner: The user; `None` means the access token's subject.
         purpose: The purpose.

@@ -1,6 +1,6 @@
 -- Distributes the tables of owners over the nodes of a Citus cluster, with all rows of one owner on one node. Tables
 -- without an owner stay on the coordinator, and so do those about spaces and their members, which are asked across owners,
--- and profiles and topics, whose triggers run where their functions are.
+-- and profiles, topics and usage, whose triggers run where their functions are.
 do $citus$
 declare
   -- Referenced tables come first.
@@ -18,6 +18,8 @@ begin
   alter table memory.contributions drop constraint if exists contributions_user_id_conversation_id_fkey;
   alter table memory.profile_evidence drop constraint if exists profile_evidence_user_id_conversation_id_fkey;
   alter table memory.topic_stretches drop constraint if exists topic_stretches_user_id_conversation_id_fkey;
+  alter table memory.usage_cursors drop constraint if exists usage_cursors_user_id_conversation_id_fkey;
+  alter table memory.reads drop constraint if exists reads_user_id_conversation_id_fkey;
   foreach v_table in array v_tables loop
     if not exists (select from pg_catalog.pg_dist_partition p where p.logicalrelid = v_table::regclass) then
       perform create_distributed_table(

@@ -789,6 +789,9 @@ begin
     delete from memory.conversations c
      where c.user_id = v_user and (v_agent is null or c.agent_id = v_agent)
        and (p_thread_id is null or c.thread_id = p_thread_id);
+    if v_is_all then
+      perform memory_private.delete_usage(v_user);
+    end if;
     -- Long-term memory belongs to the user,
     delete from memory.store_items i where v_is_all and i.user_id = v_user;
     -- and so do opt-outs.

@@ -1304,13 +1304,15 @@ begin
     select d.profile, d.topics into v_gone, v_topics from memory_private.delete_refused(v_user, p_purpose) d;
   elsif p_purpose = 'topics' and not v_was then
     perform memory_private.mark_all_stretches(v_user);
+  elsif p_purpose = 'analytics' and not p_allowed then
+    perform memory_private.delete_usage(v_user);
   end if;
   return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone, 'topics', v_topics);
 end
 $function$;
 comment on function public.memory_consent is
   'langchain-supabase-memory: Set what a user allows to be derived from their conversations, by purpose. What they refuse is
-  derived no more, and what there is goes. Analytics is noted for who derives such things.
+  derived no more, and what there is goes: of analytics all usage by day.
 
 p_purpose: profile, topics, signals, tone or analytics.
 p_allowed: whether they allow it.

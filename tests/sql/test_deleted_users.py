@@ -71,6 +71,9 @@ memory.consents (user_id, purpose, allowed, changed_by) select user_id, 'tone', 
 memory.topics (user_id, id, words) select user_id, id, '{tea}' from c;
 memory.topic_stretches (user_id, conversation_id, stretch, topic_id, words, terms) select user_id, id, 0, id, '{tea}', '{tea}' from c;
 memory.topic_clusterings (user_id) select user_id from c;
+memory.usage_days (user_id, agent_id, day) select user_id, 'default', '2026-11-27' from c;
+memory.usage_cursors (user_id, conversation_id) select user_id, id from c;
+memory.reads (user_id, conversation_id, from_sequence, part, last_at) select user_id, id, 0, 1, now() from c;
 memory_private.work (user_id, conversation_id) select user_id, id from c on conflict do nothing;
 memory_private.drafts (user_id, conversation_id, digest, answer) select user_id, id, 'd', 'Tea.' from c
 """

@@ -91,6 +91,7 @@ ABOUT: dict[str, dict[str, Any]] = {
 OF_A_PERSON: dict[str, dict[str, Any]] = {
     "profile": {}, "consents": {}, "consent": {"purpose": "tone", "allowed": True, "by": "ana"},
     "edit_profile": {"action": "remember", "item": {"kind": "fact", "value": "Mine."}},
+    "usage": {}, "recent_packs": {}, "unread": {},
     "promote": {"target": "store", "items": []}, "withdrawn": {"target": "store"},
 }  # fmt: skip
 """Verbs about what a space does not have."""

@@ -133,6 +133,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_read": _object("messages more"),
     "memory_recall": _object("chunks searched approximate by_meaning"),
     "memory_recall_summaries": _ARRAY,
+    "memory_recent_packs": _ARRAY,
     "memory_reembed": _object("embedded dropped complete"),
     "memory_request": _object("requested_at"),
     "memory_restore": _object("restored refused"),
@@ -155,13 +156,16 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_topics": _ARRAY,
     "memory_turns": _object("turns more"),
     "memory_unembedded_summaries": _object("summaries after"),
+    "memory_unread": _object("chunks chunks_unread bytes_unread segments segments_unread"),
     "memory_unreadable": _ARRAY,
+    "memory_usage": _ARRAY,
     "memory_update": _object("id user_id agent_id thread_id title metadata message_count created_at updated_at"),
     "memory_withdraw": _object("space_id item_id"),
     "memory_withdrawn": _object("user_id memories"),
     "memory_worker_archive": _object("archived"),
     "memory_worker_chore": _object("mine"),
     "memory_worker_claim": _ARRAY,
+    "memory_worker_count_usage": _object("counted more"),
     "memory_worker_doctor": _object(
         "now role sees_all distributed server replay_lag_seconds installed vector indexes broken_indexes added missing"
         " vectors heartbeat_at expired_at wait_seconds dead profile tables published columns_added columns_missing"
@@ -172,6 +176,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_heartbeat": _ARRAY,
     "memory_worker_idle": _ARRAY,
     "memory_worker_keep_draft": _object("kept"),
+    "memory_worker_insights": _object("k least error from to cells"),
     "memory_worker_queue": _object(
         "depth due leases waiting dead unreadable unreadable_messages paused lag_seconds next_seconds vector_bytes"
         " has_more"
@@ -182,6 +187,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_rollouts": _ARRAY,
     "memory_worker_set_rollout": _object("agent_id version stage share rest set_by set_at"),
     "memory_worker_topics": _object("conversations after owners"),
+    "memory_worker_usage": _object("conversations after"),
     "memory_worker_users": _object("users after"),
 }
 """Each function `public.memory_*`, and the shape of its document."""
