@@ -7,6 +7,7 @@ from langchain_supabase_memory.context.past_prompt import RebuiltPart, RebuiltPr
 from langchain_supabase_memory.context.report import ContextReport
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.space import Space
+from langchain_supabase_memory.operations.advice import Advice
 from langchain_supabase_memory.operations.boards.board import Board, BoardItem
 from langchain_supabase_memory.operations.boards.perspective import Perspective
 from langchain_supabase_memory.operations.contributions import Contribution, SharedData, SharedInSpace
@@ -49,6 +50,7 @@ from langchain_supabase_memory.values import (
 )
 
 __all__ = [
+    "Advice",
     "AppendResult",
     "Board",
     "BoardItem",

@@ -460,6 +460,7 @@ all of a user's conversations are here. Each method has an async twin with LangC
             "forget_expired": Verb("memory.messages.forget_expired", public=("retention",)),
             "flush": Verb("memory.outbox_delivery.flush"),
             "doctor": Verb("memory.doctor.checks.doctor"),
+            "advice": Verb("operations.advice.advice"),
         },
         ("Constructors", "memory.constructors"),
         {

@@ -40,7 +40,7 @@ API = {
         "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
         " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal"
         " types.Topic types.TopicQuote types.TopicDay types.TopicUpdate types.ForgottenTopic"
-        " types.UsageDay types.Insights types.UserCount",
+        " types.UsageDay types.Insights types.UserCount types.Advice",
     ),
     "context": (
         "The context pack",

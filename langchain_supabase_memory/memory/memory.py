@@ -18,6 +18,7 @@ from langchain_supabase_memory.memory.spaces import Spaces
 from langchain_supabase_memory.memory.topics import Topics
 from langchain_supabase_memory.memory.usage import DailyUsage
 from langchain_supabase_memory.memory.work import Work
+from langchain_supabase_memory.operations.advice import Advice, advice
 from langchain_supabase_memory.operations.listing import conversations
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
@@ -797,6 +798,24 @@ class SupabaseMemory(Constructors):
     async def adoctor(self) -> list[Finding]:
         """The async twin of `doctor`."""
         return await self._services.arun(doctor(self._services))
+
+    def advice(self, *, agent_id: str | None = None) -> list[Advice]:
+        """Say which settings would have saved tokens or found more, by the last 30 days and the newest 200 packs.
+
+        Each finding has its numbers. A smaller budget is advised only where the replay of the packs shows that no word
+        of an answer would have been left out of its prompt. Nothing is changed, and no model is asked.
+
+        Args:
+            agent_id: Only conversations with this agent.
+
+        Returns:
+            The findings, in the order of `Rule`; none if nothing is to be changed, or if too little is known.
+        """
+        return self._services.run(advice(self._services.owner(), agent_id=agent_id))
+
+    async def aadvice(self, *, agent_id: str | None = None) -> list[Advice]:
+        """The async twin of `advice`."""
+        return await self._services.arun(advice(self._services.owner(), agent_id=agent_id))
 
     @property
     def privacy(self) -> Privacy:

@@ -471,7 +471,7 @@ comment on function public.memory_worker_insights is
 p_from: the first day, at most a year before p_to; null: 30 days.
 p_to: the last day, at most yesterday, in UTC; null: yesterday.
 p_agent_id: only of this agent; null: of each.
-p_k: leaves out more cells than the database''s own k does; less than that has no effect.
+p_k: leaves out more cells than the database''s own k does; less than that, or null, has no effect.
 Returns: object.
 - k: integer. How many users have to share a cell at least, set when the database was migrated.
 - least: number. A cell with less, after noise, is left out.

@@ -1,0 +1,433 @@
+"""Advice on settings: rules over usage by day, and over the newest packs as they would have been. No model is asked.
+
+Each finding has its evidence in numbers. What a rule cannot know from them it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import mean
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
+from langchain_supabase_memory.language.shared_words import KEPT, shared_word_ratios
+from langchain_supabase_memory.operations.manifests.manifest import Manifest, manifest
+from langchain_supabase_memory.operations.usage import UsageDay, by_day
+from langchain_supabase_memory.settings import WINDOW_SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Rule: TypeAlias = Literal[
+    "budget", "history", "summaries", "boards", "beginning", "vectors", "chunks", "recall", "failures", "room"
+]
+"""What a finding is about: a larger `budget` than needed, a `history` that is smaller than the packs, `summaries` that
+no prompt shows, `boards` revised more than shown, a `beginning` of prompts that moves, `vectors` that find nothing,
+`chunks` that no prompt shows, `recall` that finds nothing, `failures`, or too little `room` for summaries and boards.
+"""
+
+RULES: Final[tuple[Rule, ...]] = get_args(Rule)
+
+PACKS: Final = 200
+"""How many of the newest packs are looked at."""
+
+FEWEST: Final = 20
+"""Nothing is said of fewer packs, or calls."""
+
+_UNREAD_SEGMENT_DAYS: Final = 30
+_UNREAD_CHUNK_DAYS: Final = 90
+_FEWEST_SEGMENTS: Final = 10
+_FEWEST_CHUNKS: Final = 100
+_MOST: Final = 0.8
+"""The share of packs, chunks or segments from which a rule speaks of most of them."""
+_SMALLER: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9)
+"""The budgets that are tried in place of the present one, as shares of it."""
+_LEAST_BUDGET: Final = 6_000
+"""In characters; below it packs are chosen in another way, so nothing can be said of them."""
+_CHARACTERS: Final = 4
+"""The characters of a token, about."""
+_PAGE: Final = 1000
+_THREADS: Final = 20
+"""Of how many conversations texts are read."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A finding, and the setting to change.
+
+    Attributes:
+        rule: What it is about: see `Rule`.
+        finding: What is found, as a sentence.
+        evidence: The numbers behind it.
+        setting: The setting to change, as code.
+        saving: What share of the packs' tokens it would have saved; `None` if it saves something else.
+        packs: How many packs were looked at.
+    """
+
+    rule: Rule
+    finding: str
+    evidence: Mapping[str, float]
+    setting: str
+    saving: float | None = None
+    packs: int = 0
+
+    def __str__(self) -> str:
+        """Return the finding and the setting in one line."""
+        return f"{self.finding} {self.setting}"
+
+
+@dataclass(frozen=True)
+class SentPack:
+    """A pack that was sent, with the words that the replay compares.
+
+    Attributes:
+        thread: The conversation: its agent and thread.
+        manifest: What was in it.
+        answer: The answer's words; empty if they are not read.
+        recent: The characters and words of each recent message, the oldest first.
+    """
+
+    thread: tuple[str, str]
+    manifest: Manifest
+    answer: str = field(default="", repr=False)
+    recent: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the rules read.
+
+    Attributes:
+        days: The usage of the last 30 days.
+        packs: The newest packs, the oldest first.
+        segments: How many segments older than 30 days there are, and how many no prompt has shown.
+        chunks: How many chunks older than 90 days there are, how many no prompt has shown, and the bytes of these.
+    """
+
+    days: Sequence[UsageDay] = ()
+    packs: Sequence[SentPack] = ()
+    segments: tuple[int, int] = (0, 0)
+    chunks: tuple[int, int, int] = (0, 0, 0)
+
+    def total(self, name: str) -> int:
+        """Return the sum of a number over the days."""
+        return sum(int(getattr(day, name)) for day in self.days)
+
+
+def advice(owner: str | None, *, agent_id: str | None = None) -> Flow[list[Advice]]:
+    """Say which settings would have saved tokens or found more, by the last 30 days and the newest 200 packs.
+
+    Each finding has its numbers. A smaller budget is advised only where the replay of the packs shows that no word
+    of an answer would have been left out of its prompt. Nothing is changed, and no model is asked.
+
+    Args:
+        owner: The owner; `None` means the access token's subject.
+        agent_id: Only conversations with this agent.
+
+    Returns:
+        The findings, in the order of `Rule`; none if nothing is to be changed, or if too little is known.
+    """
+    days = yield from by_day(owner, agent_id=agent_id)
+    asked = {"p_agent_id": agent_id, "p_user_id": owner}
+    rows = yield from call("memory_recent_packs", {"p_limit": PACKS, **asked})
+    packs = yield from _with_texts(owner, rows)
+    segments = yield from call("memory_unread", {"p_days": _UNREAD_SEGMENT_DAYS, **asked})
+    chunks = yield from call("memory_unread", {"p_days": _UNREAD_CHUNK_DAYS, **asked})
+    evidence = Evidence(
+        days,
+        packs,
+        (segments["segments"], segments["segments_unread"]),
+        (chunks["chunks"], chunks["chunks_unread"], chunks["bytes_unread"]),
+    )
+    size = INLINE_LIMIT if any(each.recent for each in packs) else 0
+    return (yield from offload(partial(advise, evidence), size, warm_caches=KEPT))
+
+
+def advise(evidence: Evidence) -> list[Advice]:
+    """Return what the evidence says, in the order of `Rule`. Pure.
+
+    Args:
+        evidence: The numbers, and the words of the packs' messages.
+    """
+    rules: tuple[Callable[[Evidence], Advice | None], ...] = (
+        _budget, _history, _summaries, _boards, _beginning, _vectors, _chunks, _recall, _failures, _room,
+    )  # fmt: skip
+    return [each for rule in rules if (each := rule(evidence)) is not None]
+
+
+def replayed(packs: Sequence[SentPack], share: float) -> float:
+    """Return what share of the packs' tokens a smaller budget would have sent.
+
+    A pack fills its budget in the same way whatever that is: with half of the budget, it looks like one of half its
+    size at half of the history. So each pack is compared with that of the same conversation at that history.
+
+    Args:
+        packs: The packs, with one budget.
+        share: The smaller budget as a share of the present one.
+    """
+    threads: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
+    for each in packs:
+        threads[each.thread].append(each.manifest)
+    sent = expected = 0.0
+    for found in threads.values():
+        full = [pack.tokens for pack in found if pack.full_characters > _filled(pack)]
+        for pack in found:
+            sent += pack.tokens
+            later = [other for other in found if other.full_characters >= pack.full_characters / share]
+            if pack.full_characters <= share * WINDOW_SHARE * _filled(pack):
+                expected += pack.tokens
+            elif later:
+                expected += share * min(later, key=lambda other: other.full_characters).tokens
+            else:
+                expected += share * (mean(full) if full else pack.tokens)
+    return expected / sent if sent else 1.0
+
+
+def _filled(pack: Manifest) -> float:
+    """Return how many characters a pack's budget holds."""
+    return float(pack.budget if pack.unit == "characters" else pack.budget * _CHARACTERS)
+
+
+def _budget(evidence: Evidence) -> Advice | None:
+    last = evidence.packs[-1].manifest if evidence.packs else None
+    packs = [
+        each for each in evidence.packs
+        if last is not None and each.answer and (each.manifest.budget, each.manifest.unit) == (last.budget, last.unit)
+    ]  # fmt: skip
+    if last is None or len(packs) < FEWEST:
+        return None
+    for share in _SMALLER:
+        if share * _filled(last) < _LEAST_BUDGET or any(_loses(each, share) for each in packs):
+            continue
+        saving = 1 - replayed(packs, share)
+        if saving < 0.05:  # less is not worth a change
+            continue
+        budget = int(share * last.budget)
+        return Advice(
+            "budget",
+            f"With a budget of {budget:,} {last.unit} in place of {last.budget:,}, {len(packs)} packs would have had "
+            f"{saving:.0%} fewer tokens, and no word of an answer less.",
+            {"budget": last.budget, "packs": len(packs), "lost": 0, "saving": round(saving, 3)},
+            f"ContextBudget({last.unit}={budget:_})",
+            saving,
+            len(packs),
+        )
+    return None
+
+
+def _loses(pack: SentPack, share: float) -> bool:
+    """Return whether an answer has words that a smaller budget would have left out of its prompt."""
+    room = share * sum(size for size, _ in pack.recent)
+    kept: list[str] = []
+    for size, words in reversed(pack.recent):
+        room -= size
+        if room < 0:
+            break
+        kept.insert(0, words)
+    dropped = [words for _, words in pack.recent[: len(pack.recent) - len(kept)]]
+    if not dropped:
+        return False
+    less, more = shared_word_ratios(pack.answer, ["\n".join(kept), "\n".join([*dropped, *kept])])
+    return more > less
+
+
+def _history(evidence: Evidence) -> Advice | None:
+    packs, wider = evidence.total("packs"), evidence.total("wider")
+    if packs < FEWEST or wider <= _MOST * packs:
+        return None
+    sent, whole = evidence.total("pack_tokens"), evidence.total("whole_tokens")
+    saving = max(0.0, 1 - whole / sent) if sent else 0.0
+    return Advice(
+        "history",
+        f"Of {packs:,} packs {wider:,} were larger than the whole history.",
+        {"packs": packs, "wider": wider, "pack_tokens": sent, "whole_tokens": whole},
+        'memory.rollout.set("off", …) for this agent, or fewer recalled chunks: ContextBudget(recalled=0.2)',
+        saving,
+        packs,
+    )
+
+
+def _summaries(evidence: Evidence) -> Advice | None:
+    there, unread = evidence.segments
+    if there < _FEWEST_SEGMENTS or unread <= _MOST * there:
+        return None
+    return Advice(
+        "summaries",
+        f"Of {there:,} summaries older than {_UNREAD_SEGMENT_DAYS} days, no prompt has shown {unread:,}.",
+        {"segments": there, "unread": unread},
+        'SummaryPolicy(mode="background"), or a memory without a model: model=None',
+    )
+
+
+def _boards(evidence: Evidence) -> Advice | None:
+    revised, shown = evidence.total("boards"), evidence.total("boards_shown")
+    if revised < FEWEST or revised <= 3 * shown:
+        return None
+    every = 5 * max(2, round(revised / max(shown, 1)))
+    return Advice(
+        "boards",
+        f"Boards were revised {revised:,} times, and {shown:,} packs showed one.",
+        {"revised": revised, "shown": shown},
+        f"BoardPolicy(update_frequency={min(every, 50)})",
+    )
+
+
+def _beginning(evidence: Evidence) -> Advice | None:
+    moved: list[float] = []
+    kept: list[float] = []
+    wasted = read = 0.0
+    for earlier, pack in _pairs(evidence.packs):
+        usage = pack.manifest.usage
+        if usage is None or not usage.input_tokens or usage.cached_tokens is None:
+            continue
+        cached = usage.cached_tokens / usage.input_tokens
+        read += usage.input_tokens
+        if _start(earlier.manifest) != _start(pack.manifest):
+            moved.append(cached)
+            wasted += usage.input_tokens
+        else:
+            kept.append(cached)
+    if len(moved) + len(kept) < FEWEST or len(moved) <= len(kept) or not kept or mean(moved) >= mean(kept) / 2:
+        return None
+    lost = (mean(kept) - mean(moved)) * wasted / read
+    return Advice(
+        "beginning",
+        f"The beginning of {len(moved)} of {len(moved) + len(kept)} prompts was another than before, and a provider's "
+        f"cache had {mean(moved):.0%} of them in place of {mean(kept):.0%}.",
+        {"moved": len(moved), "kept": len(kept), "cached_lost": round(lost, 3)},
+        "SummaryPolicy(characters=…) with a larger number, so that segments are made less often",
+    )
+
+
+def _vectors(evidence: Evidence) -> Advice | None:
+    embeds = evidence.total("embeds")
+    recalled = [part for each in evidence.packs for part in each.manifest.parts if part.name == "recalled"]
+    scored = [each for pack in evidence.packs for each in pack.manifest.passages if each.score_parts]
+    by_meaning = sum(part.reason == "meaning" for part in recalled)
+    only_words = sum(
+        each.score_parts.get("words", 0) > 0 and each.score_parts.get("meaning", 0) <= 0 for each in scored
+    )
+    if embeds < _FEWEST_CHUNKS or len(recalled) < FEWEST or len(scored) < FEWEST or only_words < len(scored):
+        return None
+    return Advice(
+        "vectors",
+        f"{embeds:,} chunks were embedded, and each of {len(scored):,} passages in {len(recalled)} packs was found by "
+        "its words.",
+        {"embeds": embeds, "passages": len(scored), "packs_by_meaning": by_meaning},
+        "embeddings=None for this agent",
+    )
+
+
+def _chunks(evidence: Evidence) -> Advice | None:
+    there, unread, size = evidence.chunks
+    if there < _FEWEST_CHUNKS or unread <= _MOST * there:
+        return None
+    return Advice(
+        "chunks",
+        f"Of {there:,} chunks older than {_UNREAD_CHUNK_DAYS} days, no prompt has shown {unread:,}, "
+        f"of {size / 2**20:.1f} MiB.",
+        {"chunks": there, "unread": unread, "bytes": size},
+        f"ChunkPolicy(max_age=timedelta(days={_UNREAD_CHUNK_DAYS}))",
+    )
+
+
+def _recall(evidence: Evidence) -> Advice | None:
+    recalls, empty = evidence.total("recalls"), evidence.total("recalls_empty")
+    if recalls < FEWEST or empty <= recalls / 2:
+        return None
+    return Advice(
+        "recall",
+        f"Of {recalls:,} recalls {empty:,} found nothing.",
+        {"recalls": recalls, "empty": empty},
+        'recall="user", which searches all conversations, or recall=None',
+    )
+
+
+def _failures(evidence: Evidence) -> Advice | None:
+    packs, failed = evidence.total("packs"), evidence.total("failures")
+    if packs < FEWEST or failed <= packs / 20:
+        return None
+    return Advice(
+        "failures",
+        f"Of {packs:,} packs {failed:,} lack what failed: the summary, recall or the reranker.",
+        {"packs": packs, "failed": failed},
+        "memory.doctor() says which; then more time: SummaryPolicy(timeout_seconds=…)",
+    )
+
+
+def _room(evidence: Evidence) -> Advice | None:
+    packs = [each.manifest for each in evidence.packs]
+    tight = [each for each in packs if each.items_left_out or any(why == "no_room" for _, _, why in each.omitted)]
+    if len(packs) < FEWEST or len(tight) <= len(packs) / 2:
+        return None
+    last = packs[-1]
+    return Advice(
+        "room",
+        f"In {len(tight)} of {len(packs)} packs items of the board, or a summary, did not fit.",
+        {"packs": len(packs), "tight": len(tight)},
+        f"ContextBudget({last.unit}={2 * last.budget:_})",
+        None,
+        len(packs),
+    )
+
+
+def _pairs(packs: Sequence[SentPack]) -> Iterator[tuple[SentPack, SentPack]]:
+    """Yield each pack with the one before it in the same conversation."""
+    before: dict[tuple[str, str], SentPack] = {}
+    for each in packs:
+        if each.thread in before:
+            yield before[each.thread], each
+        before[each.thread] = each
+
+
+def _start(pack: Manifest) -> tuple[object, ...]:
+    beginning = pack.beginning
+    return beginning.segment, beginning.first, beginning.profile
+
+
+def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[list[SentPack]]:
+    """Return the packs, the oldest first, with the words of their messages where these are still there."""
+    packs: list[SentPack] = []
+    texts: dict[tuple[str, str], dict[int, tuple[int, str]]] = {}
+    for row in reversed(rows):
+        try:
+            sent = manifest(row["pack"])
+        except (StopIteration, RuntimeError, IndexError, TypeError):  # it comes from another release
+            continue
+        thread = (row["agent_id"], row["thread_id"])
+        recent = next((each for each in sent.parts if each.name == "recent"), None)
+        if recent is None or recent.first is None or recent.last is None:
+            packs.append(SentPack(thread, sent))
+            continue
+        if thread not in texts:
+            newest = max(int(each["sequence"]) for each in rows if (each["agent_id"], each["thread_id"]) == thread)
+            known = len(texts) < _THREADS
+            texts[thread] = (yield from _texts(owner, thread, recent.first, newest)) if known else {}
+        found = texts[thread]
+        said = tuple(found[each] for each in sorted(found) if recent.first <= each <= recent.last)
+        packs.append(SentPack(thread, sent, found.get(int(row["sequence"]), (0, ""))[1], said))
+    return packs
+
+
+def _texts(owner: str | None, thread: tuple[str, str], first: int, last: int) -> Flow[dict[int, tuple[int, str]]]:
+    found: dict[int, tuple[int, str]] = {}
+    place: int = first
+    while True:
+        page = yield from call(
+            "memory_read",
+            {
+                "p_thread_id": thread[1],
+                "p_agent_id": thread[0],
+                "p_user_id": owner,
+                "p_from": place,
+                "p_to": last,
+                "p_limit": _PAGE,
+                "p_columns": ["text", "characters"],
+            },
+        )
+        found |= {row["sequence"]: (row["characters"], row["text"]) for row in page["messages"]}
+        if not page["more"] or not page["messages"]:
+            return found
+        place = page["messages"][-1]["sequence"] + 1

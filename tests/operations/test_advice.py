@@ -1,0 +1,128 @@
+"""Advice: each planted misconfiguration is named and no other, and a smaller budget saves what was foretold."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_supabase_memory import ContextBudget, SupabaseMemory
+from langchain_supabase_memory.operations.advice import RULES, Evidence, SentPack, advise
+from langchain_supabase_memory.operations.manifests.manifest import Manifest, Usage
+from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
+from langchain_supabase_memory.types import UsageDay
+
+COUNT = 60
+
+
+def part(name: str, reason: str, characters: int, first: int | None = None, last: int | None = None) -> ManifestPart:
+    return ManifestPart(name, reason, 1, characters, characters // 4, first, last)
+
+
+def sent(number: int) -> SentPack:
+    """A pack as it should be: the budget is used, and the answer uses what is oldest in it."""
+    passages = (ManifestPassage(0, 0, 1, score_parts={"words": 0.1, "meaning": 0.5}),)
+    found = Manifest(
+        "api", "characters", 12_000, 11_000, number, (part("recent", "newest", 8000, 0, 9), part("recalled", "meaning", 2000)),
+        passages=passages, full_characters=50_000 + number, full_tokens=12_500, usage=Usage(3000, 100, 3100, 2000),
+    )  # fmt: skip
+    recent = tuple((800, f"saltmarsh{each} kiln{each}") for each in range(10))
+    return SentPack(("default", "t"), found, "saltmarsh0", recent)
+
+
+def healthy() -> Evidence:
+    day = UsageDay(
+        "default", date(2026, 3, 1), turns=60, packs=60, pack_tokens=150_000, whole_tokens=700_000, calls=60,
+        input_tokens=180_000, cached_tokens=120_000, recalls=60, recalls_empty=10, boards=30, boards_shown=60, embeds=500,
+    )  # fmt: skip
+    return Evidence([day], [sent(number) for number in range(COUNT)], (50, 5), (500, 100, 100_000))
+
+
+def of_day(**numbers: int) -> Callable[[Evidence], Evidence]:
+    return lambda found: replace(found, days=[replace(found.days[0], **numbers)])  # type: ignore[arg-type]
+
+
+def of_packs(change: Callable[[int, SentPack], SentPack]) -> Callable[[Evidence], Evidence]:
+    return lambda found: replace(found, packs=[change(number, each) for number, each in enumerate(found.packs)])
+
+
+def with_manifest(each: SentPack, **changes: object) -> SentPack:
+    return replace(each, manifest=replace(each.manifest, **changes))  # type: ignore[arg-type]
+
+
+def moving(number: int, each: SentPack) -> SentPack:
+    moved = bool(number % 3)
+    first = number if moved else number - 1
+    parts = (part("recent", "newest", 8000, first, first + 9), each.manifest.parts[1])
+    return with_manifest(each, parts=parts, usage=Usage(3000, 100, 3100, 100 if moved else 2800))
+
+
+PLANTED: dict[str, Callable[[Evidence], Evidence]] = {
+    "budget": of_packs(lambda _, each: replace(each, answer="kiln9")),
+    "history": of_day(wider=55, whole_tokens=100_000),
+    "summaries": lambda found: replace(found, segments=(50, 49)),
+    "boards": of_day(boards=400, boards_shown=60),
+    "beginning": of_packs(moving),
+    "vectors": of_packs(
+        lambda _, each: with_manifest(each, passages=(ManifestPassage(0, 0, 1, score_parts={"words": 0.4}),))
+    ),
+    "chunks": lambda found: replace(found, chunks=(500, 490, 400_000)),
+    "recall": of_day(recalls_empty=40),
+    "failures": of_day(failures=10),
+    "room": of_packs(lambda _, each: with_manifest(each, items_left_out=7)),
+}
+
+
+def test_there_is_nothing_to_say_of_what_is_as_it_should_be() -> None:
+    assert advise(healthy()) == []
+    assert advise(Evidence()) == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_misconfiguration_is_named_and_no_other(rule: str) -> None:
+    (found,) = advise(PLANTED[rule](healthy()))
+    assert found.rule == rule
+    assert found.evidence
+    assert found.setting in str(found)
+
+
+def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False) -> SupabaseMemory:
+    """Have the same conversation, with a budget. With `old` each answer repeats a word of a much older message."""
+    drawn = random.Random(7)
+    words = [
+        f"{a}{b}" for a in ("clay", "rye", "salt", "moss", "fern", "onyx") for b in ("bank", "field", "gate", "well")
+    ]
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, budget=ContextBudget(characters=budget)
+    )
+    conversation = memory.conversation("long")
+    for turn in range(110):
+        said = " ".join(drawn.choices(words, k=24)) if old else f"turn{turn} " * 24
+        question = HumanMessage(f"ask{turn} {said}")
+        pack = conversation.context(question)
+        answer = AIMessage(f"ask{max(0, turn - 18)} only" if old else f"ask{turn} reply{turn} " + "noted " * 30)
+        conversation.append([question, answer], pack=pack)
+    memory.usage.update()
+    return memory
+
+
+def test_a_smaller_budget_saves_what_was_foretold(conn_string: str, user_id: str) -> None:
+    memory = talk(conn_string, user_id, 16_000)
+    found = {each.rule: each for each in memory.advice()}
+    advised = found["budget"]
+    assert advised.saving is not None
+    assert advised.packs >= 100
+    budget = int(advised.setting.split("=")[1].rstrip(")"))
+    again = talk(conn_string, f"{user_id} again", budget)
+    before, after = ((sum(day.pack_tokens for day in each.usage.by_day())) for each in (memory, again))
+    happened = 1 - after / before
+    assert happened == pytest.approx(advised.saving, rel=0.1), (advised.setting, advised.saving, happened)
+
+
+def test_a_budget_that_answers_need_stays(conn_string: str, user_id: str) -> None:
+    memory = talk(conn_string, user_id, 7_000, old=True)
+    assert "budget" not in {each.rule for each in memory.advice()}
