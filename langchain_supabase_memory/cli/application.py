@@ -63,6 +63,7 @@ COMMANDS: Final = {
             "Import conversations, or what is known of a user, from a file or another library's database.",
             "import-and-export",
         ),
+        CommandSpec("insights", "Show what conversations came to by day, and which settings to change.", "topics"),
         CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "inspector"),
         CommandSpec("mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "mcp-server"),
         CommandSpec("migrate", "Set up a database, or upgrade it to this release.", "set-up-a-database"),

@@ -69,6 +69,12 @@ def name(cluster: Cluster) -> str:
         memory.for_user("owner-3").conversation("talk").summaries.make(policy=briefly, model=ExtractiveSummarizer())
         flow: Any = summary_recall.index_summaries(Scope("owner-3", "default", "talk"), embedder="of summaries")
         assert memory._services.run(flow) == 1
+        memory.usage.update()
+    with psycopg.connect(cluster.conn_string(name)) as connection:
+        connection.execute(
+            "insert into memory.reads (user_id, conversation_id, from_sequence, part, last_at)"
+            " select user_id, id, 0, 1, now() from memory.conversations where user_id = 'owner-3' on conflict do nothing"
+        )
     return name
 
 

@@ -1,0 +1,26 @@
+"""The command `insights`: a user's days, and counts over all users."""
+
+from __future__ import annotations
+
+import json
+
+from langchain_supabase_memory import SupabaseMemory
+from tests.cli.running import run
+
+
+def test_days_and_counts(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        memory.conversation("t").append("The kiln cracked.")
+        memory.usage.update()
+    given = ("insights", "--database-url", conn_string)
+    code, output = run(*given, "--user", user_id)
+    assert code == 0, output
+    assert "default: 1 turns" in output
+    code, output = run(*given, "--user", user_id, "--json")
+    assert json.loads(output)["days"][0]["messages"] == 1
+    code, output = run(*given)
+    assert code == 0, output
+    code, output = run(*given, "--json")
+    assert json.loads(output)["k"] == 5
+    code, output = run(*given, "--user", "nobody here")
+    assert "Nothing is counted" in output
