@@ -96,7 +96,7 @@ class SentPack:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class AdviceEvidence:
     """All that the rules read.
 
     Attributes:
@@ -135,7 +135,7 @@ def advice(owner: str | None, *, agent_id: str | None = None) -> Flow[list[Advic
     packs = yield from _with_texts(owner, rows)
     segments = yield from call("memory_unread", {"p_days": _UNREAD_SEGMENT_DAYS, **asked})
     chunks = yield from call("memory_unread", {"p_days": _UNREAD_CHUNK_DAYS, **asked})
-    evidence = Evidence(
+    evidence = AdviceEvidence(
         days,
         packs,
         (segments["segments"], segments["segments_unread"]),
@@ -145,13 +145,13 @@ def advice(owner: str | None, *, agent_id: str | None = None) -> Flow[list[Advic
     return (yield from offload(partial(advise, evidence), size, warm_caches=KEPT))
 
 
-def advise(evidence: Evidence) -> list[Advice]:
+def advise(evidence: AdviceEvidence) -> list[Advice]:
     """Return what the evidence says, in the order of `Rule`. Pure.
 
     Args:
         evidence: The numbers, and the words of the packs' messages.
     """
-    rules: tuple[Callable[[Evidence], Advice | None], ...] = (
+    rules: tuple[Callable[[AdviceEvidence], Advice | None], ...] = (
         _budget, _history, _summaries, _boards, _beginning, _vectors, _chunks, _recall, _failures, _room,
     )  # fmt: skip
     return [each for rule in rules if (each := rule(evidence)) is not None]
@@ -190,7 +190,7 @@ def _filled(pack: Manifest) -> float:
     return float(pack.budget if pack.unit == "characters" else pack.budget * _CHARACTERS)
 
 
-def _budget(evidence: Evidence) -> Advice | None:
+def _budget(evidence: AdviceEvidence) -> Advice | None:
     last = evidence.packs[-1].manifest if evidence.packs else None
     packs = [
         each for each in evidence.packs
@@ -233,7 +233,7 @@ def _loses(pack: SentPack, share: float) -> bool:
     return more > less
 
 
-def _history(evidence: Evidence) -> Advice | None:
+def _history(evidence: AdviceEvidence) -> Advice | None:
     packs, wider = evidence.total("packs"), evidence.total("wider")
     if packs < FEWEST or wider <= _MOST * packs:
         return None
@@ -249,7 +249,7 @@ def _history(evidence: Evidence) -> Advice | None:
     )
 
 
-def _summaries(evidence: Evidence) -> Advice | None:
+def _summaries(evidence: AdviceEvidence) -> Advice | None:
     there, unread = evidence.segments
     if there < _FEWEST_SEGMENTS or unread <= _MOST * there:
         return None
@@ -261,7 +261,7 @@ def _summaries(evidence: Evidence) -> Advice | None:
     )
 
 
-def _boards(evidence: Evidence) -> Advice | None:
+def _boards(evidence: AdviceEvidence) -> Advice | None:
     revised, shown = evidence.total("boards"), evidence.total("boards_shown")
     if revised < FEWEST or revised <= 3 * shown:
         return None
@@ -274,7 +274,7 @@ def _boards(evidence: Evidence) -> Advice | None:
     )
 
 
-def _beginning(evidence: Evidence) -> Advice | None:
+def _beginning(evidence: AdviceEvidence) -> Advice | None:
     moved: list[float] = []
     kept: list[float] = []
     wasted = read = 0.0
@@ -301,7 +301,7 @@ def _beginning(evidence: Evidence) -> Advice | None:
     )
 
 
-def _vectors(evidence: Evidence) -> Advice | None:
+def _vectors(evidence: AdviceEvidence) -> Advice | None:
     embeds = evidence.total("embeds")
     recalled = [part for each in evidence.packs for part in each.manifest.parts if part.name == "recalled"]
     scored = [each for pack in evidence.packs for each in pack.manifest.passages if each.score_parts]
@@ -320,7 +320,7 @@ def _vectors(evidence: Evidence) -> Advice | None:
     )
 
 
-def _chunks(evidence: Evidence) -> Advice | None:
+def _chunks(evidence: AdviceEvidence) -> Advice | None:
     there, unread, size = evidence.chunks
     if there < _FEWEST_CHUNKS or unread <= _MOST * there:
         return None
@@ -333,7 +333,7 @@ def _chunks(evidence: Evidence) -> Advice | None:
     )
 
 
-def _recall(evidence: Evidence) -> Advice | None:
+def _recall(evidence: AdviceEvidence) -> Advice | None:
     recalls, empty = evidence.total("recalls"), evidence.total("recalls_empty")
     if recalls < FEWEST or empty <= recalls / 2:
         return None
@@ -345,7 +345,7 @@ def _recall(evidence: Evidence) -> Advice | None:
     )
 
 
-def _failures(evidence: Evidence) -> Advice | None:
+def _failures(evidence: AdviceEvidence) -> Advice | None:
     packs, failed = evidence.total("packs"), evidence.total("failures")
     if packs < FEWEST or failed <= packs / 20:
         return None
@@ -357,7 +357,7 @@ def _failures(evidence: Evidence) -> Advice | None:
     )
 
 
-def _room(evidence: Evidence) -> Advice | None:
+def _room(evidence: AdviceEvidence) -> Advice | None:
     packs = [each.manifest for each in evidence.packs]
     tight = [each for each in packs if each.items_left_out or any(why == "no_room" for _, _, why in each.omitted)]
     if len(packs) < FEWEST or len(tight) <= len(packs) / 2:

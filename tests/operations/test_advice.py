@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import ContextBudget, SupabaseMemory
-from langchain_supabase_memory.operations.advice import RULES, Evidence, SentPack, advise
+from langchain_supabase_memory.operations.advice import RULES, AdviceEvidence, SentPack, advise
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, Usage
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 from langchain_supabase_memory.types import UsageDay
@@ -34,19 +34,19 @@ def sent(number: int) -> SentPack:
     return SentPack(("default", "t"), found, "saltmarsh0", recent)
 
 
-def healthy() -> Evidence:
+def healthy() -> AdviceEvidence:
     day = UsageDay(
         "default", date(2026, 3, 1), turns=60, packs=60, pack_tokens=150_000, whole_tokens=700_000, calls=60,
         input_tokens=180_000, cached_tokens=120_000, recalls=60, recalls_empty=10, boards=30, boards_shown=60, embeds=500,
     )  # fmt: skip
-    return Evidence([day], [sent(number) for number in range(COUNT)], (50, 5), (500, 100, 100_000))
+    return AdviceEvidence([day], [sent(number) for number in range(COUNT)], (50, 5), (500, 100, 100_000))
 
 
-def of_day(**numbers: int) -> Callable[[Evidence], Evidence]:
+def of_day(**numbers: int) -> Callable[[AdviceEvidence], AdviceEvidence]:
     return lambda found: replace(found, days=[replace(found.days[0], **numbers)])  # type: ignore[arg-type]
 
 
-def of_packs(change: Callable[[int, SentPack], SentPack]) -> Callable[[Evidence], Evidence]:
+def of_packs(change: Callable[[int, SentPack], SentPack]) -> Callable[[AdviceEvidence], AdviceEvidence]:
     return lambda found: replace(found, packs=[change(number, each) for number, each in enumerate(found.packs)])
 
 
@@ -61,7 +61,7 @@ def moving(number: int, each: SentPack) -> SentPack:
     return with_manifest(each, parts=parts, usage=Usage(3000, 100, 3100, 100 if moved else 2800))
 
 
-PLANTED: dict[str, Callable[[Evidence], Evidence]] = {
+PLANTED: dict[str, Callable[[AdviceEvidence], AdviceEvidence]] = {
     "budget": of_packs(lambda _, each: replace(each, answer="kiln9")),
     "history": of_day(wider=55, whole_tokens=100_000),
     "summaries": lambda found: replace(found, segments=(50, 49)),
@@ -79,7 +79,7 @@ PLANTED: dict[str, Callable[[Evidence], Evidence]] = {
 
 def test_there_is_nothing_to_say_of_what_is_as_it_should_be() -> None:
     assert advise(healthy()) == []
-    assert advise(Evidence()) == []
+    assert advise(AdviceEvidence()) == []
 
 
 @pytest.mark.parametrize("rule", RULES)

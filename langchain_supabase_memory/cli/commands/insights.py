@@ -62,15 +62,15 @@ def _print_days(days: list[UsageDay], advice: list[Advice], as_json: bool) -> No
         click.echo("Nothing is counted in these days. A worker counts behind the answers.", err=True)
 
 
-def _print_counts(found: Insights, as_json: bool) -> None:
+def _print_counts(counted: Insights, as_json: bool) -> None:
     if as_json:
-        counts = [{**asdict(each), "day": str(each.day)} for each in found.counts]
-        formatting.echo_json({"k": found.k, "least": found.least, "error": found.error, "counts": counts})
+        counts = [{**asdict(each), "day": str(each.day)} for each in counted.counts]
+        formatting.echo_json({"k": counted.k, "least": counted.least, "error": counted.error, "counts": counts})
         return
-    for each in found.counts:
+    for each in counted.counts:
         _echo(f"{each.day}  {each.agent_id}: {each.what}, about {each.users:,} users")
-    if not found.counts:
-        click.echo(f"No count has {found.least:,.0f} users or more.", err=True)
+    if not counted.counts:
+        click.echo(f"No count has {counted.least:,.0f} users or more.", err=True)
 
 
 def _echo(line: str) -> None:

@@ -64,9 +64,9 @@ async def screen(request: Request) -> Response:
     return render_page(context, "insights.html", tab="insights", rows=rows, advice=advice, days=DAYS)
 
 
-def _row(name: str, found: Sequence[UsageDay], today: date) -> UsageRow:
+def _row(name: str, usage: Sequence[UsageDay], today: date) -> UsageRow:
     by_day = dict.fromkeys((today - timedelta(days=DAYS - 1 - place) for place in range(DAYS)), 0)
-    for each in found:
+    for each in usage:
         if each.day in by_day:
             by_day[each.day] += getattr(each, name)
     points = [(place / (DAYS - 1), float(count)) for place, count in enumerate(by_day.values())]
