@@ -1190,6 +1190,8 @@ begin
     get diagnostics profile = row_count;
   elsif p_purpose = 'topics' then
     topics := memory_private.delete_topics(p_user_id);
+  elsif p_purpose = 'analytics' then
+    perform memory_private.delete_usage(p_user_id);
   else
     perform memory_private.clear_speech(p_user_id, p_purpose);
   end if;
@@ -1304,8 +1306,6 @@ begin
     select d.profile, d.topics into v_gone, v_topics from memory_private.delete_refused(v_user, p_purpose) d;
   elsif p_purpose = 'topics' and not v_was then
     perform memory_private.mark_all_stretches(v_user);
-  elsif p_purpose = 'analytics' and not p_allowed then
-    perform memory_private.delete_usage(v_user);
   end if;
   return jsonb_build_object('changed', v_was is distinct from p_allowed, 'profile', v_gone, 'topics', v_topics);
 end
