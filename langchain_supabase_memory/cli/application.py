@@ -52,9 +52,9 @@ COMMANDS: Final = {
     spec.name: spec
     for spec in (
         CommandSpec("cleanup", "Delete expired chunks, and messages beyond a limit.", "delete-data"),
-        CommandSpec("completion", "Print the completion script for bash, zsh or fish.", "other-commands"),
+        CommandSpec("completion", "Print the completion script for bash, zsh or fish.", "more-commands"),
         CommandSpec("conversations", "List a user's conversations, most recently changed first.", "read-conversations"),
-        CommandSpec("demo", "Watch an agent remember a long conversation.", "other-commands"),
+        CommandSpec("demo", "Watch an agent remember a long conversation.", "more-commands"),
         CommandSpec("doctor", "Check the setup and say how to fix what is wrong.", "check-the-setup"),
         CommandSpec("export", "Export a user's conversations to a file or a folder.", "import-and-export"),
         CommandSpec("forget", "Delete conversations, or everything that is stored of a user.", "delete-data"),
@@ -64,9 +64,9 @@ COMMANDS: Final = {
             "import-and-export",
         ),
         CommandSpec("insights", "Show what conversations came to by day, and which settings to change.", "topics"),
-        CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "other-commands"),
+        CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "more-commands"),
         CommandSpec(
-            "mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "other-commands"
+            "mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "more-commands"
         ),
         CommandSpec("migrate", "Set up a database, or upgrade it to this release.", "set-up-a-database"),
         CommandSpec("profile", "Show what is remembered about a user, and change it.", "profile"),
@@ -92,7 +92,7 @@ GROUPS: Final = {
     "Share": ("spaces",),
     "Move and delete": ("import-and-export", "delete-data"),
     "Operate": ("run-workers",),
-    "Other": ("other-commands",),
+    "More": ("more-commands",),
 }
 """The groups of the list of commands, each with its sections of `docs/command-line.md`."""
 
