@@ -272,11 +272,12 @@ create temporary table said (
 _CROWD: Final = f"""
 insert into memory.conversations (
   user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through, chunk_count,
-  unembedded_from, speakers, language)
+  unembedded_from, speakers, signals, language)
 select o.user_id, o.id, %(name)s || n.c, {EACH}, {EACH}, s.characters, s.tokens,
        case when p.is_found then t.indexed_through else -1 end, case when p.is_found then t.chunk_count else 0 end,
        case when p.is_found and i %% %(users)s >= %(vectors)s then 0 end,
-       case when p.is_found then t.speakers else '{{}}' end, case when p.is_found then t.language end
+       case when p.is_found then t.speakers else '{{}}' end, case when p.is_found then t.signals else 0 end,
+       case when p.is_found then t.language end
 from {_OF_CROWD.format(each=EACH)}
 cross join lateral (select i %% %(users)s < %(words)s as is_found) p
 join (select place / {EACH} as pattern, sum(characters) as characters, sum(tokens) as tokens from said group by 1) s

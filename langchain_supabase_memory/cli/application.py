@@ -65,9 +65,7 @@ COMMANDS: Final = {
         ),
         CommandSpec("insights", "Show what conversations came to by day, and which settings to change.", "topics"),
         CommandSpec("inspect", "Open the inspector, a page that shows what an agent knew and why.", "more-commands"),
-        CommandSpec(
-            "mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "more-commands"
-        ),
+        CommandSpec("mcp", "Serve a user's conversations to an MCP client, such as Claude or Cursor.", "more-commands"),
         CommandSpec("migrate", "Set up a database, or upgrade it to this release.", "set-up-a-database"),
         CommandSpec("profile", "Show what is remembered about a user, and change it.", "profile"),
         CommandSpec("retry", "Retry the work that workers have given up.", "run-workers"),

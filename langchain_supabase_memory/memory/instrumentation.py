@@ -254,7 +254,8 @@ def _compares_vectors(operation: Mapping[str, Any]) -> bool:
 
 def _operation_span(verb: str) -> AbstractContextManager[Span | None]:
     """Open an operation's span: of the conventions' name if they know it, else of its own."""
-    standard = standard_spans.operation_name(verb)
+    # Without a tracer nothing is looked up.
+    standard = None if _tracer() is None else standard_spans.operation_name(verb)
     if standard is None:
         return span(PREFIX + verb, operation=verb)
     return span(standard, {standard_spans.OPERATION: standard}, operation=verb)

@@ -6,6 +6,7 @@ Each finding has its evidence in numbers. What a rule cannot know from them it l
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import mean
@@ -18,7 +19,7 @@ from langchain_supabase_memory.operations.usage import UsageDay, by_day
 from langchain_supabase_memory.settings import WINDOW_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
 Rule: TypeAlias = Literal[
     "budget", "history", "summaries", "boards", "beginning", "vectors", "chunks", "recall", "failures", "room"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +14,6 @@ from langchain_supabase_memory.operations.pages import isolate_failure, key_of
 from langchain_supabase_memory.values import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from langchain_supabase_memory.values import ConversationKey
 
 COUNTED: Final = "usage_counted"

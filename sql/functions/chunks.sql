@@ -652,8 +652,8 @@ begin
     'stale', v_stale,
     'speech', case when not v_refused @> '{signals,tone}' then json_build_object(
       'signals', 'signals' <> all (v_refused), 'tone', 'tone' <> all (v_refused), 'asked', coalesce(v_newest.asked, '[]'),
-      'tool_failed', coalesce(v_newest.action > v_newest.spoken, false)
-                     and memory_private.last_tool_failed(v_user, v_c.id, v_c.indexed_through)) end);
+      'tool_failed', case when v_newest.action > v_newest.spoken
+                       then memory_private.last_tool_failed(v_user, v_c.id, v_c.indexed_through) else false end) end);
 end
 $function$;
 

@@ -138,6 +138,7 @@ def _needed(command: str) -> list[str]:
     for param in commands.commands[command].params:
         if param.required:
             value = param.type.choices[0] if isinstance(param.type, click.Choice) else "x"
+            value = "1" if param.name == "answer" else value
             made += [param.opts[0], value] if param.param_type_name == "option" else [value]
         elif param.name == "dry_run":
             made.append(param.opts[0])

@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -41,7 +41,7 @@ from langchain_supabase_memory.models import EdgeEmbeddings, SupabaseSummarizer
 from langchain_supabase_memory.operations.rollout.stages import Decision
 from langchain_supabase_memory.settings import BreakerPolicy, ManifestPolicy, RecallWeights, RetryPolicy
 from langchain_supabase_memory.telemetry import Metrics
-from langchain_supabase_memory.values import UnreadableMessage
+from langchain_supabase_memory.values import Signal, UnreadableMessage
 from langchain_supabase_memory.worker.worker import WorkerStats
 from tests.chat_models import says
 from tests.each_case import each_case
@@ -79,6 +79,8 @@ def sample(of: Any, depth: int = 0) -> Any:
         float: 0.5,
         bool: True,
         datetime: WHEN,
+        date: WHEN.date(),
+        Signal: Signal.THANKS | Signal.COMPLAINT,
         Any: "any",
         AnyMessage: ANSWER,
     }

@@ -613,7 +613,7 @@ NEEDED = {
     "prompts": "memory_manifests", "turn": "memory_manifests", "board": "memory_board",
     "history": "memory_control_changes", "summaries": "memory_summaries", "savings": "memory_comparisons",
     "spaces": "memory_spaces", "search": "memory_find", "profile": "memory_profile", "profile_export": "memory_profile",
-    "topics": "memory_topics",
+    "topics": "memory_topics", "insights": "memory_usage",
 }  # fmt: skip
 """A function that each screen needs and that another release may lack."""
 FUNCTIONS = {address_of(each): NEEDED[each.name] for each in SCREENS if each.name in NEEDED} | {

@@ -31,7 +31,7 @@ from tests.services.postgres import Cluster, free_port
 
 LINES = (
     "address", "transport", "key", "clock", "schema", "pgvector", "access", "checkpoints", "summarizer", "embedder", "worker", "lag",
-    "dead work", "retention", "realtime", "sizes", "autovacuum",
+    "dead work", "retention", "profile", "realtime", "sizes", "autovacuum",
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
 

@@ -59,6 +59,7 @@ VALUES: Final[dict[str, tuple[str | None, ...]]] = {
     "int8": (None, "-1", "-5", "0", "7", "9007199254740993", "9223372036854775807", "x"),
     "int4": (None, "-1", "0", "2147483647", "1.5"),
     "int2": (None, "-1", "0", "32767"),
+    "_float4": (None, "{}", "{NULL}", "{NaN}", "{-1,2}", "{{1},{2}}"),
     "float4": (None, "NaN", "Infinity", "-1", "0.5", "1e30"),
     "float8": (None, "NaN", "Infinity", "-Infinity", "-1", "1e300", "5"),
     "bool": (None, "true", "false", "perhaps"),
