@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -77,6 +77,7 @@ from langchain_supabase_memory import (
     WorkerPolicy,
     arecord_stream,
 )
+from langchain_supabase_memory.agents.openai_session import SupabaseSession
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError, NotFoundError
 from langchain_supabase_memory.inspector import application, edit_routes, profile_routes, space_routes, topic_routes
@@ -432,6 +433,46 @@ async def profile(place: Place) -> None:
 
 
 @use
+async def topics(place: Place) -> None:
+    """Find them, and what a person makes of them; that there is none to change is refused."""
+
+    async def rate(texts: Sequence[str]) -> list[float]:
+        await asyncio.sleep(0)
+        return [0.5 for _ in texts]
+
+    async with place.memory(tone=rate) as memory:
+        told = memory.conversation("topics")
+        await memory.privacy.aconsent("tone", True, actor="ana")
+        await told.aappend(conversation())
+        await told.aindex()
+        await memory.topics.aupdate()
+        await memory.topics.arecluster()
+        await memory.topics.adays()
+        for topic in await memory.topics.aread():
+            await memory.topics.aget(topic)
+            await memory.topics.aforget(topic, actor="ana", dry_run=True)
+
+
+@use
+async def usage(place: Place) -> None:
+    async with place.memory() as memory:
+        await memory.usage.aupdate()
+        await memory.usage.aby_day()
+        await memory.usage.ainsights()
+        await memory.aadvice()
+
+
+@use
+async def openai_session(place: Place) -> None:
+    async with place.memory() as memory:
+        session = SupabaseSession("agents-sdk", memory)
+        await session.add_items([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}])
+        await session.get_items()
+        await session.pop_item()
+        await session.clear_session()
+
+
+@use
 async def spaces(place: Place) -> None:
     """Each call is made, and refused: nobody is in that space."""
     async with place.memory() as memory:
@@ -440,7 +481,7 @@ async def spaces(place: Place) -> None:
             memory.spaces.acreate("Studio"), memory.spaces.alist(), memory.spaces.ajoin("a.b"),
             memory.spaces.ashared_data(), told.acontribute("m", quote="kiln", kind="fact", to=space.space_id),
             space.ainfo(), space.aupdate(name="Studio"), space.ainvite(), space.awithdraw_invitations(),
-            space.aset_member("ben", "reader"), space.aleave(), space.awithdraw(str(UUID(int=0))), space.aforget(),
+            space.aset_member("ben", "reader"), space.aset_name("Ben"), space.aleave(), space.awithdraw(str(UUID(int=0))), space.aforget(),
         ):  # fmt: skip
             with suppress(MigrationConflictError, NotFoundError):
                 await call
@@ -453,6 +494,8 @@ async def boards(place: Place) -> None:
         await told.aappend(conversation())
         with suppress(NotFoundError):
             await told.aprompt(1)
+        with suppress(NotFoundError):
+            await told.awhy(1, "kiln")
         item = await told.board.aadd("fact", "The kiln is new.", actor="ana")
         await told.board.aedit(item, actor="ana", text="The kiln is old.")
         await told.board.apin(item, actor="ana")
@@ -852,6 +895,9 @@ async def inspector(place: Place) -> None:
                 "/recall?q=kiln",
                 "/profile",
                 "/profile/export",
+                "/topics",
+                "/insights",
+                "/search?q=kiln",
                 "/spaces",
                 f"/spaces/space?space={NO_SPACE}",
                 "/spaces/shared",
@@ -886,7 +932,8 @@ async def inspector(place: Place) -> None:
                 if "retry" not in path:
                     sent = {**form, "kind": "fact", "number": "1"}
                     await http.post(f"{path}{asked}", data=sent, headers={"origin": address})
-            await http.post("/queue/retry", data=form, headers={"origin": address})
+            for cause in ("", "other"):
+                await http.post("/queue/retry", data={**form, "cause": cause}, headers={"origin": address})
             kept = await memory.profile.aremember("Drinks tea.", kind="preference", subject="drink")
             await http.get(f"/profile/item?item={kept}")
             for path in [route.path for route in profile_routes.ROUTES]:
@@ -909,8 +956,8 @@ async def inspector(place: Place) -> None:
                 await _followed(app, f"about={about}&thread=inspected", gate.cookie)
         everybodys = application(SupabaseMemory(memory._services.transport))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(everybodys), base_url=address) as http:
-            await http.get("/")
-            await http.get("/spaces")
+            for path in ("/", "/?list=conversations", "/spaces"):
+                await http.get(path)
 
 
 async def _followed(app: Any, query: str, cookie: str) -> None:

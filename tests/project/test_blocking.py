@@ -75,7 +75,8 @@ def test_no_use_of_an_async_surface_blocks_its_event_loop(run: Run, transport: s
 
 def test_every_async_function_of_the_package_was_used(run: Run) -> None:
     used = {name for transport in ("direct", "data_api") for each in run(transport) for name in each["ran"]}
-    assert sorted(set(_async_functions()) - used) == []
+    unused = sorted(set(_async_functions()) - used)
+    assert not unused, "\n".join(unused)
 
 
 def test_what_blocks_is_found(run: Run) -> None:

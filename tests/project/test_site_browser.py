@@ -85,8 +85,12 @@ def opened(browser: Browser, url: str, *, scheme: Any = "light", viewport: Any =
 
 def test_what_people_type_finds_its_page_first(chromium: Browser, address: str) -> None:
     page = opened(chromium, f"{address}/index.html")
-    page.keyboard.press("Control+k")
     field = page.get_by_role("combobox", name="Search")
+    for _ in range(40):  # until the script listens
+        page.keyboard.press("Control+k")
+        page.wait_for_timeout(250)
+        if field.is_visible():
+            break
     first = page.get_by_role("dialog").get_by_role("option").first
     misses = {}
     for query, expected in SEARCHES.items():
