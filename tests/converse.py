@@ -569,7 +569,7 @@ def _count(call: Caller) -> None:
     assert call("unread", days=0)["chunks"] > 0
     call.connection.execute(
         "insert into memory.usage_days (user_id, agent_id, day, turns)"
-        " select 'counted' || n, 'counted', current_date - 3, 1 from generate_series(1, 500) n"
+        " select 'counted' || n, 'counted', current_date - 3, 1 from generate_series(1, 3000) n"
     )
     assert call("worker_insights")["cells"]
     call.connection.execute("delete from memory.usage_days where agent_id = 'counted'")

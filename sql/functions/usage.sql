@@ -437,7 +437,7 @@ declare
   v_least float8;
 begin
   select r.* into v_rule from memory_private.insight_rules r;
-  v_scale := 4 * v_rule.k;
+  v_scale := 16 * v_rule.k;
   -- Noise alone seldom takes a cell over this, so that one user more or less does not make it appear.
   v_least := greatest(v_rule.k, p_k) + 5 * v_scale;
   return json_build_object(

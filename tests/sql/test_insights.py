@@ -19,7 +19,7 @@ Server = psycopg.Connection[Any]
 TODAY = datetime.now(UTC).date()
 TRIES = 1000
 WEEK = 7
-SCALE = 20.0
+SCALE = 80.0
 """Of the noise, at k = 5."""
 
 
@@ -46,17 +46,17 @@ def cells(server: Server, agent_id: str, **asked: Any) -> dict[tuple[str, str], 
 
 
 def test_many_users_are_counted_and_few_are_not(server: Server) -> None:
-    fill(server, "insight many", 2000)
+    fill(server, "insight many", 3000)
     found = cells(server, "insight many")
     day = str(TODAY - timedelta(days=1))
     assert set(found) == {(day, "talked"), (day, "thanks")}
-    assert all(abs(users - 2000) < 20 * SCALE for users in found.values())
+    assert all(abs(users - 3000) < 20 * SCALE for users in found.values())
     assert cells(server, "insight many") == found, "asked again, the same"
     assert cells(server, "insight many", k=10**6) == {}
     fill(server, "insight few", 4)
     assert cells(server, "insight few") == {}, "however the noise falls"
     assert cells(server, "insight few", k=0) == {}
-    assert call(server, "worker_insights", k=-9)["least"] == 105
+    assert call(server, "worker_insights", k=-9)["least"] == 405
 
 
 def test_today_is_not_given_out(server: Server) -> None:
@@ -69,7 +69,7 @@ def test_today_is_not_given_out(server: Server) -> None:
 
 
 def test_one_user_less_draws_other_noise(server: Server) -> None:
-    fill(server, "insight drawn", 500, days=30)
+    fill(server, "insight drawn", 3000, days=30)
     before = cells(server, "insight drawn", **{"from": TODAY - timedelta(days=40)})
     server.execute("delete from memory.usage_days where agent_id = 'insight drawn' and user_id = 'u1'")
     after = cells(server, "insight drawn", **{"from": TODAY - timedelta(days=40)})
@@ -112,7 +112,7 @@ def likelihood(shown: float | None, users: int, least: float) -> float:
     return below(shown + 0.5 - users) - below(shown - 0.5 - users)
 
 
-@pytest.mark.parametrize("others", [4, 104])
+@pytest.mark.parametrize("others", [4, 404])
 def test_nobody_tells_whether_somebody_is_among_them(server: Server, others: int) -> None:
     """Who knows both databases, the noise and all overlapping answers says which one it is as by guessing."""
     drawn = random.Random(others)
@@ -137,8 +137,8 @@ def test_nobody_tells_whether_somebody_is_among_them(server: Server, others: int
                 shown = found.get((str(TODAY - timedelta(days=day)), "talked"))
                 if others < 4:
                     continue
-                with_target = likelihood(shown, others + 1, 105) if others + 1 >= 5 else float(shown is None)
-                without = likelihood(shown, others, 105) if others >= 5 else float(shown is None)
+                with_target = likelihood(shown, others + 1, 405) if others + 1 >= 5 else float(shown is None)
+                without = likelihood(shown, others, 405) if others >= 5 else float(shown is None)
                 evidence += math.log(max(with_target, 1e-12)) - math.log(max(without, 1e-12))
             guess = evidence > 0 if evidence else drawn.random() < 0.5
             right += guess == is_in
@@ -156,10 +156,10 @@ def test_without_a_secret_the_same_attack_is_right(server: Server) -> None:
 
 
 def test_insights_as_values(conn_string: str, server: Server) -> None:
-    fill(server, "insight values", 900)
+    fill(server, "insight values", 3000)
     with SupabaseMemory.from_conn_string(conn_string, model=None) as memory:
         found = memory.usage.insights(agent_id="insight values")
-        assert (found.k, found.least, found.error) == (5, 105, 60)
+        assert (found.k, found.least, found.error) == (5, 405, 240)
         assert {each.what for each in found.counts} == {"talked", "thanks"}
         with pytest.raises(InvalidInputError, match="k must be"):
             memory.usage.insights(k=-1)
