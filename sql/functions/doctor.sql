@@ -60,16 +60,21 @@ as $function$
   from (select) t left join pg_catalog.pg_inherits i on i.inhparent = p_table
 $function$;
 
+-- Returns the per cent of a table to sample: about ten pages, or all of a small one.
+create or replace function memory_private.sample_share(p_table regclass) returns float8
+language sql stable security invoker set search_path = ''
+as $function$
+  select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
+  where c.oid in (select memory_private.storage_relations(p_table))
+$function$;
+
 -- Samples chunks: how many have no vector of a model, or only vectors of others, and the dimensions of its vectors.
 create or replace function memory_private.sample_vectors(p_model text) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
 as $function$
 declare
-  -- About ten pages of the table, or all of a small one.
-  v_share constant float8 := (
-    select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
-    where c.oid in (select memory_private.storage_relations('memory.working_memory_chunks')));
+  v_share constant float8 := memory_private.sample_share('memory.working_memory_chunks');
 begin
   return (
     with chunks as materialized (
@@ -94,10 +99,7 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
 as $function$
 declare
-  -- About ten pages of the table, or all of a small one.
-  v_share constant float8 := (
-    select least(100, 1000.0 / greatest(sum(c.relpages), 1)) from pg_catalog.pg_class c
-    where c.oid in (select memory_private.storage_relations('memory.profile_items')));
+  v_share constant float8 := memory_private.sample_share('memory.profile_items');
 begin
   return (
     with items as materialized (

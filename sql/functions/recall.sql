@@ -196,22 +196,16 @@ create or replace function memory_private.count_repeats(
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
-declare
-  v_ids uuid[];
 begin
-  select array_agg(i.id) into v_ids
-    from (select unnest(p_ranked.ids) as id, unnest(p_ranked.hashes) as hash) i
-   where i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1);
-  if v_ids is null then
+  if (select count(distinct h) from unnest(p_ranked.hashes) h) = coalesce(cardinality(p_ranked.hashes), 0) then
     return '[]';
   end if;
   return (
     with said as materialized (
-      select w.id, w.words, length(w.words) as least, length(w.words) + length(w.content) as most
-      from (select k.id, k.content, lower(btrim(k.content)) as words
-            from json_array_elements(p_found) e
-            cross join lateral json_to_record(e -> 'chunk') as k (id uuid, content text)
-            where k.id = any (v_ids) offset 0) w)
+      select i.id, i.hash
+      from unnest(p_ranked.ids, p_ranked.hashes) as i (id, hash)
+      where i.id in (select (e #>> '{chunk,id}')::uuid from json_array_elements(p_found) e)
+        and i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1))
     select coalesce(json_agg(json_build_object(
              'chunk', r.id, 'count', r.count, 'first', r.first, 'last', r.last,
              'sequence', case when cardinality(p_query.conversations) = 1 then r.sequence end)), '[]')
@@ -229,8 +223,7 @@ begin
               where p_candidates and k.user_id = p_query.user_id and k.conversation_id = r.id
                 and (k.place, k.part) >= (r.place, r.part) and (k.place, k.part) <= (r.place, r.part)
               order by k.place, k.part offset 0) k) k
-          -- The length first, since content is stored apart.
-          join said s on k.characters between s.least and s.most and lower(btrim(k.content)) = s.words
+          join said s on s.hash = k.words_hash
           where not k.stale and (k.expires_at is null or k.expires_at > statement_timestamp())
             and (p_query.since is null or k.said_at >= p_query.since)
             and (p_query.until is null or k.said_at < p_query.until)

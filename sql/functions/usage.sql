@@ -63,17 +63,13 @@ as $function$
 $function$;
 
 -- Deletes all numbers of an owner.
-create or replace function memory_private.delete_usage(p_user_id text) returns bigint
+create or replace function memory_private.delete_usage(p_user_id text) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
-declare
-  v_gone bigint;
 begin
   delete from memory.usage_days d where d.user_id = p_user_id;
-  get diagnostics v_gone = row_count;
   delete from memory.usage_cursors u where u.user_id = p_user_id;
   delete from memory.reads r where r.user_id = p_user_id;
-  return v_gone;
 end
 $function$;
 

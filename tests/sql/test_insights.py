@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -31,12 +31,12 @@ def server(conn_string: str) -> Iterator[Server]:
         connection.execute("delete from memory.usage_days where agent_id like 'insight%'")
 
 
-def fill(server: Server, agent_id: str, users: int, days: int = 1, prefix: str = "u") -> None:
-    """Have so many users talk on each of the last whole days; all of them thank."""
+def fill(server: Server, agent_id: str, users: int, days: int = 1, prefix: str = "u", before: date = TODAY) -> None:
+    """Have so many users talk on each of the last whole days before one; all of them thank."""
     server.execute(
         "insert into memory.usage_days (user_id, agent_id, day, turns, signals)"
         " select %s || n, %s, %s::date - d, 1, '{0,0,2,0,0,0,0,0}' from generate_series(1, %s) n, generate_series(1, %s) d",
-        [prefix, agent_id, TODAY, users, days],
+        [prefix, agent_id, before, users, days],
     )
 
 
@@ -114,27 +114,29 @@ def likelihood(shown: float | None, users: int, least: float) -> float:
 
 @pytest.mark.parametrize("others", [4, 404])
 def test_nobody_tells_whether_somebody_is_among_them(server: Server, others: int) -> None:
-    """Who knows both databases, the noise and all overlapping answers says which one it is as by guessing."""
-    drawn = random.Random(others)
+    """Who knows both databases, the noise and all overlapping answers says which one it is as by guessing.
+
+    The days and the secrets are fixed, so that the tries are the same ones each time.
+    """
+    drawn, before = random.Random(others), date(2026, 3, 1)
     agent = f"insight attack {others}"
-    fill(server, agent, others, days=WEEK)
-    secret = "select gen_random_uuid()::text || gen_random_uuid()::text"
+    fill(server, agent, others, days=WEEK, before=before)
     right = 0
     with server.transaction(force_rollback=True):
         for _ in range(TRIES):
             is_in = drawn.random() < 0.5
             with server.transaction(force_rollback=True):
-                server.execute(f"update memory_private.insight_rules set secret = ({secret})".encode())
+                server.execute("update memory_private.insight_rules set secret = %s", [drawn.randbytes(36).hex()])
                 if is_in:
-                    fill(server, agent, 1, days=WEEK, prefix="target")
+                    fill(server, agent, 1, days=WEEK, prefix="target", before=before)
                 found: dict[tuple[str, str], int] = {}
                 for first, last in ((7, 1), (7, 2), (6, 1), (4, 4)):
                     found |= cells(
-                        server, agent, **{"from": TODAY - timedelta(days=first), "to": TODAY - timedelta(days=last)}
+                        server, agent, **{"from": before - timedelta(days=first), "to": before - timedelta(days=last)}
                     )
             evidence = 0.0
             for day in range(1, WEEK + 1):
-                shown = found.get((str(TODAY - timedelta(days=day)), "talked"))
+                shown = found.get((str(before - timedelta(days=day)), "talked"))
                 if others < 4:
                     continue
                 with_target = likelihood(shown, others + 1, 405) if others + 1 >= 5 else float(shown is None)

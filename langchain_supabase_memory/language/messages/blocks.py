@@ -72,19 +72,19 @@ class PromptEntry:
         return render(self.message)
 
     @cached_property
-    def read(self) -> content.ModelInput:
-        """What is counted of the message."""
+    def model_input(self) -> content.ModelInput:
+        """What a model is sent of it."""
         return content.model_input(self.message, self.rendered)
 
     @cached_property
     def characters(self) -> int:
         """The characters that a model is sent of it."""
-        return self.read.characters
+        return self.model_input.characters
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
         """One, its characters and its tokens, as a report sums them."""
-        return 1, self.characters, self.read.tokens()
+        return 1, self.characters, self.model_input.tokens()
 
 
 @dataclass(slots=True)
