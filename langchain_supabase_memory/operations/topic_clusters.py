@@ -33,6 +33,8 @@ _ABOVE_CHANCE: Final = 0.3
 """How far above what any two have in common a neighbor's likeness has to be, as a share of what is left to one."""
 _BY_WORDS: Final = 0.1
 """How alike two stretches have to be by their words."""
+_WORTH_A_CHANGE: Final = 0.02
+"""How much better topics have to be that are found anew than those that go on, as a share."""
 _JOINED: Final = 0.25
 """How many of the possible links between two communities make them one, as a share of the links within them."""
 
@@ -94,7 +96,10 @@ def clusters(stretches: Sequence[ClusteredStretch], alike: float | None) -> list
     threshold = vector_threshold(alike) if alike is not None else _BY_WORDS
     chance = max(0.0, alike or 0.0)
     links = _links(ordered, near, threshold, chance)
-    groups = _joined(_communities(links), links)
+    anew = _joined(_communities(links, list(range(len(ordered)))), links)
+    groups = _joined(_communities(links, _labels(ordered)), links)
+    if _modularity(groups, links) < (1 - _WORTH_A_CHANGE) * _modularity(anew, links):
+        groups = anew
     groups.sort(key=lambda group: (-len(group), group[0]))
     kept = groups[:MAX_TOPICS]
     names = _inherited([Counter(ordered[at].topic_id for at in group) for group in kept])
@@ -157,9 +162,26 @@ def _links(
     return links
 
 
-def _communities(links: Sequence[Mapping[int, float]]) -> list[list[int]]:
+def _labels(stretches: Sequence[ClusteredStretch]) -> list[int]:
+    """Return a label for each: that of the first stretch of its topic, or its own."""
+    first: dict[str, int] = {}
+    return [at if each.topic_id is None else first.setdefault(each.topic_id, at) for at, each in enumerate(stretches)]
+
+
+def _modularity(groups: Sequence[Sequence[int]], links: Sequence[Mapping[int, float]]) -> float:
+    """Return how much more linked the members of a group are than chance has it: Newman's modularity, at most 1."""
+    strengths = [sum(linked.values()) for linked in links]
+    total = sum(strengths)
+    found = 0.0
+    for group in groups:
+        members = set(group)
+        within = sum(value for at in group for other, value in links[at].items() if other in members)
+        found += within / total - (sum(strengths[at] for at in group) / total) ** 2 if total else 0.0
+    return found
+
+
+def _communities(links: Sequence[Mapping[int, float]], labels: list[int]) -> list[list[int]]:
     """Propagate labels until none changes: each takes the label that weighs most among its neighbors."""
-    labels = list(range(len(links)))
     for _ in range(_ROUNDS):
         changed = False
         for at, linked in enumerate(links):
