@@ -466,10 +466,13 @@ begin
            or memory_private.within_edit_distance(n.name, w.word, case when length(w.word) < 4 then 0
                                                           when length(w.word) < 8 then 1 else 2 end)
               and not exists (
+                -- Without the parts of compounds, and without a stem that the right name has, too.
                 select from unnest(p_languages) as l (language)
-                cross join lateral memory_private.lexemes(l.language, n.name) x
+                cross join lateral memory_private.text_search_config(l.language) c
+                cross join lateral unnest(tsvector_to_array(to_tsvector(c, n.name))) as x (lexeme)
                 join memory.chunk_postings p on p.user_id = p_user_id and p.lexeme = x.lexeme
-                 and p.conversation_id = any (p_conversations)));
+                 and p.conversation_id = any (p_conversations)
+                where x.lexeme <> all (tsvector_to_array(to_tsvector(c, w.word)))));
 end
 $function$;
 

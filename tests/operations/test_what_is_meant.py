@@ -92,6 +92,22 @@ def test_a_misspelt_name_finds_what_the_right_one_does(memory: SupabaseMemory) -
     assert [each.score_parts for each in found["Jonahtan"]] == [each.score_parts for each in found["Jonathan"]]
 
 
+def test_a_part_of_a_compound_or_the_stem_of_the_right_name_is_not_the_misspelt_word(memory: SupabaseMemory) -> None:
+    german: list[Line] = [
+        ("Jonathan", "Ich war heute mit John in der Stadt, und wir haben die Küche von meiner Schwester gemalt."),
+        ("Maria", "Das ist schön, aber wann kommt ihr wieder nach Hause? Wir haben auch noch nichts gegessen."),
+    ]
+    english: list[Line] = [
+        ("Kim", "The kitchen was painted by Melanie last week, and we have only watched her from the door."),
+        ("Melanie", "That is what I do when there is nothing else to be done, and it was not that hard."),
+    ]
+    say(memory, *german * 3)
+    say(memory, *english * 3, thread_id="u")
+    assert named(memory, "What does Jonathon paint?") == {"Jonathan"}, "German finds John in it"
+    assert named(memory, "What does Melanies paint?") == {"Melanie"}, "in English one stem"
+    assert memory.recall("What does Jonathon not eat?", limit=3).fits
+
+
 def test_a_name_that_somebody_has_is_nobody_elses(memory: SupabaseMemory) -> None:
     say(memory, ("Ana", "I swim."), ("Anna", "I run."), ("Anton Ruiz", "I sleep."))
     assert named(memory, "What does Ana do?") == {"Ana"}
