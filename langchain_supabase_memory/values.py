@@ -673,6 +673,7 @@ class Turn:
         user_images: The images and files of the user's message: `[{"kind", "url" or "inline_characters",
             "mime_type"}]`.
         ai_images: The images and files of the final answer.
+        author_name: In a space: what its members call who asked; `None` elsewhere.
     """
 
     number: int
@@ -683,6 +684,7 @@ class Turn:
     to_sequence: int
     user_images: list[dict[str, Any]] = field(default_factory=list)
     ai_images: list[dict[str, Any]] = field(default_factory=list)
+    author_name: str | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from langchain_supabase_memory.operations.conversations import forget_expired, r
 from langchain_supabase_memory.operations.recall import search
 from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.summaries import due_argument, shorten, summarize
+from langchain_supabase_memory.operations.turns import speaker
 from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE
 
@@ -247,7 +248,7 @@ def referenced_turn_message(turn: Turn, budget: ContextBudget, time_zone: tzinfo
         time_zone: The time zone of the user.
     """
     room = max(budget.about_characters // 8, 1)
-    text = f"User: {shorten(turn.user_query, room)}\nAssistant: {shorten(turn.ai_response, room)}"
+    text = f"{speaker(turn)}: {shorten(turn.user_query, room)}\nAssistant: {shorten(turn.ai_response, room)}"
     said = fence.element(
         "referenced_turn", text, number=turn.number, at=f"{turn.created_at.astimezone(time_zone):%Y-%m-%d %H:%M}"
     )

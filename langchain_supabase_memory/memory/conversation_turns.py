@@ -106,7 +106,8 @@ class ConversationTurns(ConversationPartHandle):
         """Render the complete turns as text for a prompt, with each query and answer in a template.
 
         Args:
-            template: The format string of a turn, over `number`, `user_query`, `ai_response` and `created_at`.
+            template: The format string of a turn, over `number`, `speaker`, `user_query`, `ai_response`, `created_at`.
+                The speaker is `User`, or in a space what its members call who asked.
             separator: The text between two turns.
             last: Only this many of the newest turns.
             since: Only turns asked at or after this time, with a time zone.

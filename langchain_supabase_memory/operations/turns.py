@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import references
+from langchain_supabase_memory.language.messages.attribution import plain_label
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
 from langchain_supabase_memory.values import Reference, Turn
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import ConversationKey
 
-TEMPLATE: Final = "User: {user_query}\nAssistant: {ai_response}"
-"""The default template of a turn; a template may use `number`, `created_at` and the two texts."""
+TEMPLATE: Final = "{speaker}: {user_query}\nAssistant: {ai_response}"
+"""The default template of a turn; a template may use `number`, `created_at`, `speaker` and the two texts."""
 
 PAGE: Final = 1000
 """The maximum number of turns that one call returns."""
 
-_NAMES: Final = {"number", "user_query", "ai_response", "created_at"}
+_NAMES: Final = {"number", "speaker", "user_query", "ai_response", "created_at"}
 
 
 LONGEST: Final = 1_000_000
@@ -170,7 +171,8 @@ def turns_as_text(
 
     Args:
         key: The conversation.
-        template: The format string of a turn, over `number`, `user_query`, `ai_response` and `created_at`.
+        template: The format string of a turn, over `number`, `speaker`, `user_query`, `ai_response`, `created_at`.
+            The speaker is `User`, or in a space what its members call who asked.
         separator: The text between two turns.
         last: Only this many of the newest turns.
         since: Only turns asked at or after this time, with a time zone.
@@ -190,12 +192,13 @@ def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str =
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:
         raise InvalidInputError(
-            f"A turn has no {unknown[0]!r}.", hint="Templates may use number, user_query, ai_response and created_at."
+            f"A turn has no {unknown[0]!r}.",
+            hint="Templates may use number, speaker, user_query, ai_response and created_at.",
         )
     if any("{" in (form or "") for _, _, form, _ in parsed):
         raise _no_template()  # a nested field could reach any attribute
     try:
-        return separator.join(template.format(**vars(each)) for each in turns)
+        return separator.join(template.format(**vars(each), speaker=speaker(each)) for each in turns)
     except (LookupError, TypeError, ValueError):
         raise _no_template() from None
 
@@ -211,6 +214,11 @@ def _no_template() -> InvalidInputError:
     return InvalidInputError("The template is not a valid format string.", hint=f"Pass {TEMPLATE!r}, for example.")
 
 
+def speaker(turn: Turn) -> str:
+    """Return what a transcript calls who asked: `User`, or their name in a space."""
+    return "User" if turn.author_name is None else plain_label(turn.author_name)
+
+
 def turn_of(row: Mapping[str, Any]) -> Turn:
     """Return a turn of the SQL functions as a value."""
     return Turn(
@@ -222,4 +230,5 @@ def turn_of(row: Mapping[str, Any]) -> Turn:
         to_sequence=row["to_sequence"],
         user_images=row["user_images"] or [],
         ai_images=row["ai_images"] or [],
+        author_name=row["author_name"],
     )

@@ -129,6 +129,7 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user   text := memory_private.resolve_owner(p_user_id);
+  v_labels constant jsonb := memory_private.person_labels(v_user);
   v_before bigint := coalesce(p_before, 9223372036854775807);
   v_skip   bigint := p_skip;
   v_limit  integer := case when p_number is null then greatest(0, least(p_last, 1000)) else 1 end;
@@ -176,7 +177,7 @@ begin
   select json_build_object(
            'turns', coalesce(json_agg((
              select r from (select x.turn_number, x.user_query, x.ai_response, x.user_images, x.ai_images,
-                                   x.created_at, x.from_sequence, x.to_sequence) r) order by x.turn_number)
+                                   x.created_at, x.from_sequence, x.to_sequence, x.author_name) r) order by x.turn_number)
              filter (where x.number <= v_limit and x.before < v_bytes), '[]'),
            'more', coalesce(bool_or(x.number > v_limit or x.before >= v_bytes), false))
     into v_found
@@ -187,12 +188,11 @@ begin
     select v_total + 1 - t.place as turn_number, t.user_query, t.ai_response, t.user_images, t.ai_images,
            octet_length(t.user_query) + octet_length(t.ai_response) + coalesce(octet_length(t.user_images::text), 0)
              + coalesce(octet_length(t.ai_images::text), 0) as bytes,
-           t.created_at, t.from_sequence,
-           t.to_sequence
+           t.created_at, t.from_sequence, t.to_sequence, v_labels ->> t.author_id as author_name
     from (
       select u.sequence as from_sequence, a.sequence as to_sequence, u.text as user_query, a.text as ai_response,
-             u.images as user_images, a.images as ai_images, u.created_at, row_number() over () as place
-      from (select m.sequence + 0 as sequence, m.text, m.images, m.created_at,
+             u.images as user_images, a.images as ai_images, u.created_at, u.author_id, row_number() over () as place
+      from (select m.sequence + 0 as sequence, m.text, m.images, m.created_at, m.author_id,
                    lag(m.sequence) over (order by m.sequence + 0 desc) as following
             from memory.conversation_messages m
             where m.user_id = v_user and m.conversation_id = v_c.id and m.role = 'user'
@@ -235,6 +235,7 @@ Returns: object.
 - turns[].created_at: timestamp. When the question was said.
 - turns[].from_sequence: integer. The number of the question''s message.
 - turns[].to_sequence: integer. The number of the answer''s message.
+- turns[].author_name: text or null. In a space: what who asked is called there. Null elsewhere.
 - more: boolean. Whether there are older ones that fit. A page ends at p_last, or at about answer_bytes.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';

@@ -22,6 +22,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.context.load import referenced_turn_message
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, PermissionDeniedError
 from langchain_supabase_memory.language.messages.attribution import own_words
 from tests.chat_models import says
@@ -254,6 +255,21 @@ async def test_an_agent_hears_who_speaks(door: Door, people: tuple[str, str, str
     await door.server.aclose()
 
 
+def test_a_turn_says_who_asked(door: Door, people: tuple[str, str, str]) -> None:
+    ana, ben, _ = people
+    mine, theirs = named(door, ana, ben)
+    mine.memory.conversation("plan").append([HumanMessage("Glaze it blue."), AIMessage("Noted.")])
+    theirs.memory.conversation("plan").append([HumanMessage("Or green."), AIMessage("Noted, too.")])
+    talk = theirs.memory.conversation("plan")
+    assert [each.author_name for each in talk.turns.list()] == ["Ana", "Ben"]
+    assert talk.turns.as_text() == "Ana: Glaze it blue.\nAssistant: Noted.\n\nBen: Or green.\nAssistant: Noted, too."
+    pointed = talk.resolve("the first one")
+    assert pointed is not None
+    block = referenced_turn_message(pointed.turn, ContextBudget(characters=4000)).text
+    assert "Ana: Glaze it blue." in block
+    assert "User:" not in block
+
+
 @pytest.mark.parametrize("color", ["sync", "async"])
 async def test_a_state_of_several_turns_keeps_what_each_said(
     door: Door, people: tuple[str, str, str], color: str
@@ -303,6 +319,7 @@ async def test_a_history_says_it(door: Door, people: tuple[str, str, str], color
 def test_outside_of_spaces_nothing_is_said(memory: SupabaseMemory) -> None:
     talk = memory.conversation("own")
     talk.append([HumanMessage("The kiln [said by Ana] is hot.", name="Ana"), AIMessage("Noted.")])
+    assert talk.turns.as_text() == "User: The kiln [said by Ana] is hot.\nAssistant: Noted."
     (first, *_) = talk.context("Is it?").prompt
     assert (first.text, first.name) == ("The kiln [said by Ana] is hot.", "Ana")
     assert "supabase_memory_author" not in first.additional_kwargs
