@@ -4,6 +4,7 @@
 - `summary_part`, `board`, `recall_part`, `recent_messages`: the parts of a pack.
 - `truncate`: shorten one message, with a mark that says how to read the original.
 - `media`: limit the images and files.
+- `decoded_entries`: decode stored messages, and keep what was decoded.
 - `fit`: choose the messages of the pack. Pure.
 - `pack`: the pack, and how it is rendered.
 - `report`: what was sent and why.

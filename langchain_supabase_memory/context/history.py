@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import ToolMessage
 
+from langchain_supabase_memory.context.decoded_entries import DECODED
 from langchain_supabase_memory.context.media import limit_media
 from langchain_supabase_memory.context.reasons import EXPIRES_SOON, SUPERSEDED, UNREADABLE
 from langchain_supabase_memory.language.messages import attribution, codec, content
@@ -94,7 +95,8 @@ def read_history(
         is_in_space: Whether a space owns the conversation: each member's message says who wrote it.
     """
     rows = document.get("messages", [])
-    messages = codec.from_payloads([row["payload"] for row in rows])
+    decoded = DECODED.decode([row["payload"] for row in rows])
+    messages = [entry.message for entry in decoded]
     turn = {entry.message.id for entry in current if entry.message.id is not None}
     stored = {message.id: row["sequence"] for row, message in zip(rows, messages, strict=True)}
     authors = {message.id: row.get("author_name") for row, message in zip(rows, messages, strict=True)}
@@ -115,8 +117,8 @@ def read_history(
     begin = _first_shown(document, retention)
     entries: list[PromptEntry] = []
     superseded: dict[int, str] = {}
-    for row, message in zip(rows, messages, strict=True):
-        sequence = row["sequence"]
+    for row, stored_entry in zip(rows, decoded, strict=True):
+        sequence, message = row["sequence"], stored_entry.message
         if message.id in turn:
             continue
         if message.content == content.HIDDEN and codec.unreadable_message(message) is not None:
@@ -130,7 +132,10 @@ def read_history(
             continue
         held = on_branch.get(message.id)
         here = held if held is not None and content.is_conversation(held) else message
-        entries.append(PromptEntry(prompt_form(here, row.get("author_name")), (sequence,)))
+        form = prompt_form(here, row.get("author_name"))
+        entry = stored_entry if form is message else PromptEntry(form)
+        entry.sequences = (sequence,)
+        entries.append(entry)
     entries += [
         PromptEntry(prompt_form(message, asker))
         for message in pending

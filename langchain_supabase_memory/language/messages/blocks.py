@@ -142,7 +142,7 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
     left_out: list[tuple[int, str]] = []
     waiting: dict[str, list[Block]] = {}  # for each call without a result, its block, once per call
     for place, entry in enumerate(entries):
-        if _is_plain(entry.message):
+        if is_plain(entry.message):
             made.append(Block([entry], place))
             continue
         message = _without_empty_parts(_without_chunks(entry.message))
@@ -172,7 +172,7 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
     return made, left_out
 
 
-def _is_plain(message: BaseMessage) -> bool:
+def is_plain(message: BaseMessage) -> bool:
     """Return whether a message needs no change, as nearly all: text of the user or the assistant, without calls."""
     body = message.content
     if not isinstance(body, str) or not body or body.isspace():

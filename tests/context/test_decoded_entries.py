@@ -1,0 +1,140 @@
+"""Kept decoded messages: the same as decoding anew, whatever changes, and nobody's change reaches another prompt."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_supabase_memory import ContextBudget, SupabaseMemory
+from langchain_supabase_memory.context import decoded_entries
+from langchain_supabase_memory.context.decoded_entries import DECODED, DecodedEntries
+from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.language.messages.blocks import PromptEntry
+
+
+def payload(message: BaseMessage) -> Any:
+    return codec.to_row(message)["payload"]
+
+
+def told(number: int, text: str) -> BaseMessage:
+    """A message as providers answer it, with nested metadata."""
+    if number % 2 == 0:
+        return HumanMessage(text, id=f"m{number}")
+    return AIMessage(
+        text,
+        id=f"m{number}",
+        response_metadata={"usage": {"prompt": number, "details": [1, 2]}},
+        usage_metadata={"input_tokens": number, "output_tokens": 2, "total_tokens": number + 2},
+    )
+
+
+def seen(entry: PromptEntry) -> tuple[Any, ...]:
+    return entry.message, entry.rendered, entry.model_input, entry.counts
+
+
+@pytest.mark.pure
+def test_what_is_kept_is_what_decoding_anew_gives() -> None:
+    draw = random.Random(5)
+    kept = DecodedEntries(most_characters=20_000)  # some are dropped
+    for _ in range(300):
+        messages = [
+            told(number, draw.choice(["a", "b " * 40, "ü\U0001f600", " "])) for number in range(draw.randint(0, 9))
+        ]
+        messages += [
+            ToolMessage("result", tool_call_id="c", id="t"),
+            AIMessage("", tool_calls=[{"name": "find", "args": {}, "id": "c"}], id="m1"),
+            HumanMessage([{"type": "text", "text": "listed"}], id="m2"),
+            HumanMessage("no id"),
+        ]
+        draw.shuffle(messages)
+        payloads = [payload(message) for message in messages]
+        expected = [seen(PromptEntry(message)) for message in codec.from_payloads(payloads)]
+        assert [seen(entry) for entry in kept.decode(payloads)] == expected
+        assert kept.size <= 20_000
+
+
+@pytest.mark.pure
+def test_who_changes_a_message_changes_their_own() -> None:
+    kept = DecodedEntries()
+    payloads = [payload(told(1, "The kiln is hot."))]
+    for _ in range(3):
+        (entry,) = kept.decode(payloads)
+        message: Any = entry.message
+        assert message == told(1, "The kiln is hot.")
+        message.content = "Changed."
+        message.additional_kwargs["new"] = True
+        message.tool_calls.append({"name": "x", "args": {}, "id": "1"})
+        message.response_metadata["usage"]["details"].append(3)
+        message.usage_metadata["input_tokens"] = 99
+        entry.sequences = (7,)
+
+
+@pytest.mark.pure
+def test_no_more_is_kept_than_allowed_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = DecodedEntries(most_characters=10_000)
+    long = [payload(told(number, f"{number} " * 400)) for number in range(0, 40, 2)]
+    kept.decode(long)
+    assert 0 < kept.size <= 10_000
+    kept.decode([payload(told(0, "x" * 200_000))])
+    assert kept.size <= 10_000
+    monkeypatch.setattr(decoded_entries, "_SECONDS", -1.0)
+    kept.decode([])
+    assert kept.size == 0
+
+
+@pytest.mark.pure
+def test_threads_read_at_once() -> None:
+    kept = DecodedEntries(most_characters=30_000)
+    failed: list[BaseException] = []
+
+    def read(seed: int) -> None:
+        draw = random.Random(seed)
+        try:
+            for _ in range(200):
+                numbers = [draw.randint(0, 20) for _ in range(5)]
+                found = kept.decode([payload(told(number, f"text {number}")) for number in numbers])
+                assert [entry.message.text for entry in found] == [f"text {number}" for number in numbers]
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_a_pack_is_what_it_is_without_anything_kept(memory: SupabaseMemory) -> None:
+    """Edits, forgetting, opt-outs, other users and forks in between."""
+    draw = random.Random(8)
+    others = [memory, SupabaseMemory(memory._services.transport, user_id=f"{memory.user_id}-other")]
+    numbers = iter(range(10_000))
+    budget = ContextBudget(characters=6_000)
+
+    def prompt(owner: SupabaseMemory) -> list[Any]:
+        pack = owner.conversation("t").context("What now?", budget=budget)
+        question = pack.prompt[-1]
+        return [*((each.type, each.id, each.content) for each in pack.prompt[:-1]), question.text, pack.report().characters]
+
+    for _ in range(60):
+        owner = draw.choice(others)
+        talk = owner.conversation("t")
+        stored = [row for row in talk.read() if row.message_id is not None]
+        match draw.choice(["say", "say", "edit", "forget", "read"]):
+            case "edit" if stored:
+                row = draw.choice([row for row in stored if row.role == "user"] or stored)
+                talk.append([HumanMessage(f"Edited {next(numbers)}.", id=row.message_id)])
+            case "forget" if stored:
+                talk.forget_message(str(draw.choice(stored).message_id))
+            case _:
+                number = next(numbers)
+                talk.append([HumanMessage(f"Said {number}", id=f"u{number}"), AIMessage("Yes.", id=f"a{number}")])
+        warm = prompt(owner)
+        DECODED.clear()
+        assert prompt(owner) == warm
+    assert memory.conversation("t").read() != others[1].conversation("t").read()
