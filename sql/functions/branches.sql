@@ -221,6 +221,36 @@ begin
 end
 $function$;
 
+-- Refuses what is no state of a graph: a key with a value of another type.
+create or replace function memory_private.check_branch(p_branch json) returns void
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_wrong record;
+begin
+  perform memory_private.check_limits(p_branch);
+  if json_typeof(p_branch) <> 'object' then
+    raise exception 'p_branch is no object' using errcode = 'PT400', hint = 'pass what a graph''s state holds, or leave it out';
+  end if;
+  select e.key, t.type into v_wrong
+    from json_each(p_branch) e
+    join (values ('ids', 'list of texts'), ('removed', 'list of texts'), ('strict', 'boolean'), ('named', 'boolean'),
+                 ('all', 'boolean'), ('waiting', 'integer'), ('token', 'text'), ('expected', 'text'), ('after', 'text'),
+                 ('since', 'text'), ('run', 'text'), ('ended', 'text'), ('owner', 'text'), ('database', 'text'),
+                 ('author', 'text')) as t (key, type) on t.key = e.key
+   where (e.key = 'ids' or json_typeof(e.value) <> 'null') and not case t.type
+     when 'list of texts' then memory_private.is_text_list(e.value)
+     when 'boolean' then json_typeof(e.value) = 'boolean'
+     when 'integer' then json_typeof(e.value) = 'number' and e.value::text ~ '^\d{1,9}$'
+     else json_typeof(e.value) = 'string' end
+   limit 1;
+  if found then
+    raise exception '% of p_branch is no %', v_wrong.key, v_wrong.type using errcode = 'PT400',
+      hint = 'pass what a graph''s state holds, as the comment of memory_append says';
+  end if;
+end
+$function$;
+
 -- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
 -- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
 -- "all", "waiting", "run", "ended", "owner", "database", "author"}:

@@ -88,6 +88,14 @@ as $function$
   select l.* from memory_private.limits l
 $function$;
 
+-- Returns whether a document is a list of texts and of nothing else.
+create or replace function memory_private.is_text_list(p_list json) returns boolean
+language sql immutable security invoker set search_path = ''
+as $function$
+  select case when json_typeof(p_list) = 'array'
+    then not exists (select from json_array_elements(p_list) e where json_typeof(e) <> 'string') else false end
+$function$;
+
 -- Refuses a document that is larger, or a list that is longer, than one call may pass. With p_messages each message
 -- is checked too.
 create or replace function memory_private.check_limits(p_document json, p_messages boolean default false) returns void

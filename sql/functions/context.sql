@@ -106,8 +106,7 @@ declare
 begin
   for v_ids in select p_shared -> n from unnest('{spaces,agents}'::text[]) n loop
     v_is_right := v_is_right and (v_ids is null or case when json_typeof(v_ids) = 'array' then
-      json_array_length(v_ids) <= 10
-      and not exists (select from json_array_elements(v_ids) e where json_typeof(e) <> 'string') end) is true;
+      json_array_length(v_ids) <= 10 and memory_private.is_text_list(v_ids) end) is true;
   end loop;
   if not v_is_right then
     raise exception 'p_shared does not name at most 10 spaces and 10 agents, or how many items' using errcode = 'PT400',
@@ -221,11 +220,16 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_held   constant jsonb := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_ids) i);
+  v_held   jsonb;
   v_parent bigint;
   v_left   bigint[];
 begin
   perform memory_private.check_limits(p_ids);
+  if not memory_private.is_text_list(p_ids) then
+    raise exception 'p_branch_ids is no list of texts' using errcode = 'PT400',
+      hint = 'pass the ids of the state''s messages, or leave it out';
+  end if;
+  v_held := (select coalesce(jsonb_object_agg(i, 1), '{}') from json_array_elements_text(p_ids) i);
   select max(memory_private.sequence_of_message(p_conversation.user_id, p_conversation.id, i)) into v_parent
     from json_array_elements_text(p_ids) i;
   v_left := memory_private.abandoned_messages(p_conversation, v_parent, v_held, p_from);
@@ -587,7 +591,8 @@ Returns: object or null. Null if there is no such conversation; with a p_recall 
 - unembedded: boolean. Whether chunks lack a vector, and the embedder may be asked again.
 - unattended: boolean. Whether it has been due for an hour, and no worker has taken it up.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody; or p_shared is not as described.
+- PT400: no p_user_id is given, and the caller''s token names nobody; p_shared is not as described; or p_branch_ids
+  is no list of texts.
 - PT409: the chunks that p_recall searches have vectors of another model, or of another width.
 - PT413: p_recall is larger than call_bytes (see memory_limits).';
 
@@ -660,8 +665,8 @@ Returns: object.
 - context: object as memory_context or null. The context, with what was stored; null if nothing was stored because the
   branch is elsewhere, or if there is no such conversation.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody; or a message is none, as in memory_append; or
-  shared is not as in memory_context. Nothing is stored.
+- PT400: no p_user_id is given, and the caller''s token names nobody; a message is none or p_branch is not as
+  described, as in memory_append; or branch_ids or shared is not as in memory_context. Nothing is stored.
 - PT409: the chunks that are searched have vectors of another model, or of another width. Nothing is stored.
 - PT413: an argument is too large, as in memory_append. Nothing is stored.
 - 23514: a message cannot be right, as in memory_append. Nothing is stored.

@@ -350,7 +350,7 @@ begin
   end if;
   v_user := memory_private.resolve_writer(p_user_id, p_author_id);
   if p_branch is not null then
-    perform memory_private.check_limits(p_branch);
+    perform memory_private.check_branch(p_branch);
     v_place := memory_private.prepare_branch(v_user, p_agent_id, p_thread_id, p_branch);
     if json_typeof(p_branch -> 'database') = 'null' then
       v_whose := jsonb_build_object(
@@ -549,8 +549,9 @@ Returns: object.
 - unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
   is stored.
 Errors:
-- PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; or a message has an unknown
-  key, a value of another type, or says too little. The text names its position and the key.
+- PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; a message has an unknown
+  key, a value of another type, or says too little: the text names its position and the key; or p_branch has a value of
+  another type: the text names its key.
 - PT404: there is no such space, or the caller is not in it.
 - PT409: p_private is passed, and the conversation was begun without it; or p_user_id names a space, and spaces are not
   switched on in this database.

@@ -211,14 +211,11 @@ begin
   end if;
   case p_verb
   when 'memory_append' then
-    if jsonb_typeof(v_a -> 'branch') not in ('object', 'null') then
-      raise exception 'p_branch is no object' using errcode = 'PT400', hint = 'pass what a graph''s state holds, or leave it out';
-    end if;
     perform memory_private.check_role(p_user_id, v_member, 2);
     return public.memory_append(
       p_thread_id => v_a ->> 'thread_id', p_messages => p_messages, p_user_id => p_user_id,
       p_agent_id => v_a ->> 'agent_id', p_replace => (v_a ->> 'replace')::boolean,
-      p_branch => (nullif(v_a -> 'branch', 'null') || jsonb_build_object('author', v_member))::json, -- see prepare_branch
+      p_branch => (nullif(v_a -> 'branch', 'null') || jsonb_build_object('author', v_member))::json, -- see prepare_branch; of what is no object, || makes a list, which is refused
       p_manifest => nullif(v_a -> 'manifest', 'null')::json, p_author_id => v_member,
       p_private => (v_a ->> 'private')::boolean);
   when 'memory_forget' then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,10 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.context.load import VIA
+from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content, fence
+from langchain_supabase_memory.language.messages.codec import to_row
 from tests.agents.test_middleware import Broken
 from tests.chat_models import ScriptedModel, calls, question, says
 from tests.conftest import Caller
@@ -808,3 +811,51 @@ async def test_they_agree_whatever_happens(memory: SupabaseMemory, sums: Any, wa
         for _ in range(10):
             await story.step()
         sums()
+
+
+WRONG_STATES: dict[str, tuple[Any, str]] = {
+    "a list": (["x"], "p_branch is no object"),
+    **{
+        f"{key} {json.dumps(value)}": ({"ids": [], key: value}, f"{key} of p_branch is no {kind}")
+        for kind, keys, values in (
+            ("list of texts", ["ids", "removed"], ["a", 1, {"a": 1}, [1], [None], ["a", ["b"]]]),
+            ("list of texts", ["ids"], [None]),
+            ("boolean", ["strict", "named", "all"], ["true", 1, []]),
+            ("integer", ["waiting"], ["1", 1.5, True, [1], 10**12]),
+            ("text", ["token", "expected", "after", "since", "run", "ended", "owner", "database"], [1, ["a"], {}]),
+            ("text", ["author"], [1]),
+        )
+        for key in keys
+        for value in values
+    },
+}
+"""What is no state of a graph, and what is said of it."""
+
+
+async def test_the_database_says_what_is_wrong_with_a_state(caller: Caller, user_id: str) -> None:
+    transport = caller.service._services.transport
+    stored: Any = {"p_thread_id": "t", "p_user_id": user_id, "p_messages": [to_row(HumanMessage("secret", id="m"))]}
+
+    async def perform(function: str, **given: Any) -> Any:
+        call = Call(function, given)
+        return transport.perform(call) if caller.color == "sync" else await transport.aperform(call)
+
+    async def refused(message: str, function: str, **given: Any) -> None:
+        with pytest.raises(
+            InvalidInputError, match=f"(?i){message}.*(what a graph's state holds|ids of the state)"
+        ) as raised:
+            await perform(function, **given)
+        assert raised.value.code == "PT400"
+
+    for state, message in WRONG_STATES.values():
+        await refused(message, "memory_append", **stored, p_branch=state)
+    await refused("ids of p_branch", "memory_append_context", **stored, p_branch={"ids": 1})
+    assert await caller(caller.service.for_user(user_id).conversation("t").count) == 0
+    known = {
+        **{"token": "s", "expected": None, "after": None, "ids": ["m"], "removed": None, "since": None, "run": None},
+        **{"strict": True, "named": False, "all": None, "waiting": 0, "ended": None, "owner": None, "database": None},
+        "author": None,
+    }
+    assert (await perform("memory_append", **stored, p_branch=known))["appended"] == 1
+    for ids in ({"m": 1}, [1], [None]):
+        await refused("p_branch_ids is no list", "memory_context", p_thread_id="t", p_user_id=user_id, p_branch_ids=ids)

@@ -371,7 +371,8 @@ def test_no_graphs_state_sets_aside_what_others_wrote(studio: Studio) -> None:
     assert studio.read() == [("ana", "Of Ana"), ("bo", "Of Bo")]
     named = state | {"token": "u", "expected": "t", "named": True, "ids": ["of-bo", "later"], "removed": []}
     assert studio.append("bo", "Later", "later", branch=named)["appended"] == 1
-    assert studio.append("bo", "Mine", "m", branch=[state]) == "PT400"
+    for wrong in ([state], '"t"', state | {"ids": [1]}):
+        assert studio.append("bo", "Mine", "m", branch=wrong) == "PT400"
     assert studio.append("cy", "Of Cy", "of-cy", branch=state) == FORBIDDEN
     assert studio.append("eve", "Of Eve", "of-eve", branch=state) == GONE
     assert studio.read() == [("ana", "Of Ana"), ("bo", "Of Bo"), ("bo", "Later")]
