@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanKind, Tracer
 
     from langchain_supabase_memory.adapters.telemetry.metrics import NoMetrics
+    from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
     from langchain_supabase_memory.effects import Flow, Step
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
@@ -49,7 +50,11 @@ PREFIX: Final = "supabase_memory."
 
 @contextmanager
 def observing(
-    flow: Flow[Any], metrics: NoMetrics, watching: Watching, redactor: Redactor | None = None
+    flow: Flow[Any],
+    metrics: NoMetrics,
+    watching: Watching,
+    redactor: Redactor | None = None,
+    endpoint: Callable[[], EndpointInfo] | None = None,
 ) -> Iterator[Observer]:
     """Observe a flow while it runs in the block.
 
@@ -58,14 +63,17 @@ def observing(
         metrics: The metrics to update.
         watching: Reports failed steps to `health`.
         redactor: Removes secrets and personal data from texts that spans record.
+        endpoint: Returns where calls go.
     """
     verb = _name(flow)
-    with _operation_span(verb) as recorded:
+    with _operation_span(verb, endpoint) as recorded:
         if recorded is None and not metrics.measures:
             yield HealthObserver(watching)
         else:
             is_standard = standard_spans.operation_name(verb) is not None
-            yield FlowObserver(watching, recorded, metrics, is_standard=is_standard, redactor=redactor)
+            yield FlowObserver(
+                watching, recorded, metrics, is_standard=is_standard, redactor=redactor, endpoint=endpoint
+            )
 
 
 class HealthObserver(Observer):
@@ -94,6 +102,7 @@ class FlowObserver(HealthObserver):
         metrics: The metrics to update.
         is_standard: Whether OpenTelemetry's conventions know the operation.
         redactor: Removes secrets and personal data from texts that spans record.
+        endpoint: Returns where calls go.
     """
 
     def __init__(
@@ -104,12 +113,14 @@ class FlowObserver(HealthObserver):
         *,
         is_standard: bool = False,
         redactor: Redactor | None = None,
+        endpoint: Callable[[], EndpointInfo] | None = None,
     ) -> None:
         super().__init__(watching)
         self._span = span
         self._metrics = metrics
         self._is_standard = is_standard
         self._redactor = redactor
+        self._endpoint = endpoint
         self._asked_seconds = 0.0
         self._embedded_ms = 0.0
 
@@ -154,6 +165,8 @@ class FlowObserver(HealthObserver):
             if call.operation == "use store":
                 self._is_standard = _name_store_span(self._span, call.arguments["p_ops"])
             if self._is_standard:
+                # An embedded server is known once it has started.
+                self._span.set_attributes(_server(self._endpoint))
                 self._span.set_attributes(standard_spans.call_attributes(call, self._redactor))
         match call.operation:
             case "write summary" if answer["committed"] and self._asked_seconds:
@@ -252,13 +265,20 @@ def _compares_vectors(operation: Mapping[str, Any]) -> bool:
     return "query" in operation and operation.get("vector") is not None
 
 
-def _operation_span(verb: str) -> AbstractContextManager[Span | None]:
+def _operation_span(verb: str, endpoint: Callable[[], EndpointInfo] | None) -> AbstractContextManager[Span | None]:
     """Open an operation's span: of the conventions' name if they know it, else of its own."""
     # Without a tracer nothing is looked up.
     standard = None if _tracer() is None else standard_spans.operation_name(verb)
     if standard is None:
         return span(PREFIX + verb, operation=verb)
-    return span(standard, {standard_spans.OPERATION: standard}, operation=verb)
+    return span(standard, {standard_spans.OPERATION: standard, **_server(endpoint)}, operation=verb)
+
+
+def _server(endpoint: Callable[[], EndpointInfo] | None) -> dict[str, Any]:
+    if endpoint is not None:
+        with _suppress_observer_errors():
+            return standard_spans.server_attributes(endpoint())
+    return {}
 
 
 def _name_store_span(recorded: Span, operations: Sequence[Mapping[str, Any]]) -> bool:
@@ -271,7 +291,7 @@ def _name_store_span(recorded: Span, operations: Sequence[Mapping[str, Any]]) ->
 
 
 @contextmanager
-def span(name: str, standard: Mapping[str, str] | None = None, /, **attributes: Any) -> Iterator[Span | None]:
+def span(name: str, standard: Mapping[str, Any] | None = None, /, **attributes: Any) -> Iterator[Span | None]:
     """Open a span around a block; spans started in the block are its children.
 
     Args:
@@ -300,7 +320,7 @@ def span(name: str, standard: Mapping[str, str] | None = None, /, **attributes: 
             raise
 
 
-def _kind(standard: Mapping[str, str] | None) -> SpanKind:
+def _kind(standard: Mapping[str, Any] | None) -> SpanKind:
     from opentelemetry.trace import SpanKind
 
     return SpanKind.INTERNAL if standard is None else SpanKind.CLIENT

@@ -370,7 +370,9 @@ class Services(Unpicklable):
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a running flow. It reports each failed step to `health`."""
-        return instrumentation.observing(flow, self.metrics, self._watching, self.redactor)
+        return instrumentation.observing(
+            flow, self.metrics, self._watching, self.redactor, lambda: self.transport.endpoint
+        )
 
     @contextmanager
     def answering(self, step: ModelStep) -> Iterator[Any]:

@@ -28,6 +28,7 @@ from langchain_supabase_memory.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
     from langchain_supabase_memory.effects import Call
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
 
@@ -40,6 +41,8 @@ RECORD_ID: Final = "gen_ai.memory.record.id"
 RECORD_COUNT: Final = "gen_ai.memory.record.count"
 QUERY: Final = "gen_ai.memory.query.text"
 RECORDS: Final = "gen_ai.memory.records"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
 
 _CAPTURING: Final = ("true", "1", "span_only", "span_and_event")
 """The values that let spans record texts; with `EVENT_ONLY`, only events do, and there are none here."""
@@ -96,6 +99,16 @@ def store_operation_name(operations: Sequence[Mapping[str, Any]]) -> str | None:
 def captures_content() -> bool:
     """Return whether spans may record texts."""
     return os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING
+
+
+def server_attributes(endpoint: EndpointInfo) -> dict[str, Any]:
+    """Return where an operation goes: the host without user, password and key, and its port.
+
+    Args:
+        endpoint: Where calls go.
+    """
+    found = {SERVER_ADDRESS: endpoint.host, SERVER_PORT: endpoint.port}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def call_attributes(call: Call, redactor: Redactor | None) -> dict[str, Any]:

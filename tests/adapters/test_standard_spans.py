@@ -16,9 +16,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore
+from langchain_supabase_memory.adapters.transports.endpoint_info import of_data_api, of_postgres
+from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import instrumentation, standard_spans
 from langchain_supabase_memory.redaction import PERSONAL_DATA
+from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Caller
+from tests.services.data_api import DataApi
 
 PACKAGE = Path(standard_spans.__file__).parents[1]
 REGISTRY = json.loads((Path(__file__).parents[1] / "cases" / "genai_memory_registry.json").read_text())
@@ -68,7 +72,7 @@ def test_every_name_is_one_of_the_registry() -> None:
     ours = {
         value
         for name, value in vars(standard_spans).items()
-        if name.isupper() and isinstance(value, str) and value.startswith("gen_ai.")
+        if name.isupper() and isinstance(value, str) and value.startswith(("gen_ai.", "server."))
     }
     assert ours <= set(REGISTRY["attributes"])
     assert set(standard_spans._OPERATIONS) | set(standard_spans._STORE_OPERATIONS.values()) <= set(
@@ -104,6 +108,10 @@ async def test_operations_have_standard_names_and_no_texts(
     assert found["append"][standard_spans.RECORD_COUNT] == 1
     assert found["recall"][standard_spans.RECORD_COUNT] == 1
     assert found["forget_message"][standard_spans.RECORD_ID] == "m1"
+    endpoint = caller.service._services.transport.endpoint
+    for given in found.values():
+        assert given[standard_spans.SERVER_ADDRESS] == endpoint.host
+        assert given.get(standard_spans.SERVER_PORT) == endpoint.port
     for span in spans.get_finished_spans():
         given = span.attributes or {}
         names = {name for name in given if not name.startswith("supabase_memory.")}
@@ -113,6 +121,38 @@ async def test_operations_have_standard_names_and_no_texts(
         )
         assert CANARY not in span.to_json()
         assert user_id not in given.values()
+
+
+def test_the_address_of_a_server_is_its_host_and_port(conn_string: str, data_api: DataApi) -> None:
+    for parts, host, port in (
+        ({"host": "db.example.com", "user": "u", "password": CANARY}, "db.example.com", 5432),
+        ({"host": "10.1.2.80", "port": "6543"}, "10.1.2.80", 6543),
+        ({"hostaddr": "::1"}, "::1", 5432),
+        ({}, "localhost", 5432),
+        ({"host": "/tmp/run", "port": "5433"}, "/tmp/run/.s.PGSQL.5433", None),
+        ({"host": "a.example.com,b.example.com", "port": "5432,5433"}, None, None),
+    ):
+        found = of_postgres(parts, is_pooled=None)
+        assert (found.host, found.port) == (host, port)
+    for url, host, port in (
+        ("https://abc.supabase.co/rest/v1", "abc.supabase.co", 443),
+        ("http://[::1]/rest/v1", "::1", 80),
+        (data_api.url, "127.0.0.1", int(data_api.url.rpartition(":")[2].rstrip("/"))),
+    ):
+        found = of_data_api(url, url)
+        assert (found.host, found.port) == (host, port)
+    with SupabaseMemory.from_conn_string(conn_string) as memory:
+        assert str(memory._services.transport.endpoint.port) in conn_string
+
+
+def test_a_server_that_cannot_be_reached_is_named_too(spans: InMemorySpanExporter, user_id: str) -> None:
+    address = f"postgresql://u:{CANARY}@127.0.0.1:1/d?connect_timeout=2"
+    memory = SupabaseMemory.from_conn_string(address, user_id=user_id, retry=NO_RETRY)
+    with memory, pytest.raises(SupabaseMemoryError):
+        memory.conversation("t").append([HumanMessage("Hello")])
+    given = standard(spans)["append"]
+    assert (given[standard_spans.SERVER_ADDRESS], given[standard_spans.SERVER_PORT]) == ("127.0.0.1", 1)
+    assert CANARY not in str([span.to_json() for span in spans.get_finished_spans()])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from langchain_supabase_memory import documents
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 5.0
 _KEYS: Final = "/auth/v1/.well-known/jwks.json"
+_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,15 @@ class EndpointInfo:
         kind: `data_api`; `postgres`, a direct connection to the server; or `pooler`, a shared one.
         address: The address, without user, password and key; `None` as long as it is unknown.
         keys_url: The url of the project's public signing keys; `None` without a Data API.
+        host: The server's domain name, IP address or Unix socket; `None` if it is unknown or one of several.
+        port: The server's port; `None` for a socket and where `host` is.
     """
 
     kind: Literal["data_api", "postgres", "pooler"]
     address: str | None
     keys_url: str | None = None
+    host: str | None = None
+    port: int | None = None
 
 
 def of_data_api(url: str, address: str) -> EndpointInfo:
@@ -36,7 +42,9 @@ def of_data_api(url: str, address: str) -> EndpointInfo:
         url: The project's url.
         address: The address of its Data API.
     """
-    return EndpointInfo("data_api", address, url.strip().rstrip("/") + _KEYS)
+    parts = urlsplit(address)
+    port = parts.port or _PORTS.get(parts.scheme)
+    return EndpointInfo("data_api", address, url.strip().rstrip("/") + _KEYS, parts.hostname, port)
 
 
 def of_postgres(parts: Mapping[str, Any], *, is_pooled: bool | None) -> EndpointInfo:
@@ -47,11 +55,17 @@ def of_postgres(parts: Mapping[str, Any], *, is_pooled: bool | None) -> Endpoint
         is_pooled: Whether a pooler is in between; `None`: unknown, so it is guessed from the port.
     """
     host, port = str(parts.get("host") or parts.get("hostaddr") or "localhost"), str(parts.get("port") or 5432)
-    where = f"the socket in {host}" if host.startswith("/") else f"{host}:{port}"
+    is_socket = host.startswith("/")
+    where = f"the socket in {host}" if is_socket else f"{host}:{port}"
     pooled = port == "6543" if is_pooled is None else is_pooled
-    return EndpointInfo(
-        "pooler" if pooled else "postgres", f"{where}, database {parts.get('dbname') or parts.get('user')}"
-    )
+    server: tuple[str | None, int | None] = (None, None)
+    if is_socket:
+        server = (f"{host}/.s.PGSQL.{port}", None)
+    elif "," not in host and port.isdecimal():
+        server = (host, int(port))
+    kind: Literal["pooler", "postgres"] = "pooler" if pooled else "postgres"
+    address = f"{where}, database {parts.get('dbname') or parts.get('user')}"
+    return EndpointInfo(kind, address, host=server[0], port=server[1])
 
 
 def signing_keys(url: str) -> int | None:
