@@ -208,7 +208,7 @@ def tool(
     first = next(iter(schema.model_fields))
 
     def run_call(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
-        with _run_reporting(name, binding):
+        with run_reporting(name, binding):
             if names:  # a plain string is the first argument
                 arguments = schema.model_validate({first: names[0]}).model_dump()
             is_first = _is_first(name, runtime)
@@ -236,7 +236,7 @@ def tool(
 
 
 @contextmanager
-def _run_reporting(name: str, binding: Binding) -> Iterator[None]:
+def run_reporting(name: str, binding: Binding) -> Iterator[None]:
     """Report a failure to the model, without content, unless `on_error` raises it."""
     try:
         yield

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.values import Role
+
+_FENCED: Final = re.compile(rf"\s*(?:[^\n]*\n){{0,4}}[ \t]*(?:\d+[ \t]+)?<{fence.TAG}>")
+"""The fence at the beginning of a tool's result; what reads files puts a few lines and a line's number before it."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,7 @@ def _without(message: BaseMessage, ids: Collection[str]) -> BaseMessage:
 
 def is_recalled(message: BaseMessage) -> bool:
     """Return whether a tool result is the memory's own output, which is already stored at its source."""
-    return isinstance(message, ToolMessage) and str(message.text).lstrip().startswith(f"<{fence.TAG}>")
+    return isinstance(message, ToolMessage) and _FENCED.match(str(message.text)) is not None
 
 
 def _is_result(stored: StoredText) -> bool:
