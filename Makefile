@@ -8,7 +8,7 @@ TOUCHING = $(patsubst %,tests/%.py,\
   adapters/test_answers adapters/test_breaker language/test_chaining cli/test_cli cli/test_status cli/test_terminal \
   context/test_context \
   context/test_context_fit operations/test_conversations adapters/test_embedder agents/test_history \
-  language/test_messages agents/test_middleware agents/test_nodes adapters/test_openai agents/test_openai_session agents/test_retriever \
+  language/test_messages agents/test_middleware agents/test_nodes adapters/test_openai agents/test_openai_session agents/test_deepagents_files agents/test_retriever \
   sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store adapters/test_telemetry \
   adapters/test_standard_spans adapters/test_tidy \
   language/test_tokens agents/test_tools adapters/test_transports)

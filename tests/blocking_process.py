@@ -77,6 +77,7 @@ from langchain_supabase_memory import (
     WorkerPolicy,
     arecord_stream,
 )
+from langchain_supabase_memory.agents.deepagents_files import MemoryFiles
 from langchain_supabase_memory.agents.openai_session import SupabaseSession
 from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.errors import ConfigurationError, MigrationConflictError, NotFoundError
@@ -470,6 +471,21 @@ async def openai_session(place: Place) -> None:
         await session.get_items()
         await session.pop_item()
         await session.clear_session()
+
+
+@use
+async def deepagents_files(place: Place) -> None:
+    async with place.memory() as memory:
+        files = MemoryFiles(memory, thread_id="files")
+        for path in ("/profile.md", "/board.md", "/summary.md"):
+            assert (await files.aread(path)).error is None
+        await files.als("/")
+        await files.aglob("*.md")
+        await files.agrep("kiln")
+        await files.adownload_files(["/board.md"])
+        await files.aupload_files([("/board.md", b"")])
+        for answer in (await files.awrite("/a", "b"), await files.aedit("/a", "b", "c"), await files.adelete("/a")):
+            assert answer.error
 
 
 @use

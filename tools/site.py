@@ -59,7 +59,8 @@ API = {
         "Agents",
         "What a graph or a chain is composed from.",
         "SupabaseMemoryMiddleware SupabaseSummarizationNode LoadContextNode SaveTurnNode models.SupabaseSummarizer "
-        "SupabaseChatMessageHistory agents.openai_session.SupabaseSession SupabaseMemoryRetriever "
+        "SupabaseChatMessageHistory agents.openai_session.SupabaseSession agents.deepagents_files.MemoryFiles "
+        "SupabaseMemoryRetriever "
         "SupabaseMemoryToolkit tools.get_conversation_summary_tool "
         "tools.get_profile_tool tools.get_turn_tool tools.read_messages_tool tools.recall_context_tool "
         "tools.remember_tool tools.search_conversation_history_tool tools.share_with_team_tool "

@@ -1,6 +1,6 @@
 """`MemoryFiles`: the memory as files of a deep agent, to read and not to write.
 
-Only this module imports `deepagents`, so the package needs it for nothing else.
+Only this module imports `deepagents`, the extra of that name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from langchain_supabase_memory.unpicklable import Unpicklable
 try:
     from deepagents.backends import protocol, utils
 except ImportError:
-    raise MissingDependencyError("The memory as files of a deep agent", package="'deepagents>=0.7'") from None
+    raise MissingDependencyError("The memory as files of a deep agent", "deepagents") from None
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,11 +117,11 @@ class MemoryFiles(Unpicklable, protocol.BackendProtocol):
             pattern: Such as `*.md`.
             path: A folder; by default the one with the files.
         """
-        return _found(pattern, path)
+        return _matching(pattern, path)
 
     async def aglob(self, pattern: str, path: str | None = None) -> protocol.GlobResult:
         """The async twin of `glob`."""
-        return _found(pattern, path)
+        return _matching(pattern, path)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> protocol.ReadResult:
         """Read lines of a file.
@@ -251,7 +251,7 @@ def _data(text: str) -> protocol.FileData:
     return {"content": text, "encoding": "utf-8"}
 
 
-def _found(pattern: str, path: str | None) -> protocol.GlobResult:
+def _matching(pattern: str, path: str | None) -> protocol.GlobResult:
     try:
         fits = utils.compile_grep_include_glob(pattern)
     except ValueError as error:

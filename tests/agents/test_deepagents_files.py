@@ -21,7 +21,9 @@ backends: Any = pytest.importorskip("deepagents.backends")
 protocol: Any = pytest.importorskip("deepagents.backends.protocol")
 memory_middleware: Any = pytest.importorskip("deepagents.middleware.memory")
 
-from langchain_supabase_memory.agents.deepagents_files import MemoryFiles  # noqa: E402
+from langchain_supabase_memory.agents import deepagents_files  # noqa: E402
+
+MemoryFiles: Any = deepagents_files.MemoryFiles
 
 NAMES = ["board.md", "profile.md", "summary.md"]
 COLORS = ["sync", "async"]
@@ -209,8 +211,8 @@ async def test_a_deep_agent_reads_the_files_of_the_user_of_its_run(conn_string: 
         assert "`remember`" in written
         assert "`remember`" in edited
         # One agent serves all users: a stranger finds nothing, whatever they write.
-        script = (calls("read_file", file_path="/memories/profile.md"), calls("grep", pattern="E-47"), "done")
-        answers = await ask(color, agent(says(*script), memory), f"{user_id}-other")
+        model = says(calls("read_file", file_path="/memories/profile.md"), calls("grep", pattern="E-47"), "done")
+        answers = await ask(color, agent(model, memory), f"{user_id}-other")
         assert "Nothing is remembered" in str(answers[0].content)
         assert "The kiln shows" not in str(answers[1].content)
 
@@ -255,7 +257,7 @@ def test_wrong_arguments_say_so(memory: SupabaseMemory) -> None:
     with pytest.raises(InvalidInputError):
         MemoryFiles(memory, thread_id="")
     with pytest.raises(ConfigurationError):
-        MemoryFiles("memory")  # type: ignore[arg-type]
+        MemoryFiles("memory")
     assert "No thread is named" in MemoryFiles(memory).read("/board.md").error
     held = MemoryFiles(memory).read("/profile.md")
     assert "Nothing is remembered" in held.file_data["content"], "it is of the user, whatever the thread"

@@ -235,5 +235,5 @@ def test_the_metadata_has_the_extras_that_the_errors_name() -> None:
     }
     assert named
     assert named < set(extras)
-    few_need = {"local", "multilingual"}
+    few_need = {"local", "multilingual", "deepagents"}
     assert set(re.findall(r"\w+", extras["all"][0].split("[")[1])) == set(extras) - {"all"} - few_need
