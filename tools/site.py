@@ -84,7 +84,8 @@ API = {
     "long-term": (
         "Long-term memory and transfer",
         "Memories that stay, LangGraph's store, import and export.",
-        "SupabaseStore long_term.LongTerm long_term.StoreLongTerm long_term.VectorStoreLongTerm long_term.Memory "
+        "SupabaseStore testing.check_store testing.acheck_store testing.STORE_CHECKS testing.StoreCheck "
+        "long_term.LongTerm long_term.StoreLongTerm long_term.VectorStoreLongTerm long_term.Memory "
         "long_term.Remembered long_term.promote long_term.apromote "
         "long_term.forget_source long_term.aforget_source transfer.import_conversations "
         "transfer.aimport_conversations transfer.ImportReceipt transfer.export_conversations "

@@ -1,5 +1,6 @@
-"""Models for tests and demos, which need no key and no network."""
+"""For tests and demos: a model that needs no key and no network, and the conformance suite of LangGraph stores."""
 
 from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
+from langchain_supabase_memory.testing.store_conformance import STORE_CHECKS, StoreCheck, acheck_store, check_store
 
-__all__ = ["OfflineQuotingModel"]
+__all__ = ["STORE_CHECKS", "OfflineQuotingModel", "StoreCheck", "acheck_store", "check_store"]
