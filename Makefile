@@ -9,7 +9,7 @@ TOUCHING = $(patsubst %,tests/%.py,\
   context/test_context \
   context/test_context_fit operations/test_conversations adapters/test_embedder agents/test_history \
   language/test_messages agents/test_middleware agents/test_nodes adapters/test_openai agents/test_openai_session agents/test_deepagents_files agents/test_retriever \
-  sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store adapters/test_telemetry \
+  sql/test_schema adapters/test_signed_in agents/test_standard_tools long_term/test_store long_term/test_store_conformance adapters/test_telemetry \
   adapters/test_standard_spans adapters/test_tidy \
   language/test_tokens agents/test_tools adapters/test_transports)
 CITUS = tests/sql/test_citus.py tests/sql/test_blocks.py tests/sql/test_filled_messages.py tests/sql/test_postings.py \
