@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import runpy
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_supabase_memory import MemoryConfig, Retention, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MissingDependencyError
 from langchain_supabase_memory.redaction import PERSONAL_DATA
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.chat_models import ScriptedModel, calls, says
@@ -272,3 +274,10 @@ def test_a_profile_that_is_gathered_is_in_the_file(conn_string: str, user_id: st
         text = MemoryFiles(memory, thread_id="t").read("/profile.md").file_data["content"]
         assert "instruction: answer language: Tagalog" in text
         assert "the user said that it lasts" in text
+
+
+def test_without_deepagents_the_import_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deepagents", None)
+    monkeypatch.setitem(sys.modules, "deepagents.backends", None)
+    with pytest.raises(MissingDependencyError, match=r"langchain-supabase-memory\[deepagents\]"):
+        runpy.run_path(str(deepagents_files.__file__))
