@@ -119,7 +119,11 @@ def test_a_pack_is_what_it_is_without_anything_kept(memory: SupabaseMemory) -> N
     def prompt(owner: SupabaseMemory) -> list[Any]:
         pack = owner.conversation("t").context("What now?", budget=budget)
         question = pack.prompt[-1]
-        return [*((each.type, each.id, each.content) for each in pack.prompt[:-1]), question.text, pack.report().characters]
+        return [
+            *((each.type, each.id, each.content) for each in pack.prompt[:-1]),
+            question.text,
+            pack.report().characters,
+        ]
 
     for _ in range(60):
         owner = draw.choice(others)
