@@ -129,11 +129,15 @@ class Work(MemoryHandle):
         """The async twin of `unreadable`."""
         return await self._services.arun(unreadable(self._services.scope_text(), limit=limit))
 
-    def users(self, *, prefix: str | None = None, limit: int = 25, after: str | None = None) -> UserPage:
+    def users(
+        self, *, prefix: str | None = None, contains: str | None = None, limit: int = 25, after: str | None = None
+    ) -> UserPage:
         """List the users who have conversations, by their ids, in one round trip; it needs a server's rights.
 
         Args:
             prefix: Only users whose ids begin with it; `None` means all.
+            contains: Only users whose ids contain it, in whatever case. One call looks at 500 users, so that a page may
+                have fewer than `limit`, or none, and still an `after`.
             limit: The maximum number of users, 1 to 100.
             after: The `after` of a page, to get the next page.
 
@@ -144,12 +148,16 @@ class Work(MemoryHandle):
             InvalidInputError: The memory belongs to one user, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._services.run(list_users(self._services.scope_text(), prefix=prefix, limit=limit, after=after))
+        return self._services.run(
+            list_users(self._services.scope_text(), prefix=prefix, contains=contains, limit=limit, after=after)
+        )
 
-    async def ausers(self, *, prefix: str | None = None, limit: int = 25, after: str | None = None) -> UserPage:
+    async def ausers(
+        self, *, prefix: str | None = None, contains: str | None = None, limit: int = 25, after: str | None = None
+    ) -> UserPage:
         """The async twin of `users`."""
         return await self._services.arun(
-            list_users(self._services.scope_text(), prefix=prefix, limit=limit, after=after)
+            list_users(self._services.scope_text(), prefix=prefix, contains=contains, limit=limit, after=after)
         )
 
     def summarize_due(

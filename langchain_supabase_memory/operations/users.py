@@ -54,13 +54,20 @@ class UserPage:
 
 
 def list_users(
-    user_id: str | None, *, prefix: str | None = None, limit: int = 25, after: str | None = None
+    user_id: str | None,
+    *,
+    prefix: str | None = None,
+    contains: str | None = None,
+    limit: int = 25,
+    after: str | None = None,
 ) -> Flow[UserPage]:
     """List the users who have conversations, by their ids, in one round trip; it needs a server's rights.
 
     Args:
         user_id: The memory's user; there must be none.
         prefix: Only users whose ids begin with it; `None` means all.
+        contains: Only users whose ids contain it, in whatever case. One call looks at 500 users, so that a page may
+            have fewer than `limit`, or none, and still an `after`.
         limit: The maximum number of users, 1 to 100.
         after: The `after` of a page, to get the next page.
 
@@ -77,15 +84,18 @@ def list_users(
         )
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= MAX_LIMIT:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}.", hint="25 is the default.")
-    for name, text in (("prefix", prefix), ("after", after)):
+    for name, text in (("prefix", prefix), ("contains", contains), ("after", after)):
         if text is not None and (not isinstance(text, str) or len(text) > LONGEST_ID):
-            raise InvalidInputError(f"{name} must be the beginning of an id.", hint="Pass a text, or leave it out.")
+            raise InvalidInputError(
+                f"{name} must be a text of at most {LONGEST_ID} characters.", hint="Pass a part of an id, or leave it out."
+            )
     answer = yield from call(
         "memory_worker_users",
         {
             "p_prefix": None if prefix is None else clean(prefix),
             "p_limit": limit,
             "p_after": None if after is None else clean(after),
+            "p_contains": None if contains is None else clean(contains),
         },
     )
     return UserPage([_user(row) for row in answer["users"]], answer["after"])

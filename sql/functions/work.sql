@@ -1205,7 +1205,8 @@ $function$;
 create function public.memory_worker_users(
   p_prefix text    default null, -- only ids that begin so; null: all
   p_limit  integer default 25,
-  p_after  text    default null  -- the user to go on from
+  p_after  text    default null, -- the user to go on from
+  p_contains text  default null  -- only ids that contain it, in whatever case; null: all
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -1215,6 +1216,7 @@ declare
   c_misses constant integer := 50;  -- so many others in a row end a prefix: an order of the language mixes capitals
   c_newest constant integer := 10;  -- conversations of a user that are read
   v_prefix constant text := coalesce(p_prefix, '');
+  v_part   constant text := lower(coalesce(p_contains, ''));
   v_limit  constant integer := greatest(1, least(coalesce(p_limit, 25), 100));
   v_at     text := p_after;
   v_user   text;
@@ -1246,6 +1248,8 @@ begin
     if starts_with(v_user, 'space:') then
       v_at := greatest(v_user, 'space;'); -- behind all spaces, where they stand together
     elsif starts_with(v_user, v_prefix) then
+      v_misses := 0;
+      continue when strpos(lower(v_user), v_part) = 0;
       select count(*) as count, max(t.updated_at) as last_at,
              coalesce(sum(t.total_tokens) filter (where t.place <= c_newest), 0) as tokens
         into v_newest
@@ -1256,7 +1260,6 @@ begin
       v_users := v_users || jsonb_build_object(
         'user_id', v_user, 'conversations', least(v_newest.count, c_newest), 'has_more', v_newest.count > c_newest,
         'tokens', v_newest.tokens, 'last_at', v_newest.last_at, 'dead', coalesce((v_dead ->> v_user)::bigint, 0));
-      v_misses := 0;
     else
       v_misses := v_misses + 1;
       exit when v_misses > c_misses;
@@ -1272,6 +1275,7 @@ comment on function public.memory_worker_users is
 p_prefix: only users whose ids begin with it; null: all.
 p_limit: the most users of one page, 1 to 100.
 p_after: after of the page before; null: the first page.
+p_contains: only users whose ids contain it, in whatever case; null: all. A page may then be empty and have an after.
 Returns: object.
 - users: object[]. The page, in the order of their ids.
 - users[].user_id: text. The user.

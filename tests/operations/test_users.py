@@ -33,7 +33,10 @@ async def test_users_are_listed_by_both_doors(caller: Caller, user_id: str) -> N
     assert not (await caller(caller.service.work.users, prefix=f"{user_id}-zzz")).users
     with pytest.raises(InvalidInputError):
         await caller(caller.service.for_user(user_id).work.users)
-    for wrong in ({"limit": 0}, {"limit": 101}, {"prefix": 7}, {"after": "x" * 513}):
+    for part, names in (("-B", "b"), (user_id.upper(), "abc"), ("%", ""), ("", "abc")):
+        some = await caller(caller.service.work.users, prefix=f"{user_id}-", contains=part)
+        assert [each.user_id for each in some.users] == [f"{user_id}-{name}" for name in names]
+    for wrong in ({"limit": 0}, {"limit": 101}, {"prefix": 7}, {"after": "x" * 513}, {"contains": "x" * 513}):
         with pytest.raises(InvalidInputError):
             await caller(caller.service.work.users, **wrong)
 
@@ -76,6 +79,21 @@ def test_a_page_reads_no_more_of_many_users(crowded: str, is_analyzed: bool) -> 
             assert [each.user_id for each in page.users] == sorted(each.user_id for each in page.users)
         assert len(server.work.users().users) == 25
         assert max(reads.values()) <= 400, reads
+
+
+def test_a_part_of_an_id_is_looked_for_in_steps_of_500_users(crowded: str) -> None:
+    with psycopg.connect(crowded, autocommit=True) as connection:
+        transport = CountingTransport(connection)
+        server = SupabaseMemory(transport)
+        page = server.work.users(contains="2999")
+        users, calls = page.users, 1
+        while page.after is not None:
+            transport.taken()
+            page = server.work.users(contains="2999", after=page.after)
+            assert transport.taken().read <= 1_100
+            users, calls = users + page.users, calls + 1
+    assert [each.user_id for each in users] == ["user-02999"]
+    assert 6 <= calls <= 8
 
 
 # The inspector's first page of everybody's data
