@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import HumanMessage
 
+from langchain_supabase_memory.context.next_prompt import UNITS, budget_of, recall_scope_named, recall_scope_of, resized
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.prompt_parts import next_parts, spent_bar
 from langchain_supabase_memory.inspector.svg_charts import bar
-from langchain_supabase_memory.settings import INHERITED
 from langchain_supabase_memory.values import RECALL_SCOPES, RecallScope
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 MIN_BUDGET: Final = 50
 MAX_BUDGET: Final = 400_000
 """The minimum and maximum of a budget that may be tried."""
-
-UNITS: Final = ("characters", "tokens")
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,7 @@ class PromptOptions:
         """Return the budget to try."""
         if self.size is None:
             return default
-        sizes = {unit: self.size if unit == self.unit else None for unit in UNITS}
-        return replace(default, characters=sizes["characters"], tokens=sizes["tokens"])
+        return resized(default, self.size, self.unit)
 
     def scope(self, newest: Manifest | None) -> RecallScope | Inherited | None:
         """Return the scope of recall.
@@ -72,10 +69,7 @@ class PromptOptions:
         Args:
             newest: The manifest of the newest answer, whose scope is the default; `None` for the memory's.
         """
-        recall = self.recall or (newest.recall if newest is not None else None)
-        if recall == "none":
-            return None
-        return next((each for each in RECALL_SCOPES if each == recall), INHERITED)
+        return recall_scope_named(self.recall) if self.recall else recall_scope_of(newest)
 
 
 async def screen(request: Request) -> Response:
@@ -115,18 +109,3 @@ async def screen(request: Request) -> Response:
 async def newest_manifest(conversation: Conversation) -> Manifest | None:
     """Return the manifest of the newest answer; `None` if none is stored."""
     return next(iter((await conversation.amanifests(limit=1)).manifests), None)
-
-
-def budget_of(manifest: Manifest | None, default: ContextBudget) -> ContextBudget:
-    """Return the budget of the newest prompt, which is the agent's own.
-
-    Args:
-        manifest: The manifest of the newest answer; without one it is the memory's budget.
-        default: The memory's budget, which has the shares of the parts.
-    """
-    if manifest is None or manifest.budget < 1 or manifest.unit not in UNITS:
-        return default
-    sizes = {unit: manifest.budget if unit == manifest.unit else None for unit in UNITS}
-    if (default.characters, default.tokens) == (sizes["characters"], sizes["tokens"]):
-        return default
-    return replace(default, characters=sizes["characters"], tokens=sizes["tokens"])

@@ -5,27 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.context import next_prompt
+from langchain_supabase_memory.context.next_prompt import PARTS, line_of
 from langchain_supabase_memory.context.past_prompt import CHANGES
 from langchain_supabase_memory.inspector.rendering import messages, number, plural
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
-from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS, PromptPart
+from langchain_supabase_memory.operations.manifests.parts import PART_REASONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from langchain_core.messages import BaseMessage
-
+    from langchain_supabase_memory.context.next_prompt import Line, NextPart
     from langchain_supabase_memory.context.pack import ContextPack
     from langchain_supabase_memory.context.past_prompt import RebuiltPart, RebuiltPrompt
-    from langchain_supabase_memory.context.report import Section
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.values import Chunk
 
 MAX_LINES: Final = 200
 """The maximum number of messages shown of a part, the newest; the rest is on the timeline."""
 
-_PARTS: Final[Mapping[str, PromptPart]] = {each.name: each for each in PROMPT_PARTS}
 _OTHER: Final = "own"
 
 
@@ -66,7 +64,7 @@ class ShownPart:
     items: Sequence[BoardItem] = ()
     board_summary: str = ""
     board_notes: str = ""
-    lines: list[tuple[int | None, str, str]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     unshown: int = 0
     changes: Sequence[str] = ()
     changed_items: Sequence[str] = ()
@@ -74,40 +72,29 @@ class ShownPart:
     @property
     def state(self) -> str:
         """The name of its color."""
-        return _PARTS[self.name].state if self.name in _PARTS else _OTHER
+        return PARTS[self.name].state if self.name in PARTS else _OTHER
 
     @property
     def title(self) -> str:
         """The title of the part."""
-        return _PARTS[self.name].title if self.name in _PARTS else self.name
+        return PARTS[self.name].title if self.name in PARTS else self.name
 
 
 def next_parts(pack: ContextPack) -> list[ShownPart]:
     """Return the parts of the next prompt in the order in which a model reads them."""
-    return [_next_part(pack, section) for section in pack.sections if section.messages]
+    return [_next_part(pack, part) for part in next_prompt.next_parts(pack)]
 
 
-def _next_part(pack: ContextPack, section: Section) -> ShownPart:
-    name = section.name
-    messages_of = {
-        "note": pack.fitted.head_message,
-        "summary": pack.fitted.head_message,
-        "board": pack.board.message,
-        "recalled": pack.remembered.message,
-        "profile": pack.profile.message,
-        "shared": pack.shared.message,
-    }
-    message = messages_of.get(name)
-    entries = {"recent": pack.fitted.recent, "current": pack.fitted.current}.get(name, [])
-    lines = [_line(next(iter(entry.sequences), None), entry.message) for entry in entries]
+def _next_part(pack: ContextPack, part: NextPart) -> ShownPart:
+    section, name = part.section, part.section.name
     is_summary, is_board = name == "summary", name == "board"
     return ShownPart(
         name,
         section.tokens,
         section.characters,
         section.covers,
-        _why(pack, name),
-        raw="" if message is None else str(message.text),
+        part.why,
+        raw=part.text,
         text=pack.fitted.head.text if is_summary else pack.note or "" if name == "note" else "",
         note=pack.note or "" if is_summary else "",
         covered=pack.report().covered if is_summary else None,
@@ -115,8 +102,8 @@ def _next_part(pack: ContextPack, section: Section) -> ShownPart:
         items=pack.board.items if is_board else (),
         board_summary=pack.board.edited_summary or "" if is_board else "",
         board_notes=pack.board.context_notes if is_board else "",
-        lines=lines[-MAX_LINES:],
-        unshown=max(0, len(lines) - MAX_LINES),
+        lines=part.lines[-MAX_LINES:],
+        unshown=max(0, len(part.lines) - MAX_LINES),
     )
 
 
@@ -139,7 +126,9 @@ def _past_part(rebuilt: RebuiltPrompt, part: RebuiltPart) -> ShownPart:
     lost = len(manifest.items) - len(part.board_items) if was.name == "board" else 0
     if lost:
         changes.append(f"{plural(lost, 'item')} {'is' if lost == 1 else 'are'} no longer on the board.")
-    lines = [_line(at, message) for at, message in zip(numbers, part.messages, strict=True)] if is_conversation else []
+    lines = (
+        [line_of(at, message) for at, message in zip(numbers, part.messages, strict=True)] if is_conversation else []
+    )
     return ShownPart(
         was.name,
         was.tokens,
@@ -174,39 +163,3 @@ def spent_bar(parts: Sequence[ShownPart], used: int, limit: int, unit: str) -> l
         for part, size in zip(parts, sizes, strict=True)
     ]
     return bar([*named, ("rest", max(0, limit - used), f"unused: {number(max(0, limit - used))} {unit}", "")])
-
-
-def _line(sequence: int | None, message: BaseMessage) -> tuple[int | None, str, str]:
-    text = str(message.text) or content.line(message)
-    return sequence, content.LABELS[content.role(message)], text
-
-
-def _why(pack: ContextPack, name: str) -> str:
-    summary = pack.summary
-    match name:
-        case "summary" if summary is not None:
-            built = f", built on segment {summary.built_on}" if summary.built_on is not None else ""
-            note = f" It ends with: {pack.note}." if pack.note else ""
-            return (
-                f"Segment {summary.number}{built}. It comes first and stays the same from turn to turn, so that the "
-                f"provider can cache it.{note}"
-            )
-        case "note":
-            return "No summary covers the omitted messages, so the prompt says that there are more."
-        case "recent":
-            cut = f" {plural(len(pack.clipped), 'message')} truncated to fit." if pack.clipped else ""
-            return f"Messages that the summary does not cover: as many of the newest whole turns as fit.{cut}"
-        case "board":
-            left = pack.board.left_out
-            rest = f" {plural(left, 'item')} did not fit." if left else ""
-            return f"What is known so far: pinned items first, then open items, then facts by importance.{rest}"
-        case "recalled":
-            how = f" By keyword search only: {pack.recall_error}." if pack.recall_error else ""
-            return (
-                f"Passages that match the question and are not in the prompt already, best first, as many as fit.{how}"
-            )
-        case "profile":
-            return PART_REASONS["held"]
-        case "shared":
-            return PART_REASONS["shared"]
-    return "The message to answer. It is never truncated and comes last."

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.context.next_prompt import budget_of
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import plural, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
-from langchain_supabase_memory.inspector.screens.prompt import budget_of
 from langchain_supabase_memory.inspector.svg_charts import Plot, bar, plot
 
 if TYPE_CHECKING:
