@@ -30,7 +30,7 @@ FOLDER: Final = "SUPABASE_MEMORY_FOLDER"
 """The environment variable with the folder of an embedded database."""
 
 USER: Final = "SUPABASE_MEMORY_USER"
-"""The environment variable with the user whose data commands read."""
+"""The environment variable with the user for whom commands act."""
 
 _CONNECTIONS: Final = (("database_url",), ("embedded",), ("url", "key"))
 """The parameters that select a database, by kind of connection."""
@@ -196,6 +196,17 @@ access_token_option: Final = click.option(
     help="Access token of a signed-in user, with --url and the publishable --key: row level security applies. "
     "By default $SUPABASE_MEMORY_TOKEN.",
 )
+
+
+def user_option(meaning: str, *, required: bool = True) -> Callable[[Any], Any]:
+    """Return the option `--user` of a command that acts for one user, who may also come from the environment.
+
+    Args:
+        meaning: Who the user is, for the help.
+        required: Whether the command needs a user.
+    """
+    return click.option("--user", "user_id", required=required, envvar=USER, help=f"{meaning}; by default ${USER}.")
+
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

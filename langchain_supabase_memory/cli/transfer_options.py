@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.cli.formatting import pluralize, spinner
-from langchain_supabase_memory.cli.options import Address, given_on_command_line
+from langchain_supabase_memory.cli.options import USER, Address, given_on_command_line
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.transfer.values import ExportReceipt, ImportReceipt, Source
 
 
-def open_memory(address: Address, access_token: str | None, user_id: str | None) -> SupabaseMemory:
-    """Open the memory, with server permissions or as the user of a token.
+@contextmanager
+def open_memory(address: Address, access_token: str | None, user_id: str | None) -> Iterator[SupabaseMemory]:
+    """Open the memory of one user, with server permissions or as the user of a token.
 
-    An explicit user and database override a token from the environment.
+    An explicit user and database override a token from the environment, and a token overrides a user from there.
 
     Raises:
         ConfigurationError: The user is missing, or a token is used without the Data API.
@@ -36,14 +37,19 @@ def open_memory(address: Address, access_token: str | None, user_id: str | None)
     is_named = user_id is not None and bool(address.database_url or address.embedded)
     if access_token is None or (is_named and not given_on_command_line("access_token")):
         if user_id is None:
-            raise ConfigurationError("No user is named.", hint="Pass --user, or --access-token of a signed-in user.")
-        return address.open(model=None, config=config)
+            raise ConfigurationError(
+                "No user is named.", hint=f"Pass --user or set {USER}; or --access-token of a signed-in user."
+            )
+        with address.open(model=None, config=config) as memory:
+            yield memory.for_user(user_id)
+        return
     if given_on_command_line("database_url", "embedded") or not (address.url and address.key):
         raise ConfigurationError(
             "A user's token is for the Data API.", hint="Pass --url and the publishable --key, and no database."
         )
     http_address = Address(url=address.url, key=address.key)
-    return http_address.open(needs_server=False, model=None, config=config).for_token(access_token)
+    with http_address.open(needs_server=False, model=None, config=config).for_token(access_token) as memory:
+        yield memory._for(user_id if given_on_command_line("user_id") else None)
 
 
 REFUSALS: Final = {

@@ -21,8 +21,16 @@ from click.testing import CliRunner
 from langchain_supabase_memory.cli.application import commands
 from tests.cli.starter import Forked
 
-NOWHERE = {"SUPABASE_DB_URL": "", "SUPABASE_URL": "", "SUPABASE_KEY": ""}
-"""What the environment says of a database: nothing."""
+NOWHERE = dict.fromkeys(
+    [
+        "SUPABASE_DB_URL",
+        "SUPABASE_URL",
+        "SUPABASE_KEY",
+        *(f"SUPABASE_MEMORY_{name}" for name in ("FOLDER", "USER", "TOKEN")),
+    ],
+    "",
+)
+"""What the environment says of a database and of a user: nothing."""
 
 PROGRAM = [sys.executable, "-P", "-c", "from langchain_supabase_memory.cli import main; main()"]
 """The program; its folder is none that Python looks into by itself."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -563,3 +564,43 @@ def test_folder_and_user_come_from_the_environment_too(tmp_path: Path) -> None:
     result = CliRunner().invoke(commands, ["conversations"], env=env)
     assert result.exit_code == 1
     assert "nothing-here" in result.output, "no user and no other database is asked for"
+
+
+ACTING_FOR_ALL = {"cleanup", "insights", "retry", "status", "unreadable", "worker"}
+"""The commands that act for everybody, and which `--user` narrows."""
+
+
+def test_every_command_for_one_user_takes_them_from_the_environment_and_says_so() -> None:
+    def with_user(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and "--user" in parameter.opts:
+                yield path, parameter
+        if isinstance(command, click.Group):
+            for name in command.list_commands(click.Context(command)):
+                yield from with_user(command.commands[name], f"{path} {name}".strip())
+
+    options = dict(with_user(commands, ""))
+    named = {path for path, option in options.items() if option.envvar == "SUPABASE_MEMORY_USER"}
+    assert all("by default $SUPABASE_MEMORY_USER" in (options[path].help or "") for path in named)
+    assert {path for path in options if path not in named} == ACTING_FOR_ALL | {"forget"}
+    assert {"export", "import", "inspect", "spaces list", "spaces create", "spaces join", "profile remember"} <= named
+
+
+def test_an_export_and_an_import_are_those_of_the_user_of_the_environment(
+    conn_string: str, user_id: str, tmp_path: Path
+) -> None:
+    env = {"SUPABASE_DB_URL": conn_string, "SUPABASE_MEMORY_USER": user_id}
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("canary-env")])
+    code, output = run("export", str(tmp_path / "mine.jsonl"), environment=env)
+    assert (code, output.startswith("1 message of 1 conversation exported")) == (0, True), output
+    assert "canary-env" in (tmp_path / "mine.jsonl").read_text()
+    there = {**env, "SUPABASE_MEMORY_USER": f"{user_id}-2"}
+    code, output = run("import", "jsonl", str(tmp_path / "mine.jsonl"), environment=there)
+    assert "1 stored" in output
+    code, output = run("export", str(tmp_path / "other.jsonl"), "--user", f"{user_id}-3", environment=env)
+    assert output.startswith("0 messages of 0 conversations exported"), "what is typed goes before the environment"
+    assert "Pass --user or set SUPABASE_MEMORY_USER" in refused(
+        "export", str(tmp_path / "x.jsonl"), environment={"SUPABASE_DB_URL": conn_string}
+    )
+    assert "Missing option '--user'" in refused("forget", environment=env), "nothing is deleted by a variable"

@@ -34,6 +34,8 @@ def test_a_space_from_its_beginning_to_its_end(address: str) -> None:
     assert "ben is a contributor of Studio" in spaces("join", token, "--user", "ben")
     assert "is a reader" in spaces("set-role", space, "eve", "reader")
     assert json.loads(spaces("list", "--user", "ben", "--json"))["spaces"][0]["role"] == "contributor"
+    of_ben = {"SUPABASE_DB_URL": address, "SUPABASE_MEMORY_USER": "ben"}
+    assert run("spaces", "list", environment=of_ben)[1].startswith(f"{space}\tcontributor\t")
     shown = spaces("show", space)
     assert [line.split("\t")[:2] for line in shown.splitlines()[1:]] == [
         ["manager", "maya"], ["contributor", "ben"], ["reader", "eve"]

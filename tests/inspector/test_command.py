@@ -25,11 +25,12 @@ SECONDS = 60
 
 
 @contextmanager
-def inspecting(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def inspecting(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The command in a process of its own, and the address that it prints."""
     process = subprocess.Popen(
         [*PROGRAM, "inspect", *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=surroundings(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=surroundings(**environment),
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -82,10 +83,18 @@ def test_nothing_listens_beyond_this_machine_unless_it_is_asked_for(memory: Supa
         assert httpx.get(address).status_code == 303
 
 
+def test_the_user_of_the_environment_narrows_it(memory: SupabaseMemory, conn_string: str) -> None:
+    with (
+        inspecting("--port", "0", SUPABASE_DB_URL=conn_string, SUPABASE_MEMORY_USER="nobody-here") as (address, _),
+        httpx.Client(follow_redirects=True) as http,
+    ):
+        assert "my secret kiln" not in http.get(address).text
+
+
 def test_as_a_user_and_with_a_name(memory: SupabaseMemory, conn_string: str) -> None:
     options = ("--as-user", str(memory.user_id), "--write", "--port", "0")
     with (
-        inspecting("--database-url", conn_string, *options) as (address, _),
+        inspecting("--database-url", conn_string, *options, SUPABASE_MEMORY_USER="nobody-here") as (address, _),
         httpx.Client(follow_redirects=True) as http,
     ):
         page = Reader(http.get(address).text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import click
 
 from langchain_supabase_memory.cli import formatting
-from langchain_supabase_memory.cli.options import USER, json_option, with_database_options
+from langchain_supabase_memory.cli.options import json_option, user_option, with_database_options
 from langchain_supabase_memory.values import ConversationState, Signal
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MAX_LIMIT: Final = 1000
 
 @click.command()
 @with_database_options
-@click.option("--user", "user_id", required=True, envvar=USER, help=f"Owner of the conversations; by default ${USER}.")
+@user_option("Owner of the conversations")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--state", type=click.Choice(get_args(ConversationState)), help="Only conversations in this state.")
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from langchain_supabase_memory.cli import transfer_options
 from langchain_supabase_memory.cli.formatting import pluralize
-from langchain_supabase_memory.cli.options import access_token_option, with_database_options
+from langchain_supabase_memory.cli.options import access_token_option, user_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @with_database_options
 @access_token_option
 @click.argument("target", type=click.Path())
-@click.option("--user", "user_id", help="Owner of the conversations.")
+@user_option("Owner of the conversations", required=False)
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 @click.option(
@@ -51,7 +51,7 @@ def export(
         transfer_options.progress("Exporting") as report,
     ):
         receipt = export_conversations(
-            memory._for(user_id),
+            memory,
             sys.stdout.buffer if target == "-" else target,
             format=as_format,
             agent_id=agent_id,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @with_database_options
-@click.option("--user", "user_id", required=True, help="Owner of the data.")
+@click.option("--user", "user_id", required=True, help="Owner of the data; the environment does not name one.")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from langchain_supabase_memory.cli import transfer_options
-from langchain_supabase_memory.cli.options import access_token_option, with_database_options
+from langchain_supabase_memory.cli.options import access_token_option, user_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -25,7 +25,7 @@ SOURCES: Final = (
 @access_token_option
 @click.argument("source", type=click.Choice(SOURCES))
 @click.argument("path")
-@click.option("--user", "user_id", help="Owner of the imported conversations.")
+@user_option("Owner of the imported conversations", required=False)
 @click.option("--agent", "agent_id", help="Agent of conversations that name none; by default 'default'.")
 @click.option("--table", help="Table of a chat history, or of the messages of the OpenAI Agents SDK.")
 @click.option("--channel", help="Channel of a LangGraph state with messages; by default 'messages'.")
@@ -75,8 +75,6 @@ def import_(
         ) as events,
         transfer_options.progress("Importing") as report,
     ):
-        receipt = import_conversations(
-            memory._for(user_id), events, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=report
-        )
+        receipt = import_conversations(memory, events, agent_id=agent_id, dry_run=dry_run, skip=skip, progress=report)
     for line in transfer_options.import_report(receipt):
         click.echo(line)

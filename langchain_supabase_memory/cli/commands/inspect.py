@@ -14,6 +14,7 @@ from langchain_supabase_memory.cli.options import (
     app_option,
     embeddings_option,
     given_on_command_line,
+    user_option,
     with_database_options,
 )
 from langchain_supabase_memory.errors import ConfigurationError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @app_option
 @with_database_options
-@click.option("--user", "user_id", help="Show only this user's conversations, over the same connection.")
+@user_option("Show only this user's conversations, over the same connection", required=False)
 @click.option(
     "--as-user", metavar="ID", help="Show what this user may see: row level security, over a direct connection."
 )
@@ -74,8 +75,10 @@ def inspect(
     models = Models(app, model, embeddings)
     with ExitStack() as stack:
         application = models.load_app("access_token")
-        if user_id is not None and as_user is not None:
-            raise click.UsageError("--user and --as-user exclude each other.", click.get_current_context())
+        if as_user is not None:
+            if given_on_command_line("user_id"):
+                raise click.UsageError("--user and --as-user exclude each other.", click.get_current_context())
+            user_id = None  # that of the environment
         if application is None:
             memory = _open_memory(address, access_token, models, user_id)
         else:
@@ -111,10 +114,10 @@ def _local_user() -> str:
 
 def _open_memory(address: Address, access_token: str | None, models: Models, user_id: str | None) -> SupabaseMemory:
     """Open the memory of an address, with server permissions or as the user of a token."""
-    settings = {"user_id": user_id, **models.settings()}
     if access_token is None or not (address.url and address.key) or given_on_command_line("database_url", "embedded"):
-        return address.open(**settings)
-    return address.open(needs_server=False, **settings).for_token(access_token)
+        return address.open(user_id=user_id, **models.settings())
+    named = user_id if given_on_command_line("user_id") else None
+    return address.open(needs_server=False, user_id=named, **models.settings()).for_token(access_token)
 
 
 def _as_user(memory: SupabaseMemory, user_id: str) -> SupabaseMemory:

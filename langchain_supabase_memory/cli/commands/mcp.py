@@ -11,10 +11,10 @@ from langchain_supabase_memory.adapters.transports.event_loop import run
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.options import (
     DATABASE_URL,
-    USER,
     embeddings_option,
     given_on_command_line,
     reject_options,
+    user_option,
     with_database_options,
 )
 from langchain_supabase_memory.errors import ConfigurationError, MissingDependencyError
@@ -30,12 +30,7 @@ _HTTP_OPTIONS: Final = ("host", "port", "public_url", "issuer")
 
 @click.command("mcp")
 @with_database_options
-@click.option(
-    "--user",
-    "user_id",
-    envvar=USER,
-    help="Owner of the conversations, over stdio; by default $SUPABASE_MEMORY_USER.",
-)
+@user_option("Owner of the conversations, over stdio", required=False)
 @click.option(
     "--token",
     envvar="SUPABASE_MEMORY_TOKEN",

@@ -10,10 +10,10 @@ import click
 from langchain_supabase_memory.cli import confirmation, formatting
 from langchain_supabase_memory.cli.formatting import format_id
 from langchain_supabase_memory.cli.options import (
-    USER,
     given_on_command_line,
     json_option,
     reject_options,
+    user_option,
     with_database_options,
 )
 from langchain_supabase_memory.errors import NotFoundError
@@ -39,14 +39,14 @@ _GROUPS: Final = (
 
 _TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M"]
 
-_user = click.option("--user", "user_id", required=True, envvar=USER, help=f"Whose profile it is; by default ${USER}.")
+_user = user_option("Whose profile it is")
 _actor = click.option("--actor", help="Who does it, as the history names them; by default the user.")
 _item = click.argument("item")
 
 
 @click.group(invoke_without_command=True)
 @with_database_options
-@click.option("--user", "user_id", envvar=USER, help=f"Whose profile it is; by default ${USER}.")
+@user_option("Whose profile it is", required=False)
 @click.option(
     "--at",
     type=click.DateTime(_TIMES),

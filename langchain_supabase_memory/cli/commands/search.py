@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langchain_supabase_memory.cli.options import USER, embeddings_option, json_option, with_database_options
+from langchain_supabase_memory.cli.options import embeddings_option, json_option, user_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("words", nargs=-1, required=True)
 @with_database_options
-@click.option("--user", "user_id", required=True, envvar=USER, help=f"Owner of the conversations; by default ${USER}.")
+@user_option("Owner of the conversations")
 @click.option("--agent", "agent_id", help="Only conversations with this agent.")
 @click.option("--thread", "thread_id", help="Only this thread.")
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from langchain_supabase_memory.cli import confirmation, formatting
 from langchain_supabase_memory.cli.formatting import format_id
-from langchain_supabase_memory.cli.options import json_option, reject_options, with_database_options
+from langchain_supabase_memory.cli.options import json_option, reject_options, user_option, with_database_options
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.values import SPACE_ROLES
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOBODY = "none"
 """The role that removes a member."""
 
-_user = click.option("--user", "user_id", required=True, help="The user who does it.")
+_user = user_option("The user who does it")
 
 
 @click.group()
@@ -34,7 +34,7 @@ def spaces() -> None:
 
 @spaces.command("list")
 @with_database_options
-@click.option("--user", "user_id", required=True, help="The member.")
+@user_option("The member")
 @json_option
 def list_spaces(address: Address, user_id: str, as_json: bool) -> None:
     """List the spaces that a user is in."""

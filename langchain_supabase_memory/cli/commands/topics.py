@@ -9,7 +9,7 @@ import click
 
 from langchain_supabase_memory.cli import confirmation, formatting
 from langchain_supabase_memory.cli.formatting import format_id
-from langchain_supabase_memory.cli.options import USER, given_on_command_line, json_option, with_database_options
+from langchain_supabase_memory.cli.options import given_on_command_line, json_option, user_option, with_database_options
 from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.topics import Topic
 
-_user = click.option(
-    "--user", "user_id", required=True, envvar=USER, help=f"Whose topics they are; by default ${USER}."
-)
+_user = user_option("Whose topics they are")
 _actor = click.option("--actor", help="Who does it; by default the user.")
 _topic = click.argument("topic")
 
 
 @click.group(invoke_without_command=True)
 @with_database_options
-@click.option("--user", "user_id", envvar=USER, help=f"Whose topics they are; by default ${USER}.")
+@user_option("Whose topics they are", required=False)
 @click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only what was talked about since this day.")
 @click.option("--hidden", is_flag=True, help="Also topics that somebody hid.")
 @click.option("--limit", type=click.IntRange(1, 500), default=200, show_default=True, help="Maximum number of topics.")

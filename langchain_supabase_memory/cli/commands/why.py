@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from langchain_supabase_memory.cli.options import USER, embeddings_option, json_option, with_database_options
+from langchain_supabase_memory.cli.options import embeddings_option, json_option, user_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("answer", metavar="ANSWER")
 @click.argument("words", nargs=-1, required=True)
 @with_database_options
-@click.option("--user", "user_id", required=True, envvar=USER, help=f"Owner of the conversation; by default ${USER}.")
+@user_option("Owner of the conversation")
 @click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
 @embeddings_option
 @json_option
