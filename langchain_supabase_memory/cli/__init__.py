@@ -6,6 +6,7 @@ Only this package reads the environment, but for a variable of OpenTelemetry's (
 - `options`: options that commands share; `models`: the models of those options; `load_app`: the `--app` application.
 - `transfer_options`: code that import and export share; `confirmation`: questions before a deletion.
 - `message_pages`, `message_view`, `transcript`: how `show` reads and prints messages.
+- `board_view`, `pack_view`, `user_list`: output of `board`, `context` and `users`.
 - `highlight`, `search_results`, `conversation_list`, `status_table`: output of `search`, `conversations` and `status`.
 - `formatting`, `text_layout`: formats of ids, states, progress and lines; `status_line`: the status line of a worker.
 - `demo`: the demo of the command `demo`.

@@ -51,8 +51,14 @@ class CommandSpec(NamedTuple):
 COMMANDS: Final = {
     spec.name: spec
     for spec in (
+        CommandSpec(
+            "board",
+            "Print the board of a conversation: its summary, and its items with their evidence.",
+            "read-conversations",
+        ),
         CommandSpec("cleanup", "Delete expired chunks, and messages beyond a limit.", "delete-data"),
         CommandSpec("completion", "Print the completion script for bash, zsh or fish.", "more-commands"),
+        CommandSpec("context", "Print what the next prompt would have, part by part, and why.", "read-conversations"),
         CommandSpec("conversations", "List a user's conversations, most recently changed first.", "read-conversations"),
         CommandSpec("demo", "Watch an agent remember a long conversation.", "more-commands"),
         CommandSpec("doctor", "Check the setup and say how to fix what is wrong.", "check-the-setup"),
@@ -77,6 +83,7 @@ COMMANDS: Final = {
         CommandSpec("tidy", "Prune LangGraph's checkpoints, and close their tables to the Data API.", "delete-data"),
         CommandSpec("topics", "Show what a user's conversations are about, and change it.", "topics"),
         CommandSpec("unreadable", "List stored messages that cannot be read, without their content.", "run-workers"),
+        CommandSpec("users", "List the users who have conversations, by their ids.", "run-workers"),
         CommandSpec("why", "Explain why an answer did not know something.", "read-conversations"),
         CommandSpec("worker", "Run a worker, which keeps indexes, summaries and boards up to date.", "run-workers"),
     )
@@ -126,7 +133,10 @@ class LazyGroup(click.Group):
         with formatter.section("Examples"):
             formatter.write_dl(EXAMPLES)
         formatter.write_paragraph()
-        formatter.write_text("Set SUPABASE_MEMORY_FOLDER and SUPABASE_MEMORY_USER instead of --embedded and --user.")
+        formatter.write_text(
+            "Set SUPABASE_MEMORY_FOLDER instead of --embedded, and SUPABASE_MEMORY_USER instead of --user of a command "
+            "that acts for one user."
+        )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete command names and the group's own options."""

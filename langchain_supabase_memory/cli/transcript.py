@@ -1,4 +1,4 @@
-"""A conversation as terminal text: a heading, the board, and the messages below their dates."""
+"""A conversation as terminal text: a heading, and the messages below their dates."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from rich.text import Text
 
 from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
-from langchain_supabase_memory.language.messages.invisible import legible, spell_out
-from langchain_supabase_memory.operations.boards.kinds import SENTENCES_FIRST
+from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from datetime import date
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from langchain_supabase_memory.cli.message_view import MessageView
-    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.values import ConversationInfo, Role
 
 STYLES: Final[dict[Role, str]] = {
@@ -86,32 +84,3 @@ class Transcript:
             self._layout.text(view.text, indent=2)
         for each in view.annotations:
             self._layout.text(each, indent=2, style=STYLE_DIM)
-
-    def board(self, board: Board) -> None:
-        """Print the board: the user's note, the summary, the facts and the open items."""
-        if board.is_empty:
-            self.note("The board is empty.")
-            return
-        for name, text in (("Note", board.edited_summary), ("Summary", board.summary)):
-            if text:
-                self._section(name)
-                self._layout.text(legible(text), indent=2)
-        for kind in SENTENCES_FIRST:
-            items = [] if kind.is_name else board.of_kind(kind.kind)
-            if items:
-                self._section(kind.heading)
-            for item in items:
-                self._item(item)
-        if board.unlisted:
-            self.note(f"{pluralize(board.unlisted, 'more item')} on the board.")
-
-    def _section(self, name: str) -> None:
-        self._layout.blank()
-        self._layout.text(name, style=STYLE_BOLD)
-
-    def _item(self, item: BoardItem) -> None:
-        marks = [*(["pinned"] if item.pinned else []), *([item.written_by] if item.written_by else [])]
-        suffix = f" ({', '.join(marks)})" if marks else ""
-        reference = f"  [{item.sequences[0]}]" if item.sequences else ""
-        line = Text.assemble(spell_out(" ".join(item.text.split())), (f"{suffix}{reference}", STYLE_DIM))
-        self._layout.text(line, indent=4, bullet="  - ")

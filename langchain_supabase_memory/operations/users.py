@@ -87,7 +87,8 @@ def list_users(
     for name, text in (("prefix", prefix), ("contains", contains), ("after", after)):
         if text is not None and (not isinstance(text, str) or len(text) > LONGEST_ID):
             raise InvalidInputError(
-                f"{name} must be a text of at most {LONGEST_ID} characters.", hint="Pass a part of an id, or leave it out."
+                f"{name} must be a text of at most {LONGEST_ID} characters.",
+                hint="Pass a part of an id, or leave it out.",
             )
     answer = yield from call(
         "memory_worker_users",

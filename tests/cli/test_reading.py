@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from rich.cells import cell_len
 
-from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
+from langchain_supabase_memory import ContextBudget, ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.cli import message_pages
 from langchain_supabase_memory.cli.application import COMMANDS
 from langchain_supabase_memory.cli.highlight import Highlighter
@@ -197,7 +199,8 @@ def test_media_and_what_cannot_be_read_are_named(conn_string: str, user_id: str,
 BIDI_THREAD = "שיחה  \u202e with blanks "
 PRINTING = {
     "show": ("show", BIDI_THREAD, "--tools"),
-    "show with its board": ("show", BIDI_THREAD, "--last", "0", "--board"),
+    "board": ("board", BIDI_THREAD, "--history"),
+    "context": ("context", BIDI_THREAD, "--question", "smile"),
     "search": ("search", "smile"),
     "conversations": ("conversations",),
     "why": ("why", BIDI_THREAD, "last", "smile"),
@@ -270,12 +273,11 @@ def test_a_legible_text_holds_nothing_unseen_but_what_shapes(text: str) -> None:
 
 
 def test_as_json_everything_is_there_in_ascii(studio: tuple[str, ...], user_id: str) -> None:
-    done = piped("show", *studio, "--json", "--last", "1", "--board")
+    done = piped("show", *studio, "--json", "--last", "1")
     assert done.stdout.isascii()
     document = json.loads(done.stdout)
     assert (document["earlier"], document["later"]) == (True, False)
     assert document["conversation"]["user_id"] == user_id
-    assert document["board"]["items"] == []
     question, call, result, answer = document["messages"]
     assert (question["sequence"], question["role"], question["name"]) == (96, "user", "Maya")
     assert question["said_at"] == "2026-10-07T12:00:00+00:00"
@@ -286,8 +288,8 @@ def test_as_json_everything_is_there_in_ascii(studio: tuple[str, ...], user_id: 
     assert json.loads(run("show", *studio, "--json", "--last", "0")[1])["messages"] == []
 
 
-def test_the_board_is_shown(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
-    mine = ("show", "t", *caller, "--user", user_id, "--board")
+def test_the_board_is_shown_with_ids_and_evidence(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
+    mine = ("board", "t", *caller, "--user", user_id)
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("Hello")])
@@ -300,16 +302,95 @@ def test_the_board_is_shown(conn_string: str, user_id: str, caller: tuple[str, s
         conversation.board.add("action", "Call the shop", actor="ana")
         conversation.board.add("action", "Sold", actor="ana", state="done")
         conversation.board.add("question", "Which cone?", actor="ana")
-    code, said = run(*mine)
-    assert code == 0
+        said = run(*mine)[1]
+        assert "History" not in said
+        by_rule = next(each for each in conversation.board.read().items if each.kind == "action" and each.quote)
+        conversation.board.edit(by_rule.id, text="Buy clay", actor="ana")
     assert "Note\n  A potter" in said
     assert "\x1b" not in said
     assert "Summary\n  " in said
-    assert "Facts\n  - Works in Cebu (pinned, by a person)\n" in said
-    assert "Action items\n" in said
-    assert "  - Call the shop (by a person)\n" in said
+    assert f"Facts\n  {item[:8]}  Works in Cebu (pinned, by a person)\n" in said
+    assert f"  {by_rule.id[:8]}  User: I must buy clay by Friday.  [1]\n" in said
+    assert "  Call the shop (by a person)\n" in said
     assert "Sold" not in said
-    assert "Pending questions\n  - Which cone? (by a person)\n" in said
+    assert "  Which cone? (by a person)\n" in said
+    said = run(*mine, "--history")[1]
+    assert "Done, answered or superseded\n" in said
+    assert "  Sold (by a person, done)\n" in said
+    assert f'  {by_rule.id[:8]}  Buy clay (by a person)  [1]\n            "I must buy clay by Friday."\n' in said
+    changes = said.partition("History, newest first\n")[2]
+    assert re.match(rf"  [-\d: ]+  edit {by_rule.id[:8]}  by ana\n    now: Buy clay\n    before: User: I must", changes)
+    document = json.loads(run(*mine, "--json", "--history")[1])
+    assert document["conversation"]["thread_id"] == "t"
+    assert {each["id"] for each in document["board"]["items"]} >= {item, by_rule.id}
+    assert document["board"]["changes"][0]["changed_by"] == "ana"
+    assert "has no conversation nowhere" in refused("board", "nowhere", *mine[2:])
+
+
+def test_the_next_prompt_is_shown_part_by_part(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=ExtractiveSummarizer()) as memory:
+        conversation = memory.conversation(studio[0])
+        conversation.index()
+        conversation.board.revise()
+        conversation.board.add("fact", "Works in Cebu", actor="ana")
+        asked = HumanMessage("And now?")
+        budget = ContextBudget(tokens=400)
+        conversation.append([asked, AIMessage("Well.")], pack=conversation.context(asked, budget=budget))
+        code, said = run("context", *studio, "--question", "What of E-3?")
+        assert code == 0
+        assert "Budget of 400 tokens: " in said, "that of the newest prompt"
+        titles = [
+            line.partition("  ")[0] for line in said.splitlines() if re.search(r"characters?, \d+ tokens?$", line)
+        ]
+        assert titles == [*dict.fromkeys(titles)]
+        assert titles[-1] == "Question"
+        assert {"Recent", "Board", "Recalled"} <= {*titles}
+        assert "as many of the newest whole turns as fit" in said
+        assert "  User\n    What of E-3?" in said
+        assert re.search(r"tokens would be sent instead of \d[\d,]+ for all 103 messages\.", said)
+        document = json.loads(run("context", *studio, "--budget", "3000", "--json")[1])
+        assert document["budget"] == "3,000 tokens"
+        names = [each["name"] for each in document["parts"]]
+        assert "current" not in names, "without a question there is none"
+        (recent,) = (each for each in document["parts"] if each["name"] == "recent")
+        assert recent["lines"][-1] == {"sequence": 101, "speaker": "Assistant", "text": "Well."}
+        assert all(each["why"] and each["characters"] and each["tokens"] for each in document["parts"])
+        assert sum(each["tokens"] for each in document["parts"]) == document["tokens"]
+        assert conversation.count() == 102, "nothing is stored"
+    assert "'--budget'" in refused("context", *studio, "--budget", "5")
+
+
+def test_users_are_listed_and_narrowed_by_a_part_of_their_ids(
+    conn_string: str, user_id: str, caller: tuple[str, str], sql: psycopg.Connection
+) -> None:
+    for name in ("ana@Shop.example", "ben@shop.example", "\u202ecleo"):
+        with SupabaseMemory.from_conn_string(conn_string, user_id=f"{user_id}-{name}") as memory:
+            for number in range(2 if name[0] == "a" else 1):
+                memory.conversation(f"t{number}").append([HumanMessage("My kiln is blue.")])
+    sql.execute(
+        "update memory_private.work set dead_at = clock_timestamp() where user_id = %s", [f"{user_id}-ben@shop.example"]
+    )
+    code, said = run("users", "shop.EXAMPLE", *caller, "--json")
+    assert code == 0
+    ana, ben = (each for each in json.loads(said)["users"] if each["user_id"].startswith(user_id))
+    assert (ana["user_id"], ana["conversations"], ana["dead"]) == (f"{user_id}-ana@Shop.example", 2, 0)
+    assert (ben["conversations"], ben["dead"]) == (1, 1)
+    assert ana["tokens"] == 2 * ben["tokens"] > 0
+    lines = run("users", user_id, *caller)[1].splitlines()
+    assert lines[0] == "user\tconversations\ttokens\tdead\tlast change"
+    assert lines[2].startswith(f"{user_id}-ben@shop.example\t1\t{ben['tokens']}\t1\t20")
+    assert lines[3].startswith(rf"{user_id}-\u202ecleo")
+    said = run("users", user_id, *caller, "--limit", "1")[1]
+    assert f"There may be more: --after {user_id}-ana@Shop.example continues the list." in said
+    said = run("users", user_id, *caller, "--after", f"{user_id}-ana@Shop.example")[1]
+    assert "ana@" not in said
+    assert "ben@" in said
+    assert "No user's id contains this." in run("users", "100% nobody", *caller)[1]
+    for columns in (30, 60, 120):
+        with Terminal("users", user_id, *caller, columns=columns) as terminal:
+            assert terminal.end() == 0
+            assert max(map(cell_len, terminal.lines)) <= columns
+            assert "\u202e" not in terminal.text
 
 
 def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from langchain_supabase_memory.cli.options import (
-    USER,
     given_on_command_line,
     json_option,
     reject_options,
+    user_option,
     with_database_options,
 )
 
@@ -35,7 +35,7 @@ _CONTEXT: Final = 5
 @click.command()
 @click.argument("thread")
 @with_database_options
-@click.option("--user", "user_id", required=True, envvar=USER, help=f"Owner of the conversation; by default ${USER}.")
+@user_option("Owner of the conversation")
 @click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
 @click.option(
     "--last",
@@ -52,7 +52,6 @@ _CONTEXT: Final = 5
     help=f"Show the message with this number, and {_CONTEXT} before and after it.",
 )
 @click.option("--tools", is_flag=True, help="Show the arguments and the results of tool calls.")
-@click.option("--board", "with_board", is_flag=True, help="Show the board: its summary and the items of each kind.")
 @click.option("--signals", "with_signals", is_flag=True, help="Show what the user's words tell, with the words.")
 @json_option
 def show(
@@ -64,7 +63,6 @@ def show(
     is_all: bool,
     around: int | None,
     tools: bool,
-    with_board: bool,
     with_signals: bool,
     as_json: bool,
 ) -> None:
@@ -91,9 +89,9 @@ def show(
             window = message_pages.newest(conversation, last, limit)
         signals = conversation.turns.signals() if with_signals else []
         if as_json:
-            _print_json(conversation, info, window, with_board, signals if with_signals else None)
+            _print_json(conversation, info, window, signals if with_signals else None)
         else:
-            _print_text(conversation, info, window, tools, with_board, 0 if around is not None else last, signals)
+            _print_text(conversation, info, window, tools, 0 if around is not None else last, signals)
 
 
 def _print_text(
@@ -101,7 +99,6 @@ def _print_text(
     info: ConversationInfo,
     window: Window,
     tools: bool,
-    with_board: bool,
     last: int,
     signals: list[FoundSignal],
 ) -> None:
@@ -111,8 +108,6 @@ def _print_text(
 
     transcript = Transcript(console())
     transcript.heading(info)
-    if with_board:
-        transcript.board(conversation.board.read())
     if window.has_earlier:
         transcript.note(f"There are earlier messages: {f'--last {2 * last} or ' if last else ''}--all shows them.")
     told: dict[int, list[FoundSignal]] = {}
@@ -134,7 +129,6 @@ def _print_json(
     conversation: Conversation,
     info: ConversationInfo,
     window: Window,
-    with_board: bool,
     signals: list[FoundSignal] | None,
 ) -> None:
     """Print one JSON document while messages are read. ASCII escapes invisible characters."""
@@ -142,8 +136,6 @@ def _print_json(
     from langchain_supabase_memory.cli.message_view import message_document
 
     head: dict[str, Any] = {"conversation": document(info)}
-    if with_board:
-        head["board"] = asdict(conversation.board.read())
     if signals is not None:
         head["signals"] = [{**asdict(each), "signal": each.signal.label} for each in signals]
     head |= {"earlier": window.has_earlier, "later": window.has_later}
