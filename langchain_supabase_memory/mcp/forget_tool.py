@@ -77,11 +77,11 @@ async def forget(
     ] = None,
     message_id: Annotated[_Id, Field(description="One message, from `message_ids` of a result.")] = None,
     item_id: Annotated[_Id, Field(description="One item of get_profile.")] = None,
-    dry_run: Annotated[bool, Field(description="Only say what would be forgotten.")] = True,
+    dry_run: Annotated[bool, Field(description="Only report what would be forgotten.")] = True,
 ) -> ToolReply:
-    """Forget a conversation, a message or something about the person for good, with all that was made from it.
+    """Permanently forget a conversation, a message, or something about the person, with all that came of it.
 
-    Use it only when the person asks for it: first as a dry run, then with dry_run=false, which asks the person.
+    Use it only when the person asks: first as a dry run, then with dry_run=false, which asks them to confirm.
     """
     agreed = isinstance(answer, AcceptedElicitation) and answer.data.forget
     if item_id is not None:

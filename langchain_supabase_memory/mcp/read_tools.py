@@ -27,7 +27,7 @@ MAX_TOKENS: Final = 20_000
 
 ConversationId = Annotated[
     str | None,
-    Field(min_length=1, max_length=512, description="Its id, from a list or a search; by default the newest."),
+    Field(min_length=1, max_length=512, description="Its id, from a list or search; by default the newest."),
 ]
 Space = Annotated[
     str | None,
@@ -37,7 +37,7 @@ Limit = Annotated[int, Field(ge=1, le=20, description="Maximum number of results
 
 
 async def search_conversation_history(
-    query: Annotated[str, Field(max_length=10_000, description="What to look for, in words or as a question.")],
+    query: Annotated[str, Field(max_length=10_000, description="What to look for: words or a question.")],
     scope: Annotated[
         RecallScope | None,
         Field(description="One conversation, all with this assistant, or by default all of the person's."),
@@ -47,16 +47,16 @@ async def search_conversation_history(
         Field(description="Only messages of today, or of the last 7 or 30 days."),
     ] = "all",
     types: Annotated[
-        list[Kind] | None, Field(max_length=len(get_args(Kind)), description="Only passages of these kinds.")
+        list[Kind] | None, Field(max_length=len(get_args(Kind)), description="Only these kinds of passages.")
     ] = None,
     limit: Limit = 5,
     conversation_id: ConversationId = None,
     space_id: Space = None,
 ) -> ToolReply:
-    """Search what the person and the assistant said before, by meaning and by words.
+    """Search earlier conversations by meaning and by words.
 
-    Use it when the person refers to something that is not in view ("as we said", "my kiln"). Each passage names its
-    conversation, its messages, who said it and when.
+    Use it when the person refers to something you cannot see ("as we said", "my kiln"). Each passage says which
+    conversation and messages it comes from, who said it, and when.
     """
     if not query.strip():
         return reply(note("The query is empty. Say what to look for, in words or as a question."))
@@ -68,20 +68,20 @@ async def search_conversation_history(
 
 
 async def get_conversation_summary(conversation_id: ConversationId = None, space_id: Space = None) -> ToolReply:
-    """Read what a conversation was about, what is left to do, and what was never answered.
+    """Read what a conversation was about, what is left to do, and which questions are still open.
 
-    Use it for "where did we stop", "what is left to do".
+    Use it for "where did we leave off?" and "what is left to do?".
     """
     async with within_space(space_id):
         return await run_for_conversation(conversation_id, conversations.get_overview)
 
 
 async def get_profile(
-    skip: Annotated[int, Field(ge=0, le=LARGEST, description="How many to skip, as the page before says.")] = 0,
+    skip: Annotated[int, Field(ge=0, le=LARGEST, description="How many to skip, as the previous page says.")] = 0,
 ) -> ToolReply:
-    """Read what is remembered about the person from all conversations, with where and when they said it.
+    """Read what is remembered about the person, and where and when they said it.
 
-    Use it for "what do you know about me", and before an answer that depends on who asks.
+    Use it for "what do you know about me?", and before an answer that depends on who is asking.
     """
     return await run(partial(profile.read_profile, skip=skip))
 
@@ -93,9 +93,9 @@ async def read_messages(
     skip: Annotated[int, Field(ge=0, le=LARGEST, description="Characters of the first message to skip.")] = 0,
     space_id: Space = None,
 ) -> ToolReply:
-    """Read original messages by number, such as those behind a passage or a summary (messages="4-9").
+    """Read messages word for word, by number, such as those behind a passage or a summary (messages="4-9").
 
-    Use it for exact words. A long range comes in pages, and each page says how to continue.
+    Use it when the exact words matter. A long range comes in pages; each page says how to continue.
     """
     async with within_space(space_id):
         return await run_for_conversation(
@@ -108,7 +108,7 @@ async def get_turn(
     conversation_id: ConversationId = None,
     space_id: Space = None,
 ) -> ToolReply:
-    """Read one turn, a question with its answer. Use it for "the first thing I asked", "your last answer"."""
+    """Read one turn: a question and its answer. Use it for "the first thing I asked" or "your last answer"."""
     async with within_space(space_id):
         return await run_for_conversation(conversation_id, partial(turns.read_turn, n=n))
 
@@ -117,13 +117,13 @@ async def list_conversations(
     query: Annotated[str | None, Field(max_length=10_000, description="Only conversations about this.")] = None,
     limit: Limit = 10,
     after: Annotated[
-        str | None, Field(max_length=2_000, description="Continue after a page, with the value it returned.")
+        str | None, Field(max_length=2_000, description="To continue: the value that the previous page gave.")
     ] = None,
     space_id: Space = None,
 ) -> ToolReply:
-    """List the person's conversations, newest first: id, title, last message.
+    """List the person's conversations, newest first, each with its id, title and last message.
 
-    Use it to find the conversation_id that other tools take.
+    Use it to find the conversation_id for other tools.
     """
     async with within_space(space_id):
         if query is not None:
@@ -137,7 +137,7 @@ async def get_context(
     tokens: Annotated[int, Field(ge=200, le=MAX_TOKENS, description="Maximum number of tokens.")] = TOKENS,
     space_id: Space = None,
 ) -> ToolReply:
-    """Get the context for an answer in one call: summary, open points, passages about the question, newest messages.
+    """Get what you need for an answer in one call: summary, open points, relevant passages, newest messages.
 
     Use it first when the person continues an earlier conversation. For a single detail, search instead.
     """

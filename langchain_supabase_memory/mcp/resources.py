@@ -14,7 +14,7 @@ from langchain_supabase_memory.agents.tools.output_limit import Passage, note
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.mcp import conversations
 from langchain_supabase_memory.mcp.request_memory import current_request
-from langchain_supabase_memory.mcp.run_tools import describe_conversation, tool_call
+from langchain_supabase_memory.mcp.run_tools import conversation, describe_conversation, tool_call
 from langchain_supabase_memory.operations.boards.kinds import ContextType
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def list_conversations() -> str:
 async def board(conversation_id: str) -> str:
     """The board of a conversation."""
     served = current_request()
-    handle = served.memory.conversation(conversation_id)
+    handle = await conversation(conversation_id)
     found = await handle.board.aread()
     zone = tool_call(served).zone
     words = "\n".join(filter(None, [found.edited_summary, found.summary]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.binding import Binding, ToolCall
+from langchain_supabase_memory.agents.tools.output_limit import shorten
 from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.mcp.answers import reply
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.operations import listing
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.mcp.request_memory import RequestMemory
     from langchain_supabase_memory.memory.conversation import Conversation
+
+_LONGEST: Final = 100
+"""The maximum number of characters of an id in an error."""
 
 
 def tool_call(served: RequestMemory, conversation_id: str | None = None) -> ToolCall:
@@ -43,12 +48,20 @@ def resolve_conversation(served: RequestMemory, conversation_id: str | None) -> 
     """Return the thread id of a call: the one it names, the server's, or else the agent's newest conversation.
 
     Raises:
-        NotFoundError: There is no conversation yet.
+        NotFoundError: There is no such conversation, or none yet.
+        InvalidInputError: The id is not a usable string.
     """
+    memory = served.memory
     named = conversation_id or served.options.conversation_id
     if named is not None:
+        key = memory.conversation(named)._key
+        if (yield from listing.info(key)) is None:
+            # Otherwise a wrong id reads like a conversation in which nothing was said.
+            raise NotFoundError(
+                f"There is no conversation {_quoted(named)} with the agent {_quoted(key.agent_id)}.",
+                hint="list_conversations lists those that there are.",
+            )
         return named
-    memory = served.memory
     page = yield from listing.conversations(
         memory._services.owner(), agent_id=memory.agent_id, limit=1, retention=memory._services.settings.retention
     )
@@ -95,8 +108,13 @@ async def conversation(conversation_id: str | None = None) -> Conversation:
 
     Args:
         conversation_id: The conversation that the call names, if any.
+
+    Raises:
+        NotFoundError: There is no such conversation, or none yet.
     """
     served = current_request()
-    if conversation_id is None:
-        conversation_id = await served.memory._services.arun(resolve_conversation(served, None))
-    return served.memory.conversation(conversation_id)
+    return served.memory.conversation(await served.memory._services.arun(resolve_conversation(served, conversation_id)))
+
+
+def _quoted(text: str) -> str:
+    return f"'{shorten(spell_out(text), _LONGEST)}'"

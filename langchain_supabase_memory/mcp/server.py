@@ -128,7 +128,7 @@ class MemoryServer(MCPServer[Any]):
         for each in tools:
             words = " ".join((each.function.__doc__ or "").split())
             words = words if by_meaning else words.replace("by meaning and by words", "by words")
-            self.add_tool(each.function, description=words, annotations=ANNOTATIONS[each.access])
+            self.add_tool(each.function, title=each.title, description=words, annotations=ANNOTATIONS[each.access])
         for tool in self._tool_manager.list_tools():
             tool.parameters = compact_schema(tool.parameters)
             if not spaces:

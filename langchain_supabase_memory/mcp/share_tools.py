@@ -41,7 +41,7 @@ _BOARD: Final = "board"
 _ELSEWHERE: Final = "Tell the person to use a client with elicitation, or the application itself."
 
 SpaceId = Annotated[str, Field(max_length=512, description="The space, from list_spaces.")]
-Skip = Annotated[int, Field(ge=0, le=_LARGEST, description="How many to skip, as the page before says.")]
+Skip = Annotated[int, Field(ge=0, le=_LARGEST, description="How many to skip, as the previous page says.")]
 _Quote = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_TEXT, description="What to share, word for word, and no more than needed."),
@@ -76,9 +76,9 @@ class WithdrawConsent(BaseModel):
 
 
 async def list_spaces(skip: Skip = 0) -> ToolReply:
-    """List the spaces that the person shares with others: id, name, and what the person may do there.
+    """List the spaces that the person shares with others: id, name, and the person's role.
 
-    Use it to find the space_id that other tools take.
+    Use it to find the space_id for other tools.
     """
     try:
         found = await current_request().memory.spaces.alist()
@@ -92,9 +92,9 @@ async def read_space_board(
     kind: Annotated[BoardItemKind | None, Field(description="Only items of this kind.")] = None,
     skip: Skip = 0,
 ) -> ToolReply:
-    """Read what the members of a space have shared with each other: each item with its author and date.
+    """Read what the members of a space have shared, each item with its author and date.
 
-    Use it for "what does the team know", "what did Ben share".
+    Use it for "what does the team know?" and "what did Ben share?".
     """
     async with within_space(space_id):
         board = await current_request().memory.conversation(_BOARD, agent_id=DEFAULT_AGENT_ID).board.aread()
@@ -125,9 +125,9 @@ async def share_with_space(
     message: _Message = None,
     conversation_id: _Conversation = None,
 ) -> ToolReply:
-    """Share a quote of the person's own conversation with a space, word for word. The person is asked first.
+    """Share a quote from the person's own conversation with a space, word for word. The person is asked first.
 
-    Use it only when the person asks for it.
+    Use it only when the person asks.
     """
     if not (isinstance(answer, AcceptedElicitation) and answer.data.share):
         return reply(note("The person did not agree. Nothing was shared; do not ask again."))
@@ -155,9 +155,9 @@ async def ask_to_withdraw(space_id: str, item_id: str, ctx: Context[object, obje
 async def withdraw_from_space(
     answer: Annotated[ElicitationResult[WithdrawConsent], Resolve(ask_to_withdraw)], space_id: SpaceId, item_id: _Item
 ) -> ToolReply:
-    """Take back what the person has shared with a space. The person is asked first.
+    """Take back what the person shared with a space. The person is asked first.
 
-    Use it only when the person asks for it. What others have shared cannot be taken back here.
+    Use it only when the person asks. What others shared cannot be taken back.
     """
     if not (isinstance(answer, AcceptedElicitation) and answer.data.withdraw):
         return reply(note("The person did not agree. Nothing was taken back; do not ask again."))

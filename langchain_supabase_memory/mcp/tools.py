@@ -24,12 +24,14 @@ class MemoryTool:
 
     Attributes:
         function: Answers a call. A model sees its name, its arguments and its docstring.
+        title: What a client calls it before a person.
         access: How it accesses the memory: a tool that reads is always offered, one that writes or withdraws with
             `--write`, and one that forgets with `--destructive`.
         of_spaces: Whether it is about spaces, and so only offered with `--spaces`.
     """
 
     function: Callable[..., Awaitable[ToolReply]]
+    title: str
     access: Access = "read"
     of_spaces: bool = False
 
@@ -40,20 +42,20 @@ class MemoryTool:
 
 
 TOOLS: Final = (
-    MemoryTool(read_tools.search_conversation_history),
-    MemoryTool(read_tools.get_context),
-    MemoryTool(read_tools.list_conversations),
-    MemoryTool(read_tools.get_conversation_summary),
-    MemoryTool(read_tools.get_profile),
-    MemoryTool(read_tools.read_messages),
-    MemoryTool(read_tools.get_turn),
-    MemoryTool(write_tools.save_turn, "write"),
-    MemoryTool(write_tools.remember, "write"),
-    MemoryTool(forget_tool.forget, "forget"),
-    MemoryTool(share_tools.list_spaces, of_spaces=True),
-    MemoryTool(share_tools.read_space_board, of_spaces=True),
-    MemoryTool(share_tools.share_with_space, "write", of_spaces=True),
-    MemoryTool(share_tools.withdraw_from_space, "withdraw", of_spaces=True),
+    MemoryTool(read_tools.search_conversation_history, "Search past conversations"),
+    MemoryTool(read_tools.get_context, "Get context for an answer"),
+    MemoryTool(read_tools.list_conversations, "List conversations"),
+    MemoryTool(read_tools.get_conversation_summary, "Read a conversation's summary"),
+    MemoryTool(read_tools.get_profile, "Read the profile"),
+    MemoryTool(read_tools.read_messages, "Read messages"),
+    MemoryTool(read_tools.get_turn, "Read one turn"),
+    MemoryTool(write_tools.save_turn, "Save a turn", "write"),
+    MemoryTool(write_tools.remember, "Remember something", "write"),
+    MemoryTool(forget_tool.forget, "Forget permanently", "forget"),
+    MemoryTool(share_tools.list_spaces, "List spaces", of_spaces=True),
+    MemoryTool(share_tools.read_space_board, "Read a space's board", of_spaces=True),
+    MemoryTool(share_tools.share_with_space, "Share with a space", "write", of_spaces=True),
+    MemoryTool(share_tools.withdraw_from_space, "Take back from a space", "withdraw", of_spaces=True),
 )
 """All tools, in the order in which a server lists them. `docs/mcp.md` has a row for each."""
 

@@ -25,23 +25,24 @@ LONGEST: Final = 1_000_000
 ASSISTANT: Final = "assistant (MCP)"
 """Who suggests what a person was not asked about, as shown to the person."""
 
-_Id = Annotated[str, Field(min_length=1, max_length=512, description="Its id; a new id starts a conversation.")]
+_Id = Annotated[str, Field(min_length=1, max_length=512, description="Its id; a new id starts a new conversation.")]
 
 
 async def save_turn(
     user: Annotated[str, Field(min_length=1, max_length=LONGEST, description="What the person said, word for word.")],
-    assistant: Annotated[str, Field(min_length=1, max_length=LONGEST, description="The final answer, word for word.")],
+    assistant: Annotated[str, Field(min_length=1, max_length=LONGEST, description="Your final answer, word for word.")],
     conversation_id: _Id,
     idempotency_key: Annotated[
-        str, Field(min_length=1, max_length=512, description="A key for this turn: repeated calls store it once.")
+        str,
+        Field(min_length=1, max_length=512, description="A key for this turn: a repeated call stores it once."),
     ],
     space_id: Annotated[
         str | None, Field(max_length=512, description="A space whose members read it; by default the person's own.")
     ] = None,
 ) -> ToolReply:
-    """Store a turn: the person's message and the answer. Use it after an answer that is worth remembering.
+    """Store a turn: the person's message and your answer. Use it after an answer worth remembering.
 
-    If you don't know whether a call succeeded, repeat it with the same key.
+    If you are not sure a call succeeded, repeat it with the same key.
     """
     async with within_space(space_id, role="contributor"):
         memory = current_request().memory
@@ -96,13 +97,13 @@ async def remember(
         str | None,
         Field(
             max_length=LONGEST_SUBJECT,
-            description="Its subject, such as home; replaces what is known of it.",
+            description="Its subject, such as home; replaces what was known about it.",
         ),
     ] = None,
 ) -> ToolReply:
-    """Remember something about the person for all later conversations. Use it when the person asks for it.
+    """Remember something about the person in all later conversations. Use it when the person asks you to.
 
-    The person is asked, or it waits until they confirm it; the answer says which.
+    The person is asked first, or it waits until they confirm it; the result says which.
     """
     if not (isinstance(answer, AcceptedElicitation) and answer.data.remember):
         return reply(note("The person did not agree. Nothing was remembered; do not ask again."))

@@ -124,8 +124,8 @@ async def test_who_signs_in_sees_their_own(project: Project, studio: SupabaseMem
             assert "There are no conversations." in result_text(await client.call_tool("list_conversations", {}))
             for arguments in ({"n": 1}, {"n": 1, "conversation_id": "studio"}):
                 assert "E-47" not in str(await client.call_tool("get_turn", arguments))
-            text = str(await client.read_resource("memory://conversations/studio/messages/0-9"))
-            assert "There is no message 0-9." in text
+            with pytest.raises(MCPError, match="There is no conversation 'studio'"):
+                await client.read_resource("memory://conversations/studio/messages/0-9")
     assert len(person.asked) == 1
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult
 
 from langchain_supabase_memory import MemoryConfig, SupabaseMemory, Worker
@@ -252,7 +253,9 @@ async def test_who_is_not_in_a_space_is_answered_as_if_there_were_none(
                 assert CANARY not in answer, (name, value)
         for path in ("board", "summary", "messages/0-9"):
             for thread in ("plan", "board", f"{team.space_id}%2Fplan"):
-                assert CANARY not in str(await made.read_resource(f"memory://conversations/{thread}/{path}"))
+                with pytest.raises(MCPError, match="There is no conversation") as refusal:
+                    await made.read_resource(f"memory://conversations/{thread}/{path}")
+                assert CANARY not in str(refusal.value)
     assert (team.board(), plan.count()) == (before, 2)
     assert not yes.asked, "nobody is asked about what is refused anyhow"
 

@@ -55,6 +55,9 @@ async def test_each_tool_says_when_to_use_it_what_it_does_and_what_it_gives(stud
         tools = {each.name: each for each in (await made.list_tools()).tools}
     for name, tool in tools.items():
         assert "Use it" in (tool.description or ""), name
+        assert tool.title
+        assert tool.title[0].isupper()
+        assert len(tool.title) <= 30
         assert tool.output_schema is not None
         assert tool.output_schema["required"] == ["text", "sources"]
         assert tool.annotations is not None
@@ -62,6 +65,7 @@ async def test_each_tool_says_when_to_use_it_what_it_does_and_what_it_gives(stud
         assert bool(tool.annotations.destructive_hint) is (name in FORGETTING)
         assert tool.annotations.open_world_hint is False
         assert all(each.get("description") for each in tool.input_schema["properties"].values()), name
+    assert len({tool.title for tool in tools.values()}) == len(tools)
 
 
 async def test_the_list_of_tools_is_short_for_a_model_reads_it_at_every_request(
@@ -115,12 +119,56 @@ async def test_a_search_goes_as_far_as_it_is_told(studio: SupabaseMemory, mode: 
         assert await search(conversation_id="studio") == {"E-47"}
         assert await search(scope="conversation") == {"garden"}  # the newest
         assert await search(types=["action"]) == set()
-        assert await search(conversation_id="nowhere") == set()
         found = await made.call_tool("list_conversations", {"query": "kiln garden", "limit": 1})
         assert '<conversation id="garden" said=' in result_text(found)
         assert "bills" not in result_text(await made.call_tool("list_conversations", {}))
     async with client(studio, mode, conversation_id="studio") as made:
         assert await search(scope="conversation") == {"E-47"}
+
+
+NAMING: dict[str, dict[str, Any]] = {
+    "search_conversation_history": {"query": "kiln"},
+    "get_context": {"question": "kiln"},
+    "get_conversation_summary": {},
+    "read_messages": {"first": 0, "last": 9},
+    "get_turn": {"n": 1},
+    "forget": {},
+}
+"""The tools that read or change a conversation that a call names; `save_turn` begins one."""
+
+
+async def test_an_unknown_conversation_is_told_apart_from_an_empty_one(studio: SupabaseMemory, mode: str) -> None:
+    await studio.conversation("empty").aadd_turn("hello", "hi")
+    for message in await studio.conversation("empty").aread():
+        await studio.conversation("empty").aforget_message(str(message.message_id))
+    await studio.conversation("bills", agent_id="billing").aadd_turn("The kiln cost 900 euros", "Paid.")
+    unknown = "There is no conversation '{}' with the agent 'default'. list_conversations lists those that there are."
+    async with client(studio, mode, write=True, destructive=True) as made:
+        takers = [
+            each.name
+            for each in (await made.list_tools()).tools
+            if "conversation_id" in each.input_schema["properties"]
+        ]
+        assert {*takers} == {*NAMING, "save_turn"}, "say how to call it"
+        for name, arguments in NAMING.items():
+            for named in ("nowhere", "bills", "a\u202eb" + "c" * 400):
+                text = failed(await made.call_tool(name, {**arguments, "conversation_id": named}))
+                if len(named) < 100:
+                    assert unknown.format(named) in text, name
+                assert "There is no conversation" in text
+                assert "900 euros" not in text
+                assert "\u202e" not in text
+                assert len(text) < 500
+            result_text(await made.call_tool(name, {**arguments, "conversation_id": "empty"}))
+        base = "memory://conversations/nowhere"
+        for uri in (f"{base}/board", f"{base}/summary", f"{base}/messages/0-9"):
+            with pytest.raises(MCPError, match="There is no conversation 'nowhere'"):
+                await made.read_resource(uri)
+        for prompt in ("continue_conversation", "what_is_open"):
+            with pytest.raises(MCPError, match="There is no conversation 'nowhere'"):
+                await made.get_prompt(prompt, {"conversation_id": "nowhere"})
+    async with client(studio, mode, conversation_id="nowhere") as made:
+        assert unknown.format("nowhere") in failed(await made.call_tool("get_turn", {"n": 1}))
 
 
 async def test_conversations_come_in_pages(studio: SupabaseMemory, mode: str) -> None:
@@ -283,8 +331,10 @@ async def test_nothing_goes_unless_the_person_agrees(
 
     person = Person(YES)
     async with client(studio, mode, destructive=True, elicitation_callback=person) as made:
-        nothing = result_text(await made.call_tool("forget", {"conversation_id": "nowhere", "dry_run": False}))
-        assert "There is nothing with this id." in nothing
+        nothing = await made.call_tool("forget", {"conversation_id": "nowhere", "dry_run": False})
+        assert "There is no conversation 'nowhere'" in failed(nothing)
+        nothing = await made.call_tool("forget", {**given, "message_id": "nowhere"})
+        assert "There is nothing with this id." in result_text(nothing)
         assert person.asked == []
         found = await made.call_tool("search_conversation_history", {"query": "kiln", "limit": 1})
         assert found.structured_content is not None
