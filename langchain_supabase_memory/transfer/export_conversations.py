@@ -11,10 +11,12 @@ from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.arguments import retention_argument
+from langchain_supabase_memory.operations.boards.board import read_board
 from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.operations.profile import export_page
 from langchain_supabase_memory.transfer.sinks import sink
+from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.transfer.sinks import Sink
     from langchain_supabase_memory.transfer.values import ExportReceipt
 
@@ -35,6 +38,9 @@ _AT_ONCE: Final = 50
 
 _SHORT: Final = 100
 """The maximum number of messages in a short conversation."""
+
+_ITEMS: Final = 1000
+"""The maximum number of items of a board."""
 
 _MEANWHILE: Final = timedelta(minutes=5)
 """Changes made this shortly before the export may be committed only after the conversations were listed."""
@@ -54,7 +60,8 @@ def export_conversations(
     The JSON Lines format is lossless: messages with their metadata and times, titles, opt-outs, and what people wrote,
     pinned, rated or deleted; without `agent_id` and `thread_id` also the user's profile. Derived data is created again
     at import. A file appears under its name only when it is
-    complete. In the Markdown format each conversation is a file in a folder, for people and for git.
+    complete. In the Markdown format each conversation is a file in a folder, for people and for git:
+    its summary and its board, its messages by day with tools folded, its ids.
 
     Private conversations are left out: nothing of them lasts longer than a day.
 
@@ -107,7 +114,7 @@ def _flow(
     only = {"p_user_id": owner, "p_agent_id": agent_id, "p_thread_id": thread_id}
     made: Sink = yield from offload(lambda: sink(target, format), INLINE_LIMIT)
     try:
-        exporting = _Exporter(made, retention_argument(memory._services.settings.retention), progress)
+        exporting = _Exporter(made, memory._services.settings.retention, progress)
         yield from exporting.all(only)
         yield from offload(made.finish, INLINE_LIMIT)
     finally:
@@ -118,9 +125,12 @@ def _flow(
 class _Exporter:
     """Runs one export."""
 
-    def __init__(self, sink: Sink, retention: Any, progress: Callable[[ExportReceipt], None] | None) -> None:
+    def __init__(
+        self, sink: Sink, retention: Retention | None, progress: Callable[[ExportReceipt], None] | None
+    ) -> None:
         self._sink = sink
-        self._retention = retention
+        self._board_retention = retention
+        self._retention = retention_argument(retention)
         self._progress = progress
 
     def all(self, filters: Mapping[str, Any]) -> Flow[None]:
@@ -210,7 +220,11 @@ class _Exporter:
 
     def _conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], page: Mapping[str, Any]) -> Flow[None]:
         """Write a conversation whose first page was read."""
-        yield from offload(lambda: self._sink.conversation(row, edits), INLINE_LIMIT)
+        board = None
+        if self._sink.shows_boards:
+            key = ConversationKey(thread_id=row["thread_id"], user_id=row["user_id"], agent_id=row["agent_id"])
+            board = yield from read_board(key, limit=_ITEMS, retention=self._board_retention)
+        yield from offload(lambda: self._sink.conversation(row, edits, board), INLINE_LIMIT)
         while True:
             messages = page["messages"]
             yield from offload(lambda page=messages: self._sink.messages(page), INLINE_LIMIT)  # type: ignore[misc]

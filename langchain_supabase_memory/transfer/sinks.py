@@ -17,18 +17,26 @@ from langchain_supabase_memory.transfer.values import ExportReceipt
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from langchain_supabase_memory.operations.boards.board import Board
+
 _EDITS: Final = ("summary", "items", "deleted", "ratings", "summaries")
 
 
 class Sink(Protocol):
-    """Receives the conversations of an export, in order."""
+    """Receives the conversations of an export, in order.
+
+    Attributes:
+        receipt: What was written so far.
+        shows_boards: Whether it is to get the board of each conversation, which costs a call.
+    """
 
     receipt: ExportReceipt
+    shows_boards: bool
 
     def begin(self, topics: Sequence[Mapping[str, Any]]) -> None:
         """Write the user's settings for all conversations."""
 
-    def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
+    def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], board: Board | None) -> None:
         """Start a conversation."""
 
     def messages(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -119,6 +127,8 @@ class JsonLines:
         target: The file.
     """
 
+    shows_boards = False  # what people wrote on a board is among the edits, and an import makes the rest again
+
     def __init__(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         self._out = Output(target)
         self.receipt = ExportReceipt()
@@ -129,7 +139,7 @@ class JsonLines:
         if topics:
             self._line({"kind": "opt_outs", "opt_outs": topics})
 
-    def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any]) -> None:
+    def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], board: Board | None) -> None:
         """Start a conversation."""
         carried = {name: edits[name] if name in edits else row[name] for name in CARRIED}
         self._line({"kind": "conversation", **carried, "opt_outs": edits["opt_outs"]})

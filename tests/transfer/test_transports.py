@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
@@ -26,6 +26,7 @@ from langchain_supabase_memory.transfer import (
     export_conversations,
     import_conversations,
 )
+from langchain_supabase_memory.transfer.markdown_text import plain_line
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart
 from tests.conftest import Caller
@@ -139,31 +140,63 @@ def test_markdown_is_read_by_people_and_compared_by_git(memory: SupabaseMemory, 
         [
             HumanMessage("Hello\n\n# Not a heading\n## Assistant, 2025\n```\nopen fence", id="m0"),
             AIMessage("", tool_calls=[{"name": "look_up", "args": {"q": "`x`"}, "id": "c"}], id="m1"),
+            ToolMessage("</details># Found", tool_call_id="c", name="look_up", id="m2"),
         ],
         created_at=AT,
     )
     conversation.update(title="A *kiln*")
-    conversation.board.add("fact", "The kiln is blue", actor="ana")
+    conversation.board.pin(conversation.board.add("fact", "The kiln is blue", actor="ana"), actor="ana")
+    conversation.board.edit_summary("Blue is", actor="ana")
     folder = tmp_path / "diary"
     export_conversations(memory, folder, format="markdown")
     (name,) = os.listdir(folder)
     assert re.fullmatch(r"a-b-studio-[0-9a-f]{8}\.md", name)
     before = (folder / name).read_text(encoding="utf-8")
-    headings = [line for line in before.splitlines() if line.startswith("#")]
-    assert headings == [
-        "# A \\*kiln\\*", "## User, 2025-03-01 12:00:00 UTC", "## Assistant, 2025-03-01 12:00:00 UTC",
-        "## Noted by people",
+    assert [line for line in before.splitlines() if line.startswith("#")] == [
+        "# A \\*kiln\\*", "## Note", "## Board", "### Facts", "## Saturday, 1 March 2025",
     ]  # fmt: skip
-    assert "> # Not a heading" in before
-    assert "The kiln is blue (fact, current)" in before
+    assert "\n- The kiln is blue (pinned, by a person)\n" in before
+    assert "> Blue is\n\n## Board" in before
+    assert (
+        "\n**User**, 12:00 [0]\n\n> Hello\n>\n> \\# Not a heading  \n> \\## Assistant, 2025\n> ```\n> open fence\n> ```\n"
+        in before
+    )
+    assert (
+        '\n**Assistant**, 12:00 [1]\n\n<details><summary>Calls look_up</summary>\n\n```json\n{"q": "`x`"}\n```\n\n</details>\n'
+        in before
+    )
+    assert (
+        "\n<details><summary>Tool (look_up), 12:00 [2]</summary>\n\n```text\n</details># Found\n```\n\n</details>\n"
+        in before
+    )
+    assert "- Thread: `a/b: studio`\n- Agent: `default`\n- Begun: " in before.rpartition("\n---\n")[2]
     export_conversations(memory, folder, format="markdown")
     assert (folder / name).read_text(encoding="utf-8") == before
-    conversation.append([AIMessage("Later.", id="m2")])
+    conversation.append([AIMessage("Later.", id="m3")])
     export_conversations(memory, folder, format="markdown")
     after = (folder / name).read_text(encoding="utf-8")
-    said = before.partition("## Noted")[0]
+    said = before.rpartition("\n---\n")[0]
     assert after.startswith(said)
-    assert "> Later." in after[len(said) :]
+    assert "[3]\n\n> Later.\n\n---\n" in after[len(said) :]
+
+
+def test_markdown_has_the_summary_and_the_board_of_each_conversation(memory: SupabaseMemory, tmp_path: Path) -> None:
+    summarizer = ExtractiveSummarizer()
+    with SupabaseMemory(memory._services.transport, user_id=memory.user_id, model=summarizer) as other:
+        for thread in ("one", "two"):
+            conversation = other.conversation(thread)
+            conversation.append([HumanMessage(f"My kiln {thread} is a Rohde."), AIMessage("Noted.")])
+            conversation.board.revise()
+        expected = other.conversation("two").board.read()
+        export_conversations(other, tmp_path, format="markdown", thread_id="two")
+        receipt = export_conversations(other, tmp_path / "all", format="markdown")
+    (text,) = (each.read_text(encoding="utf-8") for each in tmp_path.glob("*.md"))
+    assert text.startswith("# My kiln two is a Rohde.\n\n## Summary\n\n> ")
+    assert expected.summary.splitlines()[-1] in text
+    assert "## Board\n\n### " in text
+    assert all(f"{plain_line(each.text)}" in text for each in expected.items)
+    assert "kiln one" not in text
+    assert (receipt.conversations, receipt.messages) == (2, 4)
 
 
 class _Counting:
