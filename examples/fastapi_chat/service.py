@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, Field
 from users import Caller, Local, caller, signed_in, users
 
-from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.testing import OfflineQuotingModel
 
 # One memory and one agent for all. Before each call to the database the memory asks the context variable whose request
@@ -83,6 +83,22 @@ async def read(thread_id: str, user: User) -> list[dict[str, str]]:
     """What was said in a conversation, the last twenty messages."""
     stored = await memory.for_user(user.user_id).conversation(thread_id).aread(last=20)
     return [{"role": each.message.type, "text": str(each.message.text)} for each in stored]
+
+
+@app.get("/chat/{thread_id}/tokens")
+async def tokens(thread_id: str, user: User) -> dict[str, int]:
+    """The tokens of the next prompt, and of the whole conversation, which it would have without a memory."""
+    pack = await memory.for_user(user.user_id).conversation(thread_id).acontext(model=None)
+    report = pack.report()
+    return {"prompt": report.tokens, "conversation": report.full_tokens}
+
+
+@app.post("/chat/{thread_id}/summarize")
+async def summarize(thread_id: str, user: User) -> dict[str, int]:
+    """Summarize all but the newest turn now, and return the tokens after it."""
+    now = SummaryPolicy(messages=1, keep_messages=2)
+    await memory.for_user(user.user_id).conversation(thread_id).summaries.amake(policy=now)
+    return await tokens(thread_id, user)
 
 
 async def revise(thread_id: str, user: Caller) -> None:

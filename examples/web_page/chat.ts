@@ -7,6 +7,9 @@ export type Conversation = { thread_id: string; title: string | null; message_co
 export type Item = { id: string; kind: string; text: string; state: string };
 export type Board = { title: string | null; summary: string; version: number; items: Item[] };
 
+export type Tokens = { prompt: number; conversation: number };
+export type Work = "due" | "running" | "waiting" | "dead" | "idle";
+
 export class Chat {
   constructor(
     private supabase: SupabaseClient,
@@ -17,26 +20,14 @@ export class Chat {
 
   // Says something, and gives the answer. The service stores both.
   async say(text: string): Promise<string> {
-    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
-      body: JSON.stringify({ text }),
-    });
-    if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
-    return (await response.json()).text;
+    return (await (await this.ask("", "POST", { text })).json()).text;
   }
 
   // Says something, and calls `show` with the answer so far, piece by piece. The service stores both at the end.
   async stream(text: string, show: (answer: string) => void): Promise<string> {
-    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}/stream`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
-      body: JSON.stringify({ text }),
-    });
-    if (!response.ok || !response.body) {
-      throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
-    }
-    const reader = response.body.getReader();
+    const { body } = await this.ask("/stream", "POST", { text });
+    if (!body) throw new Error("The service did not answer.");
+    const reader = body.getReader();
     const decoder = new TextDecoder(); // a piece may end within a character
     let answer = "";
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
@@ -44,6 +35,22 @@ export class Chat {
       show(answer);
     }
     return answer;
+  }
+
+  // The tokens of the next prompt, and of the whole conversation.
+  async tokens(): Promise<Tokens> {
+    return await (await this.ask("/tokens", "GET")).json();
+  }
+
+  // Summarizes now all but the newest turn, and gives the tokens after it.
+  async summarize(): Promise<Tokens> {
+    return await (await this.ask("/summarize", "POST")).json();
+  }
+
+  // What a worker has to do for the conversation, straight from the database: "running" while it makes a summary.
+  async work(): Promise<Work> {
+    const [status] = await this.rpc<{ state: Work }[]>("memory_status", {});
+    return status?.state ?? "idle";
   }
 
   // The user's conversations, the newest first.
@@ -102,6 +109,16 @@ export class Chat {
     const { sub } = JSON.parse(atob(claims.replace(/-/g, "+").replace(/_/g, "/")));
     const mine = { schema: "memory", table: "conversation_summary_boards", filter: `user_id=eq.${sub}` };
     return this.supabase.channel(`board-${this.thread}`).on("postgres_changes", { event: "*", ...mine }, look).subscribe();
+  }
+
+  private async ask(path: string, method: "GET" | "POST", body?: object): Promise<Response> {
+    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}${path}`, {
+      method,
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
+      body: body && JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
+    return response;
   }
 
   private async rpc<T>(name: string, args: object): Promise<T> {

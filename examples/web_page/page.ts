@@ -1,7 +1,7 @@
 // The page: it signs a user in, and shows what chat.ts brings.
 
 import { createClient } from "@supabase/supabase-js";
-import { Chat } from "./chat";
+import { Chat, type Tokens } from "./chat";
 
 // Put in by esbuild; see package.json.
 declare const SUPABASE_URL: string, SUPABASE_PUBLISHABLE_KEY: string, SERVICE_URL: string;
@@ -45,6 +45,54 @@ async function showConversations(current: string) {
   find("conversations").replaceChildren(...rows);
 }
 
+// What the memory spares the next prompt; or a mark while somebody makes a summary: this page, or a worker.
+let isSummarizing = false;
+let isWorkerBusy = false;
+
+function showSummary({ prompt, conversation }: Tokens) {
+  const spared = conversation - prompt;
+  const [sent, all, rest] = [prompt, conversation, spared].map((each) => each.toLocaleString());
+  find("summary").hidden = conversation === 0;
+  mark(
+    isWorkerBusy ? "A worker brings the memory up to date …"
+    : spared > 0 ? `${rest} tokens spared: the next prompt has ${sent} instead of ${all}.`
+    : `All ${all} tokens fit into the next prompt: nothing is spared yet.`,
+    isWorkerBusy,
+  );
+}
+
+function mark(text: string, isBusy: boolean) {
+  const state = find("summary-state");
+  state.textContent = text;
+  state.toggleAttribute("aria-busy", isBusy);
+  find<HTMLButtonElement>("summarize").disabled = isBusy;
+}
+
+async function refreshSummary() {
+  const mine = chat;
+  const [tokens, work] = await Promise.all([mine.tokens(), mine.work()]);
+  if (mine !== chat || isSummarizing) return;
+  isWorkerBusy = work === "running";
+  showSummary(tokens);
+}
+
+// Asks the database alone; the service is asked when something has changed.
+async function lookForWorker() {
+  const mine = chat;
+  const isBusy = (await mine.work()) === "running";
+  if (mine === chat && isBusy !== isWorkerBusy) await refreshSummary();
+}
+
+find("summarize").addEventListener("click", async () => {
+  const mine = chat;
+  isSummarizing = true;
+  mark("A summary is being made …", true);
+  find("trouble").textContent = "";
+  await mine.summarize().catch(complain);
+  isSummarizing = false;
+  await refreshSummary().catch(complain);
+});
+
 let current = "studio";
 
 async function enter(thread: string) {
@@ -53,12 +101,16 @@ async function enter(thread: string) {
   chat = open(thread);
   find("trouble").textContent = "";
   find("board").replaceChildren();
+  find("summary").hidden = true;
   await showMessages();
   await showConversations(thread);
-  unfollow = chat.follow(
+  const stop = chat.follow(
     (board) => find("board").replaceChildren(...board.items.map(({ kind, text }) => line(`${kind}: ${text}`))),
     complain,
   );
+  const timer = setInterval(() => void lookForWorker().catch(complain), 3000);
+  unfollow = () => (clearInterval(timer), stop());
+  await refreshSummary();
 }
 
 function show(isSignedIn: boolean) {
@@ -110,6 +162,7 @@ onSubmit("talk", async (fields) => {
   if (mine !== chat) return; // another conversation was opened meanwhile
   await showMessages();
   await showConversations(current);
+  await refreshSummary();
 });
 
 find("new").addEventListener("click", () => void enter(crypto.randomUUID()).catch(complain));
@@ -117,6 +170,7 @@ find("sign-out").addEventListener("click", async () => {
   unfollow();
   await supabase.auth.signOut().catch(complain);
   for (const id of ["messages", "board", "conversations"]) find(id).replaceChildren();
+  find("summary").hidden = true;
   show(false);
 });
 

@@ -5,11 +5,16 @@ Supabase's Realtime does not run here: the page's socket gets no answer, and the
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
+from langchain_supabase_memory import SupabaseMemory
 from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
 from tests.project.test_examples_page import page
 from tests.services.postgres import free_port
@@ -43,8 +48,8 @@ class Visitor:
         trouble: What the browser's console said, but for the socket that nothing answers.
     """
 
-    def __init__(self, chromium: Browser, address: str) -> None:
-        self.page: Page = chromium.new_context().new_page()
+    def __init__(self, chromium: Browser, address: str, **settings: Any) -> None:
+        self.page: Page = chromium.new_context(**settings).new_page()
         self.page.set_default_timeout(30_000)
         self.trouble: list[str] = []
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
@@ -114,3 +119,63 @@ def test_who_gives_another_password_is_told_so(chromium: Browser, address: str, 
     visitor.signs_in("ana@example.com", "wrong")
     visitor.page.get_by_role("alert").filter(has_text="Invalid login credentials").wait_for()
     assert not visitor.page.get_by_placeholder("Say something").is_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_a_summary_is_made_at_once_and_what_it_spares_is_told(
+    chromium: Browser, address: str, project: Project, conn_string: str, user_id: str, width: int, scheme: str
+) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        studio = memory.conversation("studio")
+        for number in range(3):
+            studio.add_turn(f"Which kiln is number {number}? " + "It fires at cone six. " * 40, "The blue one.")
+        visitor = Visitor(
+            chromium, address, viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        page = visitor.page
+        visitor.signs_in("ana@example.com", "right")
+        state, button = page.get_by_role("status"), page.get_by_role("button", name="Summarize now")
+        state.filter(has_text="nothing is spared yet").wait_for()
+        for number in range(3, 40):
+            studio.add_turn(f"Which kiln is number {number}? " + "It fires at cone six. " * 40, "The blue one.")
+        page.reload()
+        state.filter(has_text="tokens spared").wait_for()
+        page.route("**/summarize", lambda route: (time.sleep(0.5), route.continue_()))
+        button.click()
+        state.filter(has_text="A summary is being made").wait_for()
+        assert button.is_disabled()
+        assert state.get_attribute("aria-busy") is not None
+        state.filter(has_text="tokens spared").wait_for()
+        told = re.match(r"([\d,]+) tokens spared: .* has ([\d,]+) instead of ([\d,]+)\.", state.inner_text())
+        assert told is not None
+        spared, sent, total = (int(each.replace(",", "")) for each in told.groups())
+        assert spared == total - sent > sent
+        assert button.is_enabled()
+        assert state.get_attribute("aria-busy") is None
+        assert studio.summaries.list()
+        # Nothing is cut off, and what a person presses can be pressed with a thumb.
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        box = button.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+        assert box["x"] + box["width"] <= width
+        if folder := os.environ.get("SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/page-{width}-{scheme}.png", full_page=True)
+        # A worker at the conversation is marked, too.
+        with psycopg.connect(conn_string, autocommit=True) as connection:
+            connection.execute(
+                "insert into memory_private.work (user_id, conversation_id, worker, lease_until)"
+                " select user_id, id, 'w', now() + interval '1 minute' from memory.conversations where user_id = %s"
+                " on conflict (user_id, conversation_id) do update set worker = 'w', lease_until = excluded.lease_until",
+                [user_id],
+            )
+            state.filter(has_text="A worker brings the memory up to date").wait_for()
+            assert button.is_disabled()
+            connection.execute("delete from memory_private.work where user_id = %s", [user_id])
+            state.filter(has_text="tokens spared").wait_for()
+        assert visitor.trouble == []
+        assert page.inner_text("#trouble") == ""
+        page.get_by_role("button", name="New conversation").click()
+        page.locator("#empty").wait_for()
+        assert not button.is_visible(), "there is nothing to summarize"

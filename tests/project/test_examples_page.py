@@ -92,6 +92,9 @@ def test_two_people_chat_at_once_and_each_sees_their_own_messages_and_board(
             (3, "assistant", mine["answers"][1]),
         ]
         assert any(said in item["text"] for item in mine["board"]["items"])
+        assert 0 < mine["tokens"]["conversation"] <= mine["tokens"]["prompt"], "a head costs a short one more"
+        assert mine["work"] in ("idle", "due")
+        assert mine["summarized"]["conversation"] == mine["tokens"]["conversation"]
         (others,) = (text for other, text in USERS.items() if other != name)
         assert others not in json.dumps(mine)
 
@@ -119,8 +122,10 @@ def test_npm_start_builds_and_serves_the_page(tmp_path: Path) -> None:
         assert "signInWithPassword" in script
         assert "rror" not in log.read_text()
     # Each part that the script looks for is on the page.
-    asked = {*(EXAMPLES / "web_page" / "page.ts").read_text().split('"')} & {"sign-in", "talk", "messages", "board"}
-    assert len(asked) == 4
+    asked = {*(EXAMPLES / "web_page" / "page.ts").read_text().split('"')} & {
+        "sign-in", "talk", "messages", "board", "summary", "summary-state", "summarize",
+    }  # fmt: skip
+    assert len(asked) == 7
     assert all(f'id="{name}"' in document for name in [*asked, "trouble"])
 
 

@@ -1,5 +1,5 @@
 // Act as two concurrent users of examples/web_page, without the page: it reads
-// {module, url, key, service, users: [{token, thread, says}]} and prints what each one saw: {answers, messages, board}.
+// {module, url, key, service, users: [{token, thread, says}]} and prints what each one saw: {answers, messages, board, tokens, work}.
 
 import { text } from "node:stream/consumers";
 import { createClient } from "@supabase/supabase-js";
@@ -27,7 +27,8 @@ async function visit({ token, thread, says }) {
   });
   for (const said of says) answers.push(await chat.say(said));
   const board = await seen;
-  return { before, answers, board, messages: await chat.messages() };
+  const [tokens, work] = [await chat.tokens(), await chat.work()];
+  return { before, answers, board, messages: await chat.messages(), tokens, work, summarized: await chat.summarize() };
 }
 
 console.log(JSON.stringify(await Promise.all(users.map(visit))));
