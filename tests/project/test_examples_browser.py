@@ -21,7 +21,7 @@ from tests.services.postgres import free_port
 from tests.services.project import PUBLISHABLE, Project
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.timeout(300)  # servers start first, on a machine that may be busy
 
@@ -141,7 +141,7 @@ def test_a_summary_is_made_at_once_and_what_it_spares_is_told(
             studio.add_turn(f"Which kiln is number {number}? " + "It fires at cone six. " * 40, "The blue one.")
         page.reload()
         state.filter(has_text="tokens spared").wait_for()
-        page.route("**/summarize", lambda route: (time.sleep(0.5), route.continue_()))
+        page.route("**/summarize", slow_down)
         button.click()
         state.filter(has_text="A summary is being made").wait_for()
         assert button.is_disabled()
@@ -179,3 +179,9 @@ def test_a_summary_is_made_at_once_and_what_it_spares_is_told(
         page.get_by_role("button", name="New conversation").click()
         page.locator("#empty").wait_for()
         assert not button.is_visible(), "there is nothing to summarize"
+
+
+def slow_down(route: Route) -> None:
+    """Let a request go on after half a second, in which the page shows what it waits for."""
+    time.sleep(0.5)
+    route.continue_()
