@@ -31,6 +31,7 @@ PAGES = {
     "prompt": "/conversation/prompt?thread=studio&question=What+did+the+kiln+show%3F",
     "turn": "/conversation/prompts/turn?thread=studio&answer=84",
     "recall of one": "/recall?thread=studio&q=kiln",
+    "recalls compared": "/recall?thread=studio&q=kiln&limit=2&words2=on&compare=on",
     "nothing": "/conversation?thread=nowhere",
 }
 EVERYBODYS = {"Everybody": "/", "Due": "/?state=due", "One": "/?user={user}", "Queue": "/queue", "Recall": "/recall"}
@@ -247,6 +248,21 @@ def test_recall_with_vectors_and_without(inspector: Served) -> None:
     page.get_by_label("keywords only, without vectors").check()
     page.get_by_role("button", name="Search").click()
     page.get_by_text("keywords only", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_two_settings_of_recall_are_compared(inspector: Served, width: int) -> None:
+    page = inspector.open("/recall?thread=studio&q=kiln+degrees&limit=3", viewport={"width": width, "height": 800})
+    page.get_by_role("heading", name="Just missed").wait_for()
+    page.get_by_text("Compare with …").click()
+    assert page.get_by_label("keywords only, in the other one").is_checked()
+    page.get_by_role("button", name="Compare").click()
+    page.locator("#found2").wait_for()
+    left, right = (page.locator(f"#found{number}").bounding_box() for number in (1, 2))
+    assert left and right
+    assert (left["y"] == right["y"]) == (width > 1000), "side by side, or one below the other"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert faint(page) == []
 
 
 # Every action

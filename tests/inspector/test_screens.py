@@ -17,6 +17,7 @@ from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
 from langchain_supabase_memory.inspector.screens.message_range import MAX_MESSAGES as IN_PLACE
+from langchain_supabase_memory.inspector.screens.near_misses import MAX_NEAR_MISSES, near_misses
 from langchain_supabase_memory.inspector.screens.prompt import MAX_BUDGET
 from langchain_supabase_memory.inspector.screens.prompt_parts import MAX_LINES
 from langchain_supabase_memory.inspector.screens.queue import MAX_PER_STATE as QUEUED
@@ -24,6 +25,7 @@ from langchain_supabase_memory.inspector.screens.timeline import PAGE as SHOWN
 from langchain_supabase_memory.inspector.static_files import FILES
 from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS
 from langchain_supabase_memory.operations.work import WorkState
+from langchain_supabase_memory.values import Chunk, Recall
 from langchain_supabase_memory.worker import Worker
 from tests.embedders import WordEmbedder
 from tests.inspector.visiting import ASKED, Person, Reader, address_of, asked_of, memory_of
@@ -506,6 +508,64 @@ async def test_recall_shows_what_each_part_adds_with_vectors_and_without(conn_st
     assert "cosine" not in words.text
     assert "The kiln shows error E-47." in user.text
     assert "No results" in none.text
+
+
+async def test_two_settings_stand_side_by_side_with_what_just_missed(conn_string: str, user_id: str) -> None:
+    async with memory_of(conn_string, user_id, embeddings=WordEmbedder()) as memory:
+        for thread in ("t", "other"):
+            said = memory.conversation(thread)
+            await said.aappend([HumanMessage(f"The kiln of {thread} shows error {n}.", id=f"m{n}") for n in range(9)])
+            await said.aindex()
+        await memory.conversation("secret").aappend([HumanMessage("The kiln of the secret shows error 1.", id="m0")])
+        await memory.conversation("secret").aindex()
+        await memory.conversation("secret").aopt_out(actor="maya")
+        here: dict[str, Any] = {"thread": "t", "q": "kiln error"}
+        async with Person(memory) as person:
+            few = await person.page("/recall", **here, limit=3)
+            floor = await person.page("/recall", **here, least="0.999")
+            room = await person.page("/recall", **here, characters=60)
+            beside = await person.page(
+                "/recall", **here, scope="user", limit=14, scope2="conversation", limit2=4, words2="on", compare="on"
+            )
+            wrong = await person.page(
+                "/recall", **here, limit="x", least="7", characters="-1", scope2="x", compare="on"
+            )
+    assert len(few.all("ol", class_="results missed")) == 1
+    assert [f"its rank is {rank}, beyond the limit of 3" in few.text for rank in range(3, 10)] == [
+        rank in range(4, 4 + MAX_NEAR_MISSES) for rank in range(3, 10)
+    ]
+    assert "No results." in floor.text
+    assert "is below 1.00" in floor.text, "the floor is what it missed"
+    assert len(room.all("ol", class_="results missed")) == 1
+    assert "no room: it has" in room.text
+    assert {attributes["id"] for attributes in beside.all("h2") if "found" in str(attributes.get("id"))} == {
+        "found1", "found2"
+    }  # fmt: skip
+    assert "beside: rank " in beside.text
+    assert "keywords and vectors" in beside.text
+    assert "beyond the limit of 14" in beside.text
+    assert "beyond the limit of 4" in beside.text
+    assert "secret" not in beside.text, "what is opted out is never shown"
+    assert len(wrong.all("ol", class_="results")) == 2
+
+
+def test_what_just_missed_says_the_first_reason_that_holds() -> None:
+    def passage(name: str, words: float, similarity: float | None = None) -> Chunk:
+        return Chunk(
+            name, "t", "default", 0, 1, 0, 0, [name], 0, "dialogue", "user", None, datetime.now(UTC), "x" * 50, 0.5,
+            words=words, similarity=similarity,
+        )  # fmt: skip
+
+    ranked = Recall([passage("a", 4, 0.9), passage("b", 2, 0.6), passage("c", 1, 0.2), passage("d", 1)])
+    bounds: dict[str, Any] = {"limit": 2, "characters": None, "min_similarity": 0.5}
+    missed = near_misses(Recall(ranked.chunks[:2]), ranked, **bounds)
+    assert [(each.rank, each.reason) for each in missed] == [(3, "floor"), (4, "floor")]
+    assert "keyword score of 0.25" in missed[1].text
+    missed = near_misses(Recall(ranked.chunks[:1]), ranked, **{**bounds, "characters": 80, "min_similarity": None})
+    assert [each.reason for each in missed] == ["room"] * 3
+    missed = near_misses(Recall(ranked.chunks[:2]), ranked, **{**bounds, "characters": 100, "min_similarity": None})
+    assert [each.reason for each in missed] == ["rank"] * 2
+    assert near_misses(ranked, ranked, **bounds) == []
 
 
 # The queue
