@@ -259,7 +259,8 @@ def test_two_settings_of_recall_are_compared(inspector: Served, width: int) -> N
     page.get_by_role("button", name="Compare").click()
     page.locator("#found2").wait_for()
     left, right = (page.locator(f"#found{number}").bounding_box() for number in (1, 2))
-    assert left and right
+    assert left is not None
+    assert right is not None
     assert (left["y"] == right["y"]) == (width > 1000), "side by side, or one below the other"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert faint(page) == []

@@ -1,4 +1,4 @@
-"""The list of conversations: one user's with titles, the most recent first; or every user's with ids only."""
+"""The list of conversations: one user's with titles, the most recent first, and numbers; or every user's with ids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.inspector.screens import users
+from langchain_supabase_memory.inspector.screens.usage_lines import COSTS, DAYS, UsageRow, usage_rows
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.operations.work import ConversationStatus, WorkState
 from langchain_supabase_memory.values import ConversationInfo, ConversationState, Signal, is_id
@@ -185,7 +186,7 @@ async def screen(request: Request) -> Response:
     context = RequestContext(request)
     if users.is_start(context):
         return await users.respond(context)
-    page = await list_conversations(context)
+    page, usage = await gather_all(list_conversations(context), _usage(context))
     state = context.query.get("state", "")
     paged = state not in WORK_STATES and context.has_one_owner
     # New conversations only appear on the first page.
@@ -204,4 +205,14 @@ async def screen(request: Request) -> Response:
         else (),
         states=STATES if context.has_one_owner else WORK_STATES,
         has_order=paged,
+        usage=usage,
+        days=DAYS,
     )
+
+
+async def _usage(context: RequestContext) -> list[UsageRow]:
+    """Return the numbers of the home screen of one user that are not all zero; none on other pages of the list."""
+    is_home = not any(context.query.get(name) for name in ("agent", "state", "signal", "after", "before"))
+    if not is_home or not context.has_one_owner or context.space_id is not None:
+        return []
+    return [row for row in await usage_rows(context.owned(context.reader), COSTS) if row.total]

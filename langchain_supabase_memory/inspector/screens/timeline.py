@@ -39,7 +39,7 @@ async def screen(request: Request) -> Response:
     at = context.number("at", maximum=max(0, end - 1))
     begin = max(0, end - PAGE) if at is None else max(0, min(at - at % 10, end - PAGE))
     stop = min(end, begin + PAGE)
-    stored, signals = await _page(conversation, begin, stop) if end else ([], {})
+    stored, signals, prompts = await _page(conversation, begin, stop) if end else ([], {}, set())
     ranges = joined(coverage.ranges)
     return render_page(
         context,
@@ -57,6 +57,7 @@ async def screen(request: Request) -> Response:
         turns=turns(stored, ranges, begin, stop),
         words=WORDS,
         signals=signals,
+        prompts=prompts,
         begin=begin,
         stop=stop,
         end=end,
@@ -68,16 +69,17 @@ async def screen(request: Request) -> Response:
 
 async def _page(
     conversation: Conversation, begin: int, stop: int
-) -> tuple[list[StoredMessage], dict[int, list[FoundSignal]]]:
-    """Return the messages of a page, and the signals of each by its sequence."""
-    stored, found = await gather_all(
+) -> tuple[list[StoredMessage], dict[int, list[FoundSignal]], set[int | None]]:
+    """Return the messages of a page, the signals of each by its sequence, and the answers whose prompts are stored."""
+    stored, found, page = await gather_all(
         conversation.aread(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS),
         conversation.turns.asignals(from_sequence=begin, to_sequence=stop - 1),
+        conversation.amanifests(from_sequence=begin, to_sequence=stop - 1, limit=PAGE),
     )
     signals: dict[int, list[FoundSignal]] = {}
     for each in found:
         signals.setdefault(each.sequence, []).append(each)
-    return stored, signals
+    return stored, signals, {each.to_sequence for each in page.manifests}
 
 
 async def message(request: Request) -> Response:
