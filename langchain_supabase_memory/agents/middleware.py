@@ -27,6 +27,7 @@ from langchain_supabase_memory.agents.run.load import SUMMARIZING, Loader, recal
 from langchain_supabase_memory.agents.run.pack_cache import PackCache, same
 from langchain_supabase_memory.agents.run.partial_answers import PartialAnswers
 from langchain_supabase_memory.agents.run.prompt_cache import cache_controls, cache_key, cache_kind, with_breakpoint
+from langchain_supabase_memory.agents.run.request_sizes import RequestSizes
 from langchain_supabase_memory.agents.run.rollout_prompt import PromptStages, RolloutPrompt
 from langchain_supabase_memory.checks import boolean, require_type
 from langchain_supabase_memory.context.alternate import alternate_roles
@@ -203,6 +204,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         self._staged = None if rollout is None else PromptStages(self._loader, rollout)
         self._ahead = PackCache()
         self._partial = PartialAnswers(self._guard) if partial_answers else None
+        self._sizes = RequestSizes()
         self._commands = commands
         self._prompt_cache = prompt_cache
         self._rules = Rules(on_trim, sends_history)
@@ -328,6 +330,8 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             prompt = RolloutPrompt(pack or (yield from loader.load(key, run, writer)))
         else:
             prompt = yield from self._staged.prompt(loader, key, run, writer)
+        own = [*([] if request.system_message is None else [request.system_message]), *run.system]
+        request_list = partial(self._sizes.encode, own, request.tools)
         if prompt.pack is not None:
             stamp = self._stamp(request, key, prompt.pack)
             request = self._apply_pack(request, run.system, prompt.pack, stamp)
@@ -343,7 +347,9 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
         response = replace(response, result=codec.distinct(response.result, known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
-            lists = build_manifest(self._memory._services.config.manifests, prompt.pack, "middleware")
+            lists = build_manifest(
+                self._memory._services.config.manifests, prompt.pack, "middleware", request_list=request_list
+            )
             self._memory._services.packs.put(key, state.current, lists)
         if record is None:
             return _stamped(response, stamp)

@@ -93,15 +93,22 @@ class PendingManifests:
             return None if asked is None else self._held.pop((key, str(asked.id)), None)
 
 
-def build_manifest(policy: ManifestPolicy, pack: ContextPack, kind: EntryPoint) -> Lists | None:
+def build_manifest(
+    policy: ManifestPolicy, pack: ContextPack, kind: EntryPoint, *, request_list: Callable[[], list[int]] | None = None
+) -> Lists | None:
     """Build a pack's manifest; `None` if none is stored or building it fails. Raises nothing.
 
     Args:
         policy: The manifest policy.
         pack: The pack.
         kind: What requested the pack.
+        request_list: Returns a further list, of what the request had beside the pack.
     """
-    return _suppress_errors(pack.key, partial(encode_manifest, pack, kind)) if policy.share else None
+    if not policy.share:
+        return None
+    return _suppress_errors(
+        pack.key, lambda: [*encode_manifest(pack, kind), *([] if request_list is None else [request_list()])]
+    )
 
 
 def sampled_manifest(

@@ -269,7 +269,7 @@ Returns: object.
   cut to, media left out]; [12, first, last, part, how often, day of the first and the last time, from 1970] of a
   passage that was said more than once; [13, first eight digits of its id, place, part, the same three] of one of
   another conversation; [14, first, how many further messages, part, …] in the place of all lists 3 of a pack that is
-  cut. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
+  cut; [15, tokens of the agent''s own system prompt, number of tools, their tokens]. What has a name is its place, from 0, in one of these: entry points ({{manifest_entry_points}}); units
   ({{manifest_units}}); parts ({{manifest_parts}}); reasons ({{manifest_reasons}}); a score''s parts
   ({{manifest_scores}}); where recall searched ({{manifest_recalls}}). Flags are the sum of 1 (the summary failed), 2 (recall failed), 4 (the reranker failed), 8
   (opted out), 16 (cut to 1024 bytes) and 32 (the board has more items).

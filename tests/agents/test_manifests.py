@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
@@ -20,7 +21,11 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.agents.run.request_sizes import RequestSizes
+from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
+from langchain_supabase_memory.operations.manifests import encoding
+from langchain_supabase_memory.operations.manifests.manifest import RequestTokens
 from langchain_supabase_memory.settings import NO_RETRY, ManifestPolicy
 from langchain_supabase_memory.types import ConversationKey, Rollout
 from tests.chat_models import ScriptedModel, calls, says
@@ -65,6 +70,42 @@ async def test_each_answer_of_an_agent_has_its_manifest(caller: Caller, user_id:
     assert second.usage is not None
     assert second.usage.total_tokens == 42
     assert [part.name for part in second.since(first).parts] == ["recent", "current"]
+
+
+async def test_the_tokens_of_the_system_prompt_and_the_tools_stand_apart(caller: Caller, user_id: str) -> None:
+    prompt = "You advise potters. " * 20
+    for tools, words in (([look_up], prompt), ([], None)):
+        memory = SupabaseMemoryMiddleware(caller.service)
+        graph = create_agent(says("Hello"), tools, system_prompt=words, middleware=[memory])
+        await asked(caller, graph, "I am Maya", user_id)
+    full, bare = (each.request for each in await listed(caller, user_id))
+    assert full is not None
+    assert full.system == count_tokens(prompt)
+    assert full.tool_count == 1
+    assert 10 < full.tools < 200
+    assert bare == RequestTokens(0, 0, 0), "an agent without either"
+
+
+def test_tools_are_counted_once_and_again_where_they_change() -> None:
+    sizes, tool = RequestSizes(), {"type": "web_search", "name": "web_search"}
+    first = sizes.encode([SystemMessage([{"type": "text", "text": "Hello there"}])], [tool])
+    assert first == [encoding.REQUEST, count_tokens("Hello there"), 1, count_tokens(json.dumps(tool))]
+    tool["name"] = "renamed in place"
+    assert sizes.encode([], [tool])[3] == first[3], "the same object is not read again"
+    assert sizes.encode([], [tool, look_up])[3] > first[3]
+    assert sizes.encode([], []) == [encoding.REQUEST, 0, 0, 0]
+
+
+async def test_tools_that_cannot_be_counted_cost_no_answer(memory: SupabaseMemory) -> None:
+    class Unserializable(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(request.override(tools=[object()]))
+
+    graph = create_agent(says("Hello"), [], middleware=[Unserializable(), SupabaseMemoryMiddleware(memory)])
+    settings: Any = {"configurable": {"thread_id": "t", "user_id": memory.user_id}}
+    answer = graph.invoke({"messages": [HumanMessage("I am Maya")]}, settings)
+    assert answer["messages"][-1].text == "Hello"
+    assert not memory.conversation("t").manifests().manifests
 
 
 async def test_each_call_of_the_model_in_a_turn_has_its_own(caller: Caller, user_id: str) -> None:

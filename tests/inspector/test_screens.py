@@ -9,9 +9,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import ContextBudget, Retention, SummaryPolicy, SupabaseMemory
+from langchain_supabase_memory import (
+    ContextBudget,
+    Retention,
+    SummaryPolicy,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+)
 from langchain_supabase_memory.inspector import rendering
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screen_list import SCREENS
@@ -27,6 +34,7 @@ from langchain_supabase_memory.operations.manifests.parts import PROMPT_PARTS
 from langchain_supabase_memory.operations.work import WorkState
 from langchain_supabase_memory.values import Chunk, Recall
 from langchain_supabase_memory.worker import Worker
+from tests.chat_models import says
 from tests.embedders import WordEmbedder
 from tests.inspector.visiting import ASKED, Person, Reader, address_of, asked_of, memory_of
 from tests.services.postgres import Cluster
@@ -402,6 +410,31 @@ async def test_the_next_prompt_and_the_savings_have_the_agents_own_budget(conn_s
             savings = await person.page("/conversation/savings", thread="t")
             report = (await said.acontext(budget=ContextBudget(tokens=900), model=None)).report()
             assert f"The next prompt has {report.tokens:,} tokens" in savings.text
+
+
+async def test_a_prompt_has_the_tokens_of_the_system_prompt_and_the_tools(conn_string: str, user_id: str) -> None:
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        return word
+
+    async with memory_of(conn_string, user_id) as memory:
+        graph = create_agent(
+            says("The blue one."),
+            [look_up],
+            system_prompt="You advise potters.",
+            middleware=[SupabaseMemoryMiddleware(memory)],
+        )
+        settings: Any = {"configurable": {"thread_id": "t", "user_id": user_id}}
+        await graph.ainvoke({"messages": [HumanMessage("Which kiln?")]}, settings)
+        (manifest,) = (await memory.conversation("t").amanifests()).manifests
+        assert manifest.request is not None
+        words = f"system prompt {manifest.request.system} tokens1 tool {manifest.request.tools} tokens"
+        async with Person(memory) as person:
+            past = await person.page("/conversation/prompts/turn", thread="t", answer=manifest.to_sequence)
+            following = await person.page("/conversation/prompt", thread="t")
+    assert words in past.text
+    assert words in following.text
+    assert "As the request of the newest answer had them" in following.text
 
 
 async def test_the_prompt_of_an_answer_has_a_link_of_its_own(conn_string: str, user_id: str) -> None:

@@ -501,6 +501,7 @@ def test_the_comment_of_the_function_says_every_code() -> None:
         encoding.REPEATED,
         encoding.LOCATED,
         encoding.PASSAGES,
+        encoding.REQUEST,
     ]
     head = re.findall(r"\[0, ([^]]*)\]", pack.meaning)[0].split(", ")
     assert (head.index("flags") + 1, head.index("age in seconds") + 1) == (encoding.FLAGS, encoding.AGE)

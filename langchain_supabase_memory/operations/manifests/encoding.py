@@ -60,6 +60,7 @@ ALTERED: Final = 11
 REPEATED: Final = 12
 LOCATED: Final = 13
 PASSAGES: Final = 14
+REQUEST: Final = 15
 
 OPTED_OUT: Final = 8
 CUT: Final = 16
@@ -105,7 +106,7 @@ def fit_manifest(lists: Sequence[list[int]]) -> Lists:
         return [*lists]
     head = [*lists[0]]
     head[FLAGS] |= CUT
-    kept = [head, *(each for each in lists[1:] if each[0] in (PART, USAGE))]
+    kept = [head, *(each for each in lists[1:] if each[0] in (PART, USAGE, REQUEST))]
     room = LONGEST - _bytes(kept)
     for row in _optional_parts(lists):
         step = _STEPS.get(row[0], 0)

@@ -38,6 +38,21 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class RequestTokens:
+    """The approximate tokens of what the model's request had beside the memory's parts.
+
+    Attributes:
+        system: Those of the agent's own system prompt.
+        tools: Those of the tools' descriptions and arguments.
+        tool_count: How many tools there were.
+    """
+
+    system: int
+    tools: int
+    tool_count: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What was in a prompt, and why: numbers and the prefixes of ids, never text.
 
@@ -59,6 +74,7 @@ class Manifest:
         full_characters: The characters of the whole history, which is what sending all of it would have cost.
         full_tokens: Its approximate tokens.
         usage: The usage that the model reports; `None` if the answer has none.
+        request: The tokens of the system prompt and of the tools; `None` if the integration does not know them.
         failed: What failed while the pack was created: `summary`, `recall`, `rerank`.
         opted_out: Whether the conversation was opted out.
         cut: Whether it did not fit in full: parts of scores, then items and passages are missing.
@@ -92,6 +108,7 @@ class Manifest:
     full_characters: int = 0
     full_tokens: int = 0
     usage: Usage | None = None
+    request: RequestTokens | None = None
     failed: tuple[str, ...] = ()
     opted_out: bool = False
     cut: bool = False
@@ -229,6 +246,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
     """
     head = next(_rows(lists, encoding.HEAD, 12))
     usage = next(_rows(lists, encoding.USAGE, 5), None)
+    request = next(_rows(lists, encoding.REQUEST, 4), None)
     flags = max(head[encoding.FLAGS], 0)
     stored = stored or {}
     asked = head[5] if head[5] >= 0 else stored.get("from_sequence")
@@ -252,6 +270,7 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         full_characters=head[10],
         full_tokens=head[11],
         usage=None if usage is None else Usage(*(each if each >= 0 else None for each in usage[1:5])),
+        request=None if request is None else RequestTokens(request[1], request[3], request[2]),
         failed=tuple(name for bit, name in enumerate(encoding.FAILURES) if flags & 1 << bit),
         opted_out=bool(flags & encoding.OPTED_OUT),
         cut=bool(flags & encoding.CUT),
