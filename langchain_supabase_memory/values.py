@@ -249,6 +249,8 @@ class StoredMessage:
         unreadable: Why the message cannot be decoded, in a word; `None` if it can.
         author_id: In a space: who wrote it, or whose agent answered; `None` elsewhere.
         author_name: In a space: what they are called there; `None` elsewhere.
+        parent: Where a branch of a graph begins: the number of the message that it follows, or -1 and down where it
+            begins in place of message 0 and up; `None` of any other message.
     """
 
     sequence: int
@@ -265,6 +267,7 @@ class StoredMessage:
     unreadable: str | None = None
     author_id: str | None = None
     author_name: str | None = None
+    parent: int | None = None
 
     @property
     def speaker(self) -> str | None:

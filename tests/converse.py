@@ -119,7 +119,8 @@ def _branch(call: Caller) -> None:
     call("append", thread_id="graph", messages=[], branch={**left, "removed": ["b1", "b2"]})
     assert call("coverage", thread_id="graph")["superseded"] == [[1, 2]]
     assert call("reinstate", thread_id="graph", message_ids=["b1"]) == [1]
-    assert len(call("read", thread_id="graph", superseded=True)["messages"]) == 1
+    (left,) = call("read", thread_id="graph", superseded=True, columns=["text", "parent"])["messages"]
+    assert left["parent"] is None
     moved = call(
         "append",
         thread_id="graph",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.conversations import read_superseded, reinstate
+from langchain_supabase_memory.operations.conversations import Column, read_superseded, reinstate
 
 if TYPE_CHECKING:
     import builtins
@@ -19,24 +19,56 @@ if TYPE_CHECKING:
 class SupersededMessages(ConversationPartHandle):
     """The messages that a graph has left, because it was forked or they were removed from its state."""
 
-    def list(self, *, retention: Retention | None = None) -> builtins.list[StoredMessage]:
+    def list(
+        self,
+        *,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+        columns: Sequence[Column] | None = None,
+        retention: Retention | None = None,
+    ) -> builtins.list[StoredMessage]:
         """List the messages that a graph has left, in order; `reinstate` restores them.
 
         Args:
+            from_sequence: Only messages with this number or a higher one.
+            to_sequence: Only messages with this number or a lower one.
+            columns: The columns to read, as for `read`; by default `payload`.
             retention: Messages beyond this retention are not returned.
 
         Returns:
             The messages, oldest first.
 
         Raises:
+            InvalidInputError: A bound is negative, or a column is unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
-        return self._services.run(read_superseded(self._key, retention=retention or self._services.settings.retention))
+        return self._services.run(
+            read_superseded(
+                self._key,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                columns=columns,
+                retention=retention or self._services.settings.retention,
+            )
+        )
 
-    async def alist(self, *, retention: Retention | None = None) -> builtins.list[StoredMessage]:
+    async def alist(
+        self,
+        *,
+        from_sequence: int | None = None,
+        to_sequence: int | None = None,
+        columns: Sequence[Column] | None = None,
+        retention: Retention | None = None,
+    ) -> builtins.list[StoredMessage]:
         """The async twin of `list`."""
         return await self._services.arun(
-            read_superseded(self._key, retention=retention or self._services.settings.retention)
+            read_superseded(
+                self._key,
+                from_sequence=from_sequence,
+                to_sequence=to_sequence,
+                columns=columns,
+                retention=retention or self._services.settings.retention,
+            )
         )
 
     def reinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:

@@ -52,6 +52,7 @@ Column = Literal[
     "unreadable",
     "author_id",
     "author_name",
+    "parent",
 ]
 """The columns of a message that can be read; `sequence` is always included."""
 
@@ -356,20 +357,40 @@ _OF_SPACES: Final[tuple[Column, ...]] = ("author_id", "author_name")
 _NOTHING: Final = ChatMessage(role="none", content="")
 
 
-def read_superseded(key: ConversationKey, *, retention: Retention | None = None) -> Flow[list[StoredMessage]]:
+def read_superseded(
+    key: ConversationKey,
+    *,
+    from_sequence: int | None = None,
+    to_sequence: int | None = None,
+    columns: Sequence[Column] | None = None,
+    retention: Retention | None = None,
+) -> Flow[list[StoredMessage]]:
     """List the messages that a graph has left, in order; `reinstate` restores them.
 
     Args:
         key: The conversation.
+        from_sequence: Only messages with this number or a higher one.
+        to_sequence: Only messages with this number or a lower one.
+        columns: The columns to read, as for `read`; by default `payload`.
         retention: Messages beyond this retention are not returned.
 
     Returns:
         The messages, oldest first.
 
     Raises:
+        InvalidInputError: A bound is negative, or a column is unknown.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    return (yield from read(key, superseded=True, retention=retention))
+    return (
+        yield from read(
+            key,
+            from_sequence=from_sequence,
+            to_sequence=to_sequence,
+            columns=columns,
+            superseded=True,
+            retention=retention,
+        )
+    )
 
 
 def read_rows(

@@ -597,7 +597,7 @@ begin
   v_columns := array(
     select quote_ident(c) from json_array_elements_text(p_columns) c
     where c in ('message_id', 'role', 'text', 'characters', 'tokens', 'created_at', 'updated_at', 'metadata', 'images',
-                'payload', 'unreadable', 'author_id', 'author_name'));
+                'payload', 'unreadable', 'author_id', 'author_name', 'parent'));
 
   -- Built here, so that only the requested columns are read and each kind of range gets its own plan. Only a window of
   -- times is sorted by sequence. A page ends at its maximum of rows or bytes.
@@ -649,7 +649,8 @@ p_from: only messages from this sequence on; null: from the first.
 p_to: only messages up to this sequence; null: to the last.
 p_limit: the most messages of one answer if p_last is null, at most 1000.
 p_columns: what is read of each message, beside its sequence: any of message_id, role, text, characters, tokens,
-  created_at, updated_at, metadata, images, payload, unreadable, author_id and author_name. Other names are passed over.
+  created_at, updated_at, metadata, images, payload, unreadable, author_id, author_name and parent. Other names are
+  passed over.
 p_retention: what is kept, as in memory_append; null: everything. What is beyond it is left out.
 p_display: only what a chat page shows: what the user and the assistant said, without calls, results and system
   messages.
@@ -671,6 +672,8 @@ Returns: object.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
 - messages[].author_id: text or null. In a space: who wrote it. Null elsewhere.
 - messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
+- messages[].parent: integer or null. Where a branch of a graph begins: the message that it follows, or -1 and down where
+  it begins in place of message 0 and up. Null of any other message.
 - more: boolean. Whether there are more. A page ends at p_limit, or at about answer_bytes: go on after its last
   sequence, with p_last before its first.
 Errors:

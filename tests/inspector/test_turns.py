@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from langchain_supabase_memory.inspector.screens.turns import joined, turns
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.inspector.screens.turns import fork_of, joined, turns
 from langchain_supabase_memory.values import CoveredRange, Role, StoredMessage
+from tests.inspector.visiting import Person, memory_of
+from tests.operations.test_branches import Subject
 
 MIDNIGHT = datetime(2026, 11, 12, tzinfo=UTC)
 
@@ -49,3 +53,39 @@ def test_a_page_of_the_middle_shows_its_part_of_each_range() -> None:
         [message(3, "assistant")], joined([CoveredRange(0, 2, "forgotten"), CoveredRange(3, 9, "verbatim")]), 1, 4
     )
     assert [(each.first, each.last, len(each.lines)) for each in found] == [(1, 2, 0), (0, 0, 1)]
+
+
+def test_branches_that_were_left_begin_where_the_graph_forked() -> None:
+    left = [replace(message(n, "user"), parent={4: 1, 6: -1, 7: -3}.get(n)) for n in range(2, 8)]
+    ranges = joined([CoveredRange(0, 1, "verbatim"), CoveredRange(2, 7, "superseded"), CoveredRange(8, 9, "forgotten")])
+    found = turns([message(0, "user"), message(1, "assistant")], ranges, 0, 10, left)
+    assert [(each.is_left, each.first, each.last, each.after) for each in found[1:]] == [
+        (True, 2, 3, 1), (True, 4, 5, 1), (True, 6, 6, None), (True, 7, 7, 1), (False, 8, 9, None),
+    ]  # fmt: skip
+    assert [each.begins_range for each in found] == [True, True, False, False, False, True]
+    assert [fork_of(parent) for parent in (3, 0, -1, -2, -4)] == [3, 0, None, 0, 2]
+
+
+async def test_the_timeline_shows_what_was_said_on_a_branch_that_was_left(
+    memory: SupabaseMemory, conn_string: str, user_id: str
+) -> None:
+    subject = Subject(memory, "middleware-sync")
+    await subject.talks("one", "two of the old branch")
+    for question in ("three of another branch", "four"):
+        await subject(question, subject.checkpoint(2))
+    async with Person(memory) as person:
+        page = await person.page("/conversation", thread="t")
+        original = await person.page("/conversation/message", thread="t", number=2)
+        opened = await person.page("/conversation", thread="t", at=2)
+        await person.page("/conversation/message", 404, thread="t", number=99)
+    assert "A branch that was left after message 1: messages 2 to 3 two of the old branch" in page.text
+    assert "A branch that was left after message 1: messages 4 to 5 three of another branch" in page.text
+    assert "This branch goes on from message 1." in page.text
+    assert [attributes.get("open", "shut") for attributes in page.all("details")].count(None) == 0, "both are folded"
+    assert [attributes.get("open", "shut") for attributes in opened.all("details")].count(None) == 1
+    assert "two of the old branch" in original.text
+    async with memory_of(conn_string, f"{user_id}-stranger") as other, Person(other) as stranger:
+        await stranger.page("/conversation/message", 404, thread="t", number=2)
+    kept = memory.conversation("t").superseded
+    assert [each.sequence for each in kept.list(from_sequence=3, to_sequence=4)] == [3, 4]
+    assert [each.parent for each in kept.list(columns=["parent"])] == [None, None, 1, None]

@@ -10,7 +10,7 @@ from langchain_supabase_memory.inspector.rendering import LONGEST, messages, ren
 from langchain_supabase_memory.inspector.request_context import RequestContext, not_found
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.message_range import text_of
-from langchain_supabase_memory.inspector.screens.turns import WORDS, joined, turns
+from langchain_supabase_memory.inspector.screens.turns import WORDS, fork_of, joined, turns
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.language.messages import content
 
@@ -41,6 +41,12 @@ async def screen(request: Request) -> Response:
     stop = min(end, begin + PAGE)
     stored, signals, prompts = await _page(conversation, begin, stop) if end else ([], {}, set())
     ranges = joined(coverage.ranges)
+    has_left = any(each.state == "superseded" and each.first < stop and each.last >= begin for each in ranges)
+    left = (
+        await conversation.superseded.alist(from_sequence=begin, to_sequence=stop - 1, columns=_COLUMNS)
+        if has_left
+        else []
+    )
     return render_page(
         context,
         "timeline.html",
@@ -54,7 +60,7 @@ async def screen(request: Request) -> Response:
         ranges=ranges[:_MAX_RANGES],
         more_ranges=max(0, len(ranges) - _MAX_RANGES),
         segments={segment.number: segment for segment in segments},
-        turns=turns(stored, ranges, begin, stop),
+        turns=turns(stored, ranges, begin, stop, left),
         words=WORDS,
         signals=signals,
         prompts=prompts,
@@ -64,6 +70,7 @@ async def screen(request: Request) -> Response:
         at=at,
         page_size=PAGE,
         labels=content.LABELS,
+        fork_of=fork_of,
     )
 
 
@@ -90,6 +97,10 @@ async def message(request: Request) -> Response:
         raise not_found()
     found = await context.conversation().aread(from_sequence=place, to_sequence=place, columns=_EVERYTHING)
     if not found:
+        found = await context.conversation().superseded.alist(
+            from_sequence=place, to_sequence=place, columns=_EVERYTHING
+        )
+    if not found:
         await context.listed_conversation()
         error = {"what": f"Message {place} does not exist.", "hint": "It may have expired or been deleted."}
         return render_part(context, "part_error.html", **error) if _is_part(request) else _missing()
@@ -111,7 +122,7 @@ async def message(request: Request) -> Response:
     return render_page(context, "message.html", tab="timeline", header=head, longest=2**31, **values)
 
 
-_COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "author_id", "payload")
+_COLUMNS: Final = ("message_id", "role", "text", "created_at", "characters", "author_id", "payload", "parent")
 _EVERYTHING: Final = (
     "message_id", "role", "text", "images", "created_at", "updated_at", "metadata", "characters", "tokens", "author_id",
     "payload",

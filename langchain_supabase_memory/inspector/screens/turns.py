@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.inspector.screens.message_range import text_of
@@ -83,7 +83,7 @@ class TimelineLine:
 
 @dataclass(frozen=True)
 class TimelineTurn:
-    """A question and everything up to the next one, or a range of removed messages.
+    """A question and everything up to the next one, a branch that was left, or a range of removed messages.
 
     Attributes:
         range: Its range.
@@ -91,6 +91,8 @@ class TimelineTurn:
         first: The first removed message.
         last: The last removed message.
         lines: Its messages; none if they were removed.
+        is_left: Whether its messages are on a branch that was left.
+        after: The message after which the branch begins; `None` at the beginning, and of the current branch.
     """
 
     range: JoinedRange
@@ -98,6 +100,8 @@ class TimelineTurn:
     first: int = 0
     last: int = 0
     lines: list[TimelineLine] = field(default_factory=list)
+    is_left: bool = False
+    after: int | None = None
 
     @property
     def day(self) -> datetime | None:
@@ -130,8 +134,22 @@ def joined(ranges: Iterable[CoveredRange]) -> list[JoinedRange]:
     return found
 
 
-def turns(page: Sequence[StoredMessage], ranges: Iterable[JoinedRange], begin: int, stop: int) -> list[TimelineTurn]:
-    """Return the messages of a page as turns, with the removed ranges between them, in order."""
+def turns(
+    page: Sequence[StoredMessage],
+    ranges: Iterable[JoinedRange],
+    begin: int,
+    stop: int,
+    left: Sequence[StoredMessage] = (),
+) -> list[TimelineTurn]:
+    """Return the messages of a page as turns, with branches that were left and removed ranges between them, in order.
+
+    Args:
+        page: The messages of the current branch.
+        ranges: The ranges of the coverage.
+        begin: The first message of the page.
+        stop: The message after its last one.
+        left: The messages of branches that were left.
+    """
     stored = {each.sequence: each for each in page}
     found: list[TimelineTurn] = []
     today: object = None
@@ -139,7 +157,10 @@ def turns(page: Sequence[StoredMessage], ranges: Iterable[JoinedRange], begin: i
         first, last = max(each.first, begin), min(each.last, stop - 1)
         messages = [stored[place] for place in range(first, last + 1) if place in stored]
         begins_range = True
-        if first <= last and not messages:
+        branches = _branches(each, [message for message in left if first <= message.sequence <= last])
+        if branches:
+            found += branches
+        elif first <= last and not messages:
             found.append(TimelineTurn(each, begins_range, first, last))
         for message in messages:
             assert message.created_at is not None
@@ -150,3 +171,24 @@ def turns(page: Sequence[StoredMessage], ranges: Iterable[JoinedRange], begin: i
             found[-1].lines.append(TimelineLine(each, message, message.created_at if day != today else None))
             today = day
     return found
+
+
+def _branches(covered: JoinedRange, messages: Sequence[StoredMessage]) -> list[TimelineTurn]:
+    """Return the messages of a range that was left as branches: each begins where the graph forked."""
+    found: list[TimelineTurn] = []
+    for message in messages:
+        if not found or message.parent is not None:
+            after = fork_of(message.sequence - 1 if message.parent is None else message.parent)
+            found.append(TimelineTurn(covered, not found, message.sequence, is_left=True, after=after))
+        found[-1].lines.append(TimelineLine(covered, message))
+    return [replace(each, last=each.lines[-1].message.sequence) for each in found]
+
+
+def fork_of(parent: int) -> int | None:
+    """Return the message after which a branch begins; `None` at the beginning of the conversation.
+
+    Args:
+        parent: As a message says it: a message, or -1 and down where the branch begins in place of message 0 and up.
+    """
+    after = parent if parent >= 0 else -2 - parent
+    return after if after >= 0 else None

@@ -300,6 +300,7 @@ def from_row(row: Mapping[str, Any]) -> StoredMessage:
         unreadable=row.get("unreadable"),
         author_id=row.get("author_id"),
         author_name=row.get("author_name"),
+        parent=row.get("parent"),
     )
 
 
