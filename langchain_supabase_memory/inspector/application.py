@@ -24,6 +24,7 @@ from langchain_supabase_memory.inspector import (
 from langchain_supabase_memory.inspector.auth import LOCAL, AuthMiddleware, SessionStore
 from langchain_supabase_memory.inspector.request_context import InspectorState, admitted
 from langchain_supabase_memory.inspector.screen_list import SCREENS
+from langchain_supabase_memory.inspector.undo import UndoStore
 from langchain_supabase_memory.memory.memory import SupabaseMemory
 from langchain_supabase_memory.operations.arguments import check_actor
 
@@ -91,6 +92,12 @@ def application(
         lifespan=lifespan,
     )
     app.state.inspector = InspectorState(
-        memory, write=write, actor=check_actor(actor), screens=SCREENS, sessions=sessions, notifier=notifier
+        memory,
+        write=write,
+        actor=check_actor(actor),
+        screens=SCREENS,
+        sessions=sessions,
+        notifier=notifier,
+        undos=UndoStore(),
     )
     return app

@@ -10,9 +10,11 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
-from langchain_supabase_memory.inspector.screens.board import no_item
+from langchain_supabase_memory.inspector.screens.board import can_undo_delete, no_item
 from langchain_supabase_memory.inspector.screens.causes import cause_of
+from langchain_supabase_memory.inspector.undo import UndoableChange
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.values import SPACE
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from langchain_supabase_memory.memory.conversation import Conversation
+    from langchain_supabase_memory.operations.boards.board import BoardItem
+    from langchain_supabase_memory.operations.conversations import Column
 
 MAX_FORM_BYTES: Final = 200_000
 """The maximum size of a form: a summary has up to 10,000 characters."""
@@ -79,26 +85,105 @@ async def _pin(context: RequestContext, form: Mapping[str, str]) -> str:
     actor = await _actor(context)
     conversation = context.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
-    item = _item_id(form, name)
-    await conversation.board.apin(item, actor=actor, pinned=name == "pin")
-    return _anchor(context.page_link("/board"), item)
+    item, pinned = _item_id(form, name), name == "pin"
+    await conversation.board.apin(item, actor=actor, pinned=pinned)
+
+    async def reverse(later: RequestContext) -> None:
+        await later.conversation(reading=False).board.apin(item, actor=await _actor(later), pinned=not pinned)
+
+    undo = _undoable(context, "The item is pinned." if pinned else "The item is not pinned any more.", reverse)
+    return _anchor(context.page_link("/board", undo=undo), item)
 
 
 async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
     """Edit or delete an item."""
     actor = await _actor(context)
     conversation, item = context.conversation(reading=False), _item_id(form, "item")
+    before = await _board_item(conversation, item)
     if "delete" in form:
         await conversation.board.adelete(item, actor=actor)
-        return context.page_link("/board")
+        undo = _undo_of_delete(context, before) if before is not None and can_undo_delete(before) else None
+        return context.page_link("/board", undo=undo)
     changed: dict[str, Any] = {}
     if form.get("text", "").strip() and form["text"] != form.get("was", ""):
         changed["text"] = form["text"]
     if form.get("state") and form["state"] != form.get("was_state"):
         changed["state"] = form["state"]
+    undo = None
     if changed:
         await conversation.board.aedit(item, actor=actor, **changed)
-    return _anchor(context.page_link("/board"), item)
+        edited = await _board_item(conversation, item)
+        undo = None if before is None or edited is None else _undo_of_edit(context, before, edited)
+    return _anchor(context.page_link("/board", undo=undo), item)
+
+
+def _undo_of_delete(context: RequestContext, before: BoardItem) -> str:
+    async def reverse(later: RequestContext) -> None:
+        conversation, actor = later.conversation(reading=False), await _actor(later)
+        await _require_sources(conversation, before)
+        item = await conversation.board.aadd(
+            before.kind, before.text, actor=actor, entity_type=before.type, state=before.state
+        )
+        if before.pinned:
+            await conversation.board.apin(item, actor=actor)
+
+    return _undoable(context, "The item is deleted. Undo brings its words back, without its quote.", reverse)
+
+
+def _undo_of_edit(context: RequestContext, before: BoardItem, edited: BoardItem) -> str:
+    changes = {
+        name: getattr(before, name) for name in ("text", "state") if getattr(before, name) != getattr(edited, name)
+    }
+
+    async def reverse(later: RequestContext) -> None:
+        conversation, actor = later.conversation(reading=False), await _actor(later)
+        await _require_sources(conversation, before)
+        now = await _board_item(conversation, before.id)
+        if now is None or now.version != edited.version:
+            raise changed_since()
+        await conversation.board.aedit(before.id, actor=actor, **changes)
+
+    return _undoable(context, "The item is edited.", reverse) if changes else ""
+
+
+async def _board_item(conversation: Conversation, item: str) -> BoardItem | None:
+    board = await conversation.board.aread(history=True)
+    return next((each for each in board.items if each.id == item), None)
+
+
+async def _require_sources(conversation: Conversation, item: BoardItem) -> None:
+    """Refuse to bring back words whose messages somebody has erased since.
+
+    Raises:
+        InvalidInputError: A message of the item is gone.
+    """
+    columns: tuple[Column, ...] = ("message_id",)
+    pages = await gather_all(
+        *(conversation.aread(from_sequence=place, to_sequence=place, columns=columns) for place in item.sequences)
+    )
+    if not all(pages):
+        raise InvalidInputError(
+            "This cannot be undone: a message that it came from is gone.", hint="Write the item anew if it should stay."
+        )
+
+
+def changed_since() -> InvalidInputError:
+    """Return the error for a change that another one has followed."""
+    return InvalidInputError("This cannot be undone: it was changed since.", hint="Change it by hand.")
+
+
+def _undoable(context: RequestContext, text: str, reverse: Callable[[RequestContext], Awaitable[None]]) -> str:
+    """Offer to undo a change of a conversation, and return the token for the address of the next page."""
+    key = context.conversation(reading=False)._key
+    return context.state.undos.put(UndoableChange(context.session, key, text, context.page_link("/undo"), reverse))
+
+
+async def _undo(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Undo the change that a form names."""
+    await context.listed_conversation()
+    key = context.conversation(reading=False)._key
+    await context.state.undos.pop(context.session, form.get("undo", ""), key).reverse(context)
+    return context.page_link("/board")
 
 
 async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
@@ -116,8 +201,18 @@ async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
 async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
     """Write the board's summary, or revert it."""
     actor = await _actor(context)
-    await context.conversation(reading=False).board.aedit_summary(form.get("text", ""), actor=actor)
-    return context.page_link("/board")
+    board = context.conversation(reading=False).board
+    before = (await board.aread()).edited_summary or ""
+    await board.aedit_summary(form.get("text", ""), actor=actor)
+    written = (await board.aread()).edited_at
+
+    async def reverse(later: RequestContext) -> None:
+        board = later.conversation(reading=False).board
+        if (await board.aread()).edited_at != written:
+            raise changed_since()
+        await board.aedit_summary(before, actor=await _actor(later))
+
+    return context.page_link("/board", undo=_undoable(context, "The summary is written.", reverse))
 
 
 async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:
@@ -219,6 +314,7 @@ ROUTES: Final = [
     _route("/conversation/board/edit", _edit),
     _route("/conversation/board/add", _add),
     _route("/conversation/board/summary", _summary),
+    _route("/conversation/undo", _undo),
     _route("/conversation/regenerate", _regenerate),
     _route("/conversation/segment", _segment),
     _route("/conversation/remember", _remember),

@@ -14,6 +14,7 @@ from langchain_supabase_memory.inspector.screens.profile import (
     page_query,
     profile_owner,
 )
+from langchain_supabase_memory.inspector.undo import UndoableChange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +48,27 @@ async def _mark(context: RequestContext, form: Mapping[str, str]) -> str:
     if name == "confirm":
         item = await mine.aconfirm(item, actor=_actor(context))
     else:
-        await mine.apin(item, pinned=name == "pin", actor=_actor(context))
+        pinned = name == "pin"
+        await mine.apin(item, pinned=pinned, actor=_actor(context))
+
+        async def reverse(later: RequestContext) -> None:
+            await profile_owner(later).profile.apin(item, pinned=not pinned, actor=_actor(later))
+
+        text = "The item is pinned." if pinned else "The item is not pinned any more."
+        action = context.link("/profile/undo", **page_query(context))
+        undo = context.state.undos.put(UndoableChange(context.session, _subject(context), text, action, reverse))
+        return _page(context, item, undo=undo)
     return _page(context, item)
+
+
+async def _undo(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Undo the change that a form names."""
+    await context.state.undos.pop(context.session, form.get("undo", ""), _subject(context)).reverse(context)
+    return _page(context)
+
+
+def _subject(context: RequestContext) -> tuple[str, str | None]:
+    return "profile", profile_owner(context).user_id
 
 
 async def _delete(context: RequestContext, form: Mapping[str, str]) -> str:
@@ -89,8 +109,8 @@ def _confirmed(form: Mapping[str, str]) -> None:
         raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
 
 
-def _page(context: RequestContext, item: str = "") -> str:
-    address = context.link("/profile", **page_query(context))
+def _page(context: RequestContext, item: str = "", undo: str = "") -> str:
+    address = context.link("/profile", **page_query(context), undo=undo)
     return f"{address}#item-{item}" if item else address
 
 
@@ -98,6 +118,7 @@ ROUTES: Final = [
     change("/profile/remember", _remember),
     change("/profile/correct", _correct),
     change("/profile/mark", _mark),
+    change("/profile/undo", _undo),
     change("/profile/delete", _delete),
     change("/profile/consent", _consent),
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.inspector.auth import SessionStore
     from langchain_supabase_memory.inspector.live_updates import ChangeNotifier
     from langchain_supabase_memory.inspector.screen_list import Screen
+    from langchain_supabase_memory.inspector.undo import UndoableChange, UndoStore
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.memory.space import Space
     from langchain_supabase_memory.operations.spaces import SpaceInfo
@@ -42,6 +43,7 @@ class InspectorState:
         screens: The pages, for the navigation.
         sessions: Stores who is admitted.
         notifier: Notifies pages of changes.
+        undos: Stores what can be undone.
     """
 
     memory: SupabaseMemory | Callable[[Request], SupabaseMemory]
@@ -50,6 +52,7 @@ class InspectorState:
     screens: Sequence[Screen]
     sessions: SessionStore
     notifier: ChangeNotifier
+    undos: UndoStore
 
 
 class RequestContext:
@@ -161,9 +164,19 @@ class RequestContext:
         return mine if self.space_id is None else mine.space(self.space_id).memory
 
     @property
+    def session(self) -> str:
+        """The session of the browser."""
+        return str(self.request.scope["state"]["session"])
+
+    @property
     def form_token(self) -> str:
         """The CSRF token of the session's forms."""
-        return self.state.sessions.form_token(self.request.scope["state"]["session"])
+        return self.state.sessions.form_token(self.session)
+
+    @property
+    def undoable(self) -> UndoableChange | None:
+        """The change that led to this page, while it can be undone."""
+        return self.state.undos.find(self.session, self.query.get("undo", ""))
 
     def conversation(self, *, reading: bool = True) -> Conversation:
         """Return the conversation that the address names.

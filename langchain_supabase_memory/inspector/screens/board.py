@@ -85,12 +85,18 @@ async def item(request: Request) -> Response:
         "changes": [change for change in board.changes if change.item_id == found.id],
         "item_states": BOARD_KINDS[found.kind].states,
         "by_id": {each.id: each for each in board.items},
+        "can_undo": can_undo_delete(found),
     }
     if request.headers.get("hx-request") == "true":
         return render_part(context, "part_item.html", **values)
     return render_page(
         context, "item.html", tab="board", header=await conversation_header.load_header(context), **values
     )
+
+
+def can_undo_delete(item: BoardItem) -> bool:
+    """Return whether a deletion can be undone: not of what no longer holds, which would hold again, or is another's."""
+    return item.superseded_at is None and item.contributed_by is None
 
 
 def no_item() -> NotFoundError:
