@@ -33,6 +33,7 @@ _MAX_NUMBER: Final = 99_999
 """The largest number in a form, such as days."""
 
 
+ONLY_MEMBER: Final = "Only the member or a manager of the space sets a member's name.\nAsk one of them."
 ONLY_AUTHOR: Final = "Only who contributed an item, or a manager of the space, withdraws it.\nAsk one of them."
 
 
@@ -97,6 +98,17 @@ async def _member(context: RequestContext, form: Mapping[str, str]) -> str:
     _confirmed(form)
     member = form.get("member", "")
     await context.named_space().aset_member(member, None if "remove" in form else _role(form))
+    return f"{_page(context)}#members"
+
+
+async def _name(context: RequestContext, form: Mapping[str, str]) -> str:
+    """Set what prompts call a member, as that member or as a manager."""
+    space = context.named_space()
+    await context.admit()
+    try:
+        await space.aset_name(form.get("name", ""), member_id=form.get("member", ""))
+    except PermissionDeniedError:
+        raise HTTPException(403, ONLY_MEMBER) from None
     return f"{_page(context)}#members"
 
 
@@ -178,6 +190,7 @@ ROUTES: Final = [
     _of_managers("/spaces/invite", _invite),
     _of_managers("/spaces/close", _close),
     _of_managers("/spaces/member", _member),
+    change("/spaces/name", _name),
     change("/spaces/withdraw", _withdraw),
     change("/spaces/leave", _leave),
     _of_managers("/spaces/forget", _forget),

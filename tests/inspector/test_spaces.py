@@ -103,9 +103,9 @@ async def test_a_space_shows_its_people_and_who_said_what(of: Any, space: Studio
 @pytest.mark.parametrize("who", ["maya", "ben", "eve"])
 async def test_nobody_sees_a_form_that_is_not_for_them(of: Any, space: Studio, who: str) -> None:
     may = {
-        "maya": {"update", "leave", "withdraw", "member", "invite"},
-        "ben": {"leave", "withdraw"},
-        "eve": {"leave"},
+        "maya": {"update", "leave", "withdraw", "member", "invite", "name"},
+        "ben": {"leave", "withdraw", "name"},
+        "eve": {"leave", "name"},
     }[who]
     async with Person(of(getattr(space, who)), write=True) as person:
         page = await person.page(SPACE, space=space.space_id)
@@ -234,6 +234,35 @@ async def test_an_invitation_is_shown_once_and_lets_somebody_in(of: Any, server:
         assert (await person.post("/spaces/close", {}, space=space.space_id)).status_code == 400
         assert (await person.post("/spaces/close", {"sure": "1"}, space=space.space_id)).status_code == 303
         assert (await server.for_user(space.maya).space(space.space_id).ainfo()).invitations == ()
+
+
+async def test_members_are_named_by_themselves_and_by_managers(of: Any, server: SupabaseMemory, space: Studio) -> None:
+    asked: Any = {"space": space.space_id}
+
+    async def names() -> dict[str, str]:
+        members = (await server.space(space.space_id).ainfo()).members
+        return {each.user_id: each.name for each in members}
+
+    for who, member, name, status in (
+        (space.maya, space.ben, "Ben", 303),
+        (space.eve, space.eve, "Eve", 303),
+        (space.eve, space.ben, "Benny", 403),
+        (space.maya, space.eve, "Assistant", 400),
+        (space.maya, space.eve, "", 400),
+        (space.maya, "nobody", "Nobody", 404),
+        (space.maya, "", "Nobody", 400),
+        (space.stranger, space.ben, "Stranger", 404),
+    ):
+        async with Person(of(who), write=True) as person:
+            answer = await person.post("/spaces/name", {"member": member, "name": name}, **asked)
+            assert answer.status_code == status, (who, member, name, Reader(answer.text).text)
+    assert ((await names())[space.ben], (await names())[space.eve]) == ("Ben", "Eve")
+    async with Person(of(space.eve), write=True) as person:
+        page = await person.page(SPACE, **asked)
+        assert "called Ben" in page.text
+        assert [each["value"] for each in page.all("input", name="name")] == ["Eve"], "their own alone"
+    async with Person(of(space.maya)) as person:
+        assert "/spaces/name" not in buttons(await person.page(SPACE, **asked)), "without --write"
 
 
 async def test_roles_are_set_and_taken_from_the_next_page_on(of: Any, server: SupabaseMemory, space: Studio) -> None:
