@@ -128,7 +128,7 @@ def test_a_space_is_made_and_shared_by_keyboard_alone(inspector: Served, server:
 def test_roles_and_quotes_change_and_the_page_follows(inspector: Served, server: SupabaseMemory, space: Studio) -> None:
     page = inspector.open(PAGES["space"].format(quote(space.space_id)))
     row = page.locator("#space-members li", has_text=space.eve)
-    row.locator("summary").click()
+    row.locator("summary", has_text="Change").click()
     row.get_by_label("Role").select_option("contributor")
     row.get_by_role("button", name="Set the role").click()
     page.locator("#space-members li", has_text=space.eve).get_by_text("contributor", exact=True).first.wait_for()
