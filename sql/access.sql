@@ -266,7 +266,8 @@ begin
     memory_private.delete_topic_stretches(text, uuid, bigint[]), memory_private.delete_topics(text),
     memory_private.delete_topic_names(text, text), memory_private.merge_smallest_topics(text),
     memory_private.count_new_stretches(text, bigint), memory_private.central_chunk(memory.conversations, bigint, json),
-    memory_private.find_topic(text, uuid), memory_private.restore_topics(text, json), memory_private.delete_usage(text),
+    memory_private.find_topic(text, uuid), memory_private.kept_topic_words(text, uuid, text[], json),
+    memory_private.restore_topics(text, json), memory_private.delete_usage(text),
     memory_private.held_evidence(text, uuid), memory_private.is_promoted(text, text, uuid, uuid[], uuid),
     -- Citus: granted
     -- Citus: end

@@ -157,7 +157,8 @@ def read(
         hidden: Whether topics that a person hid are listed, too.
         quotes: The maximum number of quotes of each, up to 20.
         limit: The maximum number of topics, up to 500.
-        retention: What is beyond this retention is not quoted; by default all messages are retained.
+        retention: What is beyond this retention is not quoted, and of what is partly beyond it no word is listed; by
+            default all messages are retained.
 
     Raises:
         InvalidInputError: A number is negative, or a time has no time zone.
@@ -178,7 +179,8 @@ def get(
         owner: The owner; `None` means the access token's subject.
         topic: The topic, or its id.
         quotes: The maximum number of quotes, up to 20.
-        retention: What is beyond this retention is not quoted; by default all messages are retained.
+        retention: What is beyond this retention is not quoted, and of what is partly beyond it no word is listed; by
+            default all messages are retained.
 
     Returns:
         The topic; `None` if there is no such topic.
@@ -187,6 +189,24 @@ def get(
     asked = {"p_topic_id": topic_id(topic), "p_hidden": True, "p_quotes": quotes, "p_user_id": owner}
     rows = yield from call("memory_topics", {**asked, "p_retention": retention_argument(retention)})
     return _topic(rows[0]) if rows else None
+
+
+def edited_topics(owner: str | None, retention: Any) -> Flow[list[Mapping[str, Any]]]:
+    """List the topics of which a person made something, as `memory_restore` accepts them; what has parts comes first.
+
+    Args:
+        owner: The owner; `None` means the access token's subject.
+        retention: The retention, as the SQL functions accept it.
+    """
+    asked = {"p_hidden": True, "p_quotes": 0, "p_limit": 500, "p_parts": True, "p_user_id": owner}
+    rows = yield from call("memory_topics", {**asked, "p_retention": retention})
+    whole = {row["merged_into"] for row in rows}
+    edited = [
+        {name: row[name] for name in ("id", "words", "name", "named_by", "hidden", "merged_into")}
+        for row in rows
+        if row["name"] is not None or row["hidden"] or row["merged_into"] is not None or row["id"] in whole
+    ]
+    return sorted(edited, key=lambda topic: topic["merged_into"] is not None)
 
 
 def days(

@@ -19,6 +19,7 @@ from langchain_supabase_memory.transfer.values import (
     ThreadOptOuts,
     ThreadStart,
     UserProfile,
+    UserTopics,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Batch:
     places: dict[str, str] = field(default_factory=dict)
     size: int = 0
     lost: dict[str, LossCount] = field(default_factory=dict)
-    other: ThreadEdits | ThreadOptOuts | UserProfile | SourceProblem | None = None
+    other: ThreadEdits | ThreadOptOuts | UserProfile | UserTopics | SourceProblem | None = None
     is_first: bool = False
     error: Exception | None = None
 
@@ -144,12 +145,14 @@ class Batches:
                 yield batch
                 batch = Batch(batch.thread)
 
-    def _take(self, event: Event, batch: Batch) -> ThreadEdits | ThreadOptOuts | UserProfile | SourceProblem | None:
+    def _take(
+        self, event: Event, batch: Batch
+    ) -> ThreadEdits | ThreadOptOuts | UserProfile | UserTopics | SourceProblem | None:
         """Add an event to a batch, or return it if it is processed separately."""
         if isinstance(event, LossCount):
             batch.record_loss(event.kind, event.place, event.count)
         elif not isinstance(event, SourceMessage | ThreadEdits):
-            return event if isinstance(event, ThreadOptOuts | UserProfile | SourceProblem) else None
+            return event if isinstance(event, ThreadOptOuts | UserProfile | UserTopics | SourceProblem) else None
         elif self._is_broken:
             batch.record_loss(ORPHANED, event.place)
         elif batch.thread is None:

@@ -15,6 +15,7 @@ from langchain_supabase_memory.operations.boards.board import read_board
 from langchain_supabase_memory.operations.columns import MESSAGE_CARRIED
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.operations.profile import export_page
+from langchain_supabase_memory.operations.topics import edited_topics
 from langchain_supabase_memory.transfer.sinks import sink
 from langchain_supabase_memory.values import ConversationKey
 
@@ -42,6 +43,9 @@ _SHORT: Final = 100
 _ITEMS: Final = 1000
 """The maximum number of items of a board."""
 
+_TOPICS: Final = 50
+"""The number of topics in a line."""
+
 _MEANWHILE: Final = timedelta(minutes=5)
 """Changes made this shortly before the export may be committed only after the conversations were listed."""
 
@@ -58,10 +62,10 @@ def export_conversations(
     """Write a user's conversations to a file as they are read, with constant memory use.
 
     The JSON Lines format is lossless: messages with their metadata and times, titles, opt-outs, and what people wrote,
-    pinned, rated or deleted; without `agent_id` and `thread_id` also the user's profile. Derived data is created again
-    at import. A file appears under its name only when it is
-    complete. In the Markdown format each conversation is a file in a folder, for people and for git:
-    its summary and its board, its messages by day with tools folded, its ids.
+    pinned, rated or deleted; without `agent_id` and `thread_id` also the user's profile, and the topics that a person
+    named, hid or merged. Derived data is created again at import. A file appears under its name only when it is
+    complete. In the Markdown format each conversation is a file in a folder, for people and for git: its summary and
+    its board, its messages by day with tools folded, its ids.
 
     Private conversations are left out: nothing of them lasts longer than a day.
 
@@ -145,6 +149,7 @@ class _Exporter:
         is_all = filters["p_agent_id"] is None and filters["p_thread_id"] is None
         if is_all and not str(filters["p_user_id"]).startswith("space:"):  # a space has no profile
             yield from self._profile(filters["p_user_id"])
+            yield from self._topics(filters["p_user_id"])
 
     def _profile(self, user_id: str) -> Flow[None]:
         """Write the user's profile, by pages, and what they allow to be derived."""
@@ -156,6 +161,12 @@ class _Exporter:
                 yield from offload(partial(self._sink.profile, items, consents), INLINE_LIMIT)
             if after is None:
                 return
+
+    def _topics(self, user_id: str) -> Flow[None]:
+        """Write what a person made of topics, a few in a line."""
+        topics = yield from edited_topics(user_id, self._retention)
+        for first in range(0, len(topics), _TOPICS):
+            yield from offload(partial(self._sink.topics, topics[first : first + _TOPICS]), INLINE_LIMIT)
 
     def _pages(
         self, filters: Mapping[str, Any], previous: Mapping[str, str] | None, recent: dict[str, str]

@@ -22,6 +22,7 @@ from langchain_supabase_memory.transfer.values import (
     ThreadOptOuts,
     ThreadStart,
     UserProfile,
+    UserTopics,
 )
 
 if TYPE_CHECKING:
@@ -179,11 +180,12 @@ class Importer:
         if isinstance(other, ThreadOptOuts):
             user_id = self._memory.owner()
             yield from self._restore({"opt_outs": other.opt_outs}, other.place, {"p_user_id": user_id})
-        elif isinstance(other, UserProfile):
-            self._receipt.items += len(other.document["profile"])
-            yield from self._end()
+        elif isinstance(other, UserProfile | UserTopics):
+            if isinstance(other, UserProfile):
+                self._receipt.items += len(other.document["profile"])
+            edits = other.document if isinstance(other, UserProfile) else {"topics": other.topics}
             yield from self._settle()
-            yield from self._restore(other.document, other.place, {"p_user_id": self._memory.owner()})
+            yield from self._restore(edits, other.place, {"p_user_id": self._memory.owner()})
         elif isinstance(other, ThreadEdits):
             if self._open is None:
                 self._receipt.record_loss(ORPHANED, other.place)

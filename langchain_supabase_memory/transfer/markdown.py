@@ -74,6 +74,9 @@ class Markdown:
     def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
         """Do nothing: the profile is no part of a conversation."""
 
+    def topics(self, topics: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing: topics are no part of a conversation."""
+
     def conversation(self, row: Mapping[str, Any], edits: Mapping[str, Any], board: Board | None) -> None:
         """Start a conversation: write its title, its summary and its board."""
         if self._folder is not None:

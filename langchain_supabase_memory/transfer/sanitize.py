@@ -17,6 +17,7 @@ _WORDS: Final = {
     "items": ("text", "quote"),
     "summaries": ("content",),
     "profile": ("subject", "value", "condition"),
+    "topics": ("name", "words"),
 }
 """The text fields of `memory_restore`, besides the title and the metadata; the rest are ids and names."""
 

@@ -51,6 +51,9 @@ class Sink(Protocol):
     def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
         """Write items of the user's profile, and what they allow to be derived."""
 
+    def topics(self, topics: Sequence[Mapping[str, Any]]) -> None:
+        """Write what a person made of topics."""
+
     def finish(self) -> None:
         """Finish: make the complete output available under its name."""
 
@@ -173,6 +176,10 @@ class JsonLines:
     def profile(self, items: Sequence[Mapping[str, Any]], consents: Sequence[Mapping[str, Any]]) -> None:
         """Write items of the user's profile, and what they allow to be derived."""
         self._line({"kind": "profile", "profile": items, "consents": consents})
+
+    def topics(self, topics: Sequence[Mapping[str, Any]]) -> None:
+        """Write what a person made of topics."""
+        self._line({"kind": "topics", "topics": topics})
 
     def finish(self) -> None:
         """Write the counts as the last line, so that a truncated file is detected."""

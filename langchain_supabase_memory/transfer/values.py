@@ -100,6 +100,19 @@ class UserProfile:
 
 
 @dataclass(frozen=True)
+class UserTopics:
+    """What a person made of topics: names, what they hid and merged. Topics themselves are found again.
+
+    Attributes:
+        topics: The topics, as `memory_restore` accepts them.
+        place: Their location in the source.
+    """
+
+    topics: list[Mapping[str, Any]] = field(repr=False)
+    place: str
+
+
+@dataclass(frozen=True)
 class LossCount:
     """Something valid that cannot be stored.
 
@@ -132,7 +145,7 @@ class SourceProblem:
     breaks: bool = False
 
 
-Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | UserProfile | LossCount | SourceProblem
+Event = ThreadStart | SourceMessage | ThreadEdits | ThreadOptOuts | UserProfile | UserTopics | LossCount | SourceProblem
 """What a source yields, in order."""
 
 Source = Iterable[Event]

@@ -756,17 +756,22 @@ create function public.memory_topics(
   p_limit    integer default 200,
   p_topic_id uuid    default null,
   p_user_id  text    default null,
-  p_retention json   default null
+  p_retention json   default null,
+  p_parts    boolean default false -- each part of another for itself
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
   v_user   constant text := memory_private.resolve_owner(p_user_id);
   v_quotes constant integer := greatest(0, least(p_quotes, 20));
+  -- Whether something of what is stored may be beyond what is kept.
+  v_expires constant boolean := memory_private.effective_retention(v_user, p_retention) is not null or exists (
+    select from memory.working_memory_chunks k where k.user_id = v_user and k.expires_at is not null);
 begin
   return coalesce((
     with parts as materialized (
-      select coalesce(t.merged_into, t.id) as root, t.id, t.stretches, t.first_at, t.last_at
+      select case when p_parts then t.id else coalesce(t.merged_into, t.id) end as root, t.id, t.stretches, t.first_at,
+             t.last_at
       from memory.topics t where t.user_id = v_user),
     counted as materialized (
       select p.root, sum(coalesce(n.stretches, p.stretches)) as stretches, min(p.first_at) as first_at,
@@ -777,10 +782,12 @@ begin
         where p_since is not null and s.user_id = v_user and s.topic_id = p.id and s.at >= p_since) n on p_since is not null
       group by p.root)
     select json_agg(json_build_object(
-             'id', r.id, 'words', r.words, 'name', r.name, 'named_by', r.named_by, 'hidden', r.hidden,
+             'id', r.id, 'words', case when v_expires then memory_private.kept_topic_words(v_user, r.id, r.words, p_retention)
+                                       else r.words end,
+             'name', r.name, 'named_by', r.named_by, 'hidden', r.hidden, 'merged_into', r.merged_into,
              'parts', array_remove(r.ids, r.id), 'stretches', r.stretches, 'first_at', r.first_at, 'last_at', r.last_at,
              'quotes', coalesce(q.quotes, '[]')) order by r.stretches desc, r.last_at desc nulls last, r.id)
-    from (select t.id, t.words, t.name, t.named_by, t.hidden, n.ids, n.stretches, n.first_at, n.last_at
+    from (select t.id, t.words, t.name, t.named_by, t.hidden, t.merged_into, n.ids, n.stretches, n.first_at, n.last_at
           from counted n join memory.topics t on t.user_id = v_user and t.id = n.root
           where (p_hidden or not t.hidden) and (p_topic_id is null or p_topic_id = any (n.ids))
             and (p_since is null or n.last_at >= p_since)
@@ -811,11 +818,13 @@ p_quotes: the most quotes of each, at most 20.
 p_limit: the most topics, at most 500.
 p_topic_id: only this one, or the one that it was merged into; null: all.
 p_user_id: the owner; null: the subject of the caller''s token.
-p_retention: what is kept, as in memory_append: what is beyond it is not quoted. Null: everything is. Words and counts are
-  those of what is stored.
+p_retention: what is kept, as in memory_append: what is beyond it is not quoted, and a word is left out that only stands
+  in stretches with something beyond it. Null: everything is kept. Counts are those of what is stored.
+p_parts: each topic that a person merged into another for itself, and not as a part.
 Returns: object[].
 - [].id: uuid. The topic. It stays the same when topics are found anew.
 - [].words: text[]. Up to 8 words, the best first. Each stands in three of ten of its stretches at least.
+- [].merged_into: uuid or null. With p_parts: the topic that it is a part of; null: of none.
 - [].name: text or null. What a person calls it.
 - [].named_by: text or null. Who.
 - [].hidden: boolean. Whether a person hid it.
@@ -832,6 +841,44 @@ Returns: object[].
 - [].quotes[].said_at: timestamp. When it was said.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody.';
+
+-- Returns those of a topic's words that stand in a stretch of which everything is kept, of its fifty newest.
+create or replace function memory_private.kept_topic_words(
+  p_user_id text, p_topic_id uuid, p_words text[], p_retention json
+) returns text[]
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_kept text[] := '{}';
+  v_s    record;
+begin
+  for v_s in
+    select m.words, m.stretch, m.conversation_id, (g.gone).messages as gone
+    from (select s.conversation_id, s.stretch, s.words from memory.topic_stretches s
+          where s.user_id = p_user_id and s.topic_id = p_topic_id
+          order by s.at desc nulls last limit 50) m
+    cross join lateral (
+      select memory_private.find_expired(c, p_retention) as gone from memory.conversations c
+      where c.user_id = p_user_id and c.id between m.conversation_id and m.conversation_id order by c.id limit 1) g
+  loop
+    exit when p_words <@ v_kept;
+    continue when v_s.words <@ v_kept or v_s.gone && int8range(v_s.stretch, (
+      select n.stretch from memory.topic_stretches n
+      where n.user_id = p_user_id and n.conversation_id = v_s.conversation_id and n.stretch > v_s.stretch
+      order by n.stretch limit 1));
+    -- Chunks of one stretch expire together.
+    continue when exists (
+      select from (
+        select k.stretch, k.expires_at from memory.working_memory_chunks k
+        where k.user_id = p_user_id and k.conversation_id = v_s.conversation_id and k.to_sequence >= v_s.stretch
+        order by k.to_sequence limit 1) k
+      where k.expires_at <= clock_timestamp());
+    v_kept := v_kept || v_s.words;
+  end loop;
+  return array(select w from unnest(p_words) with ordinality as u (w, place) where w = any (v_kept) order by place);
+end
+$function$;
 
 -- Returns the chunk of a stretch that is quoted: what the user said that matters most, of what is kept.
 create or replace function memory_private.central_chunk(
@@ -1075,56 +1122,63 @@ Errors:
 - PT413: the user has as many opt-outs as are allowed (opt_outs, see memory_limits).
 - 23514: p_by is refused; the name of the constraint says which.';
 
--- Restores what people made of topics, as an export has it. A topic is known again by its words. Returns how many were put
--- back; what was set here stays.
+-- Restores what people made of topics, as an export has it. A topic is known again by its id or its words. Returns how
+-- many were put back; what was set here stays.
 create or replace function memory_private.restore_topics(p_user_id text, p_topics json, out restored integer, out refused integer)
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_out constant text[] := memory_private.opted_out_topics(p_user_id, null);
-  v_each record;
+  v_out   constant text[] := memory_private.opted_out_topics(p_user_id, null);
+  v_known constant text := '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+  v_each  record;
   v_words text[];
-  v_ids  jsonb := '{}'; -- what each is here, by its id there
-  v_id   uuid;
+  v_here  memory.topics;
+  v_ids   jsonb := '{}'; -- what each is here, by its id there
 begin
   restored := 0;
   refused := 0;
   perform memory_private.lock_profile(p_user_id);
   for v_each in
-    select t.* from json_to_recordset(p_topics) as t (
+    select t.*, case when t.id ~ v_known then t.id::uuid end as uuid,
+           case when t.merged_into ~ v_known then t.merged_into::uuid end as into_uuid
+    from json_to_recordset(p_topics) as t (
       id text, name text, named_by text, hidden boolean, words text[], merged_into text)
     order by t.merged_into is not null
   loop
-    v_words := v_each.words[:8];
+    v_words := coalesce(v_each.words[:8], '{}');
+    v_here := null;
+    select t.* into v_here from memory.topics t
+     where t.user_id = p_user_id and (t.id = v_each.uuid or t.words = v_words and v_words <> '{}')
+     order by t.id is not distinct from v_each.uuid desc, t.id limit 1;
     if memory_private.refuses(p_user_id, 'topics') or memory_private.mentions(v_each.name, v_out)
-      or memory_private.mentions(array_to_string(v_words, ' '), v_out) or coalesce(cardinality(v_words), 0) = 0
-      or (select count(*) from memory.topics t where t.user_id = p_user_id) >= 200
+      or memory_private.mentions(array_to_string(v_words, ' '), v_out)
+      or v_here.id is null and (
+        v_words = '{}' and v_each.uuid is null
+        or (select count(*) from memory.topics t where t.user_id = p_user_id) >= 200)
     then
       refused := refused + 1;
       continue;
     end if;
-    select t.id into v_id from memory.topics t
-     where t.user_id = p_user_id and (t.id::text = v_each.id or t.words = v_words) order by t.id limit 1;
-    if not found then
-      insert into memory.topics (user_id, words, terms, weights)
-      select p_user_id, v_words, array_agg(coalesce((ts_lexize('pg_catalog.english_stem', w))[1], w)),
-             array_fill((1 / sqrt(cardinality(v_words)))::real, array[cardinality(v_words)])
+    if v_here.id is null then
+      insert into memory.topics (user_id, id, words, terms, weights)
+      select p_user_id, coalesce(v_each.uuid, gen_random_uuid()), v_words,
+             coalesce(array_agg(coalesce((ts_lexize('pg_catalog.english_stem', w))[1], w)), '{}'),
+             array_fill((1 / sqrt(greatest(1, cardinality(v_words))))::real, array[cardinality(v_words)])
       from unnest(v_words) w
-      returning id into v_id;
-    elsif exists (
-      select from memory.topics t
-      where t.user_id = p_user_id and t.id = v_id and (t.name is not null or t.hidden or t.merged_into is not null))
-    then
-      v_ids := v_ids || jsonb_build_object(v_each.id, v_id);
-      continue;
+      returning * into v_here;
+      restored := restored + 1;
+    elsif v_here.name is null and not v_here.hidden and v_here.merged_into is null then
+      restored := restored + coalesce(v_each.name <> '' or v_each.hidden or v_each.merged_into is not null, false)::integer;
     end if;
-    v_ids := v_ids || jsonb_build_object(v_each.id, v_id);
+    v_ids := v_ids || jsonb_build_object(coalesce(v_each.id, ''), v_here.id);
+    continue when v_here.name is not null or v_here.hidden or v_here.merged_into is not null; -- what was set here stays
     update memory.topics t
        set name = nullif(v_each.name, ''), hidden = coalesce(v_each.hidden, false),
            named_by = case when v_each.name <> '' then coalesce(nullif(left(v_each.named_by, 200), ''), 'import') end,
-           merged_into = nullif((v_ids ->> v_each.merged_into)::uuid, v_id)
-     where t.user_id = p_user_id and t.id = v_id;
-    restored := restored + 1;
+           merged_into = nullif(coalesce(
+             (v_ids ->> v_each.merged_into)::uuid,
+             (select o.id from memory.topics o where o.user_id = p_user_id and o.id = v_each.into_uuid)), v_here.id)
+     where t.user_id = p_user_id and t.id = v_here.id;
   end loop;
 end
 $function$;

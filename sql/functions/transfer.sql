@@ -580,7 +580,7 @@ p_edits: what to put back; what is left out, or null, is left as it is.
   messages that say so here, too, or by a person''s word.
 - consents: object[] or null. Without p_thread_id: as memory_consents has them.
 - topics: object[] or null. Without p_thread_id: what a person made of topics, each with id, words, name, named_by, hidden and
-  merged_into. One is known here by its words.
+  merged_into, as memory_topics has them with p_parts. One is known here by its id or its words.
 p_thread_id: the thread of the conversation; null: opt_outs in all conversations of the user, profile, consents and topics,
   and nothing else.
 p_user_id: the owner; null: the subject of the caller''s token.

@@ -409,7 +409,37 @@ def test_what_is_not_kept_is_not_quoted(talker: Talker, cluster: Cluster, own: s
             got = memory.topics.get(topic)
             assert got is not None
             assert got.quotes == topic.quotes
+            assert topic.words == got.words == ()  # its only episode is partly beyond
     assert first.text.startswith("The kettle leaks")
+
+
+def test_no_word_is_listed_that_only_stands_in_what_is_not_kept(talker: Talker, cluster: Cluster, own: str) -> None:
+    now = datetime.now(UTC)
+    talker.say("old", "The kettle leaks at the seam and the spout.", at=now - timedelta(days=40))
+    talker.say("new", "The kettle leaks at the lid.", at=now)
+    talker.memory.topics.update()
+    (topic,) = talker.memory.topics.read()
+    assert {"kettle", "leaks", "seam", "spout", "lid"} <= {*topic.words}
+    month = Retention(max_age=timedelta(days=30))
+    conn_string = cluster.conn_string(own)
+    with SupabaseMemory.from_conn_string(conn_string, user_id=talker.user_id, model=None, retention=month) as memory:
+        (kept,) = memory.topics.read()
+        assert {*kept.words} == {*topic.words} - {"seam", "spout"}
+        assert kept.words == tuple(word for word in topic.words if word in kept.words)
+        assert (kept.id, kept.episodes) == (topic.id, 2)
+    # The same of chunks that have expired and are not swept yet.
+    talker.connection.execute(
+        "update memory.working_memory_chunks k set expires_at = now() - interval '1 second' where k.user_id = %s"
+        " and k.conversation_id = (select id from memory.conversations c where c.user_id = %s and c.thread_id = 'old')",
+        [talker.user_id, talker.user_id],
+    )
+    (swept,) = talker.memory.topics.read()
+    assert swept.words == kept.words
+    talker.connection.execute(
+        "update memory.working_memory_chunks k set expires_at = now() - interval '1 second' where k.user_id = %s",
+        [talker.user_id],
+    )
+    assert talker.memory.topics.read()[0].words == ()
 
 
 def test_an_owner_who_is_erased_in_the_middle_of_the_chore_stays_erased(talker: Talker) -> None:

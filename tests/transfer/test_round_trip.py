@@ -290,6 +290,81 @@ def test_what_people_set_of_a_conversation_without_messages_is_equal_elsewhere(
     assert (again.restored, again.lost) == (0, {})
 
 
+_SAID: Final = {
+    "clay": "The porcelain cracked in the kiln because the glaze was thick.",
+    "bowl": "A bowl of porcelain needs a slow kiln and a thin glaze.",
+    "rye": "The sourdough needs more rye flour and a warm oven.",
+    "run": "The marathon needs new shoes and a training plan.",
+}
+
+
+def _marked(memory: SupabaseMemory, user_id: str) -> list[tuple[Any, ...]]:
+    """Return what a person made of each topic, and what still names it."""
+    found = memory.for_user(user_id).topics.read(hidden=True, quotes=0)
+    return sorted((each.id, each.name, each.named_by, each.hidden, each.parts) for each in found)
+
+
+def test_what_a_person_made_of_topics_is_equal_elsewhere(memory: SupabaseMemory, tmp_path: Path) -> None:
+    one, other = fresh(), fresh()
+    source, target = memory.for_user(one), memory.for_user(other)
+    for thread, text in _SAID.items():
+        source.conversation(thread).append([HumanMessage(text, id=thread)])
+        source.conversation(thread).index()
+    source.topics.update()
+    clay, rye, run = (
+        next(each for each in source.topics.read() if word in each.words) for word in ("porcelain", "rye", "marathon")
+    )
+    source.topics.rename(clay, "Pottery", actor=BY)
+    source.topics.merge(rye, run, actor=BY)
+    source.topics.rename(rye, "Bread", actor=BY)
+    source.topics.hide(run, actor=BY)
+    path = moved(memory, one, other, tmp_path)
+    (line,) = [each for each in map(json.loads, path.read_text().splitlines()) if each["kind"] == "topics"]
+    assert [each["merged_into"] for each in line["topics"]] == [None, None, run.id]
+    assert _marked(memory, other) == _marked(memory, one)
+
+    # What is found there goes on from them, so that a repeat finds them, too.
+    for thread in _SAID:
+        target.conversation(thread).index()
+    target.topics.update()
+    assert _marked(memory, other) == _marked(memory, one)
+    assert {each.id: each.episodes for each in target.topics.read(hidden=True)} == {clay.id: 2, run.id: 2}
+    again = import_conversations(target, jsonl(path))
+    assert (again.restored, again.refused) == (0, 0)
+    assert _marked(memory, other) == _marked(memory, one)
+    path_back = tmp_path / "back.jsonl"
+    export_conversations(target, path_back)
+    (back,) = [each for each in map(json.loads, path_back.read_text().splitlines()) if each["kind"] == "topics"]
+    by_id = {each["id"]: {**each, "words": {*each["words"]}} for each in back["topics"]}
+    assert by_id == {each["id"]: {**each, "words": {*each["words"]}} for each in line["topics"]}
+
+    # What was set here stays, and what may not be remembered is refused.
+    target.topics.rename(clay, "Ceramics", actor="ben")
+    import_conversations(target, jsonl(path))
+    assert next(each.name for each in target.topics.read() if each.id == clay.id) == "Ceramics"
+    third = fresh()
+    memory.for_user(third).privacy.opt_out("bread", actor=BY)
+    refused = import_conversations(memory.for_user(third), jsonl(path))
+    assert refused.refused == 1
+    assert "Bread" not in {each.name for each in memory.for_user(third).topics.read(hidden=True)}
+
+
+def test_topics_are_exported_of_a_whole_user_alone(memory: SupabaseMemory, tmp_path: Path) -> None:
+    one = fresh()
+    source = memory.for_user(one)
+    source.conversation("clay").append([HumanMessage(_SAID["clay"], id="m0")])
+    source.conversation("clay").index()
+    source.topics.update()
+    path = tmp_path / "some.jsonl"
+    export_conversations(source, path)
+    assert '"topics"' not in path.read_text()  # nobody made anything of it
+    source.topics.rename(source.topics.read()[0], "Pottery", actor=BY)
+    export_conversations(source, path, thread_id="clay")
+    assert '"topics"' not in path.read_text()
+    export_conversations(source, path)
+    assert '"topics"' in path.read_text()
+
+
 def test_what_retention_does_not_keep_is_no_part_of_an_export(
     conn_string: str, memory: SupabaseMemory, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from langchain_supabase_memory.transfer.values import (
     ThreadOptOuts,
     ThreadStart,
     UserProfile,
+    UserTopics,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _LEFT: Final = "superseded messages, which an import leaves out"
 FORMAT: Final = 1
 """The version of the lines that an export writes."""
 
-_KNOWN: Final = re.compile(rb'\s*\{\s*"kind"\s*:\s*"(message|edits|opt_outs|profile)"')
+_KNOWN: Final = re.compile(rb'\s*\{\s*"kind"\s*:\s*"(message|edits|opt_outs|profile|topics)"')
 """Matches export lines that do not start a conversation, even if the rest of the line cannot be read."""
 
 _HINT: Final = 'A line is of an export, {"messages": [...]} (ChatML) or {"conversations": [...]} (ShareGPT).'
@@ -88,6 +89,8 @@ class _OwnFormat:
             yield ThreadOptOuts(document["opt_outs"], place)
         elif kind == "profile" and all(isinstance(document.get(name), list) for name in ("profile", "consents")):
             yield UserProfile({name: document[name] for name in ("profile", "consents")}, place)
+        elif kind == "topics" and isinstance(document.get("topics"), list):
+            yield UserTopics(document["topics"], place)
         elif kind == "export":
             self._began, self._ended = True, False
             if document.get("format") != FORMAT:
@@ -104,7 +107,7 @@ class _OwnFormat:
                 "The line is of no kind that an export has.",
                 "Take the line as it was exported.",
                 place,
-                breaks=kind not in ("edits", "opt_outs", "profile"),
+                breaks=kind not in ("edits", "opt_outs", "profile", "topics"),
             )
 
     def end(self) -> None:
