@@ -170,7 +170,8 @@ class _Clause:
 
 def _clause_signals(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
     """Yield the signals of a sentence, each with its clause."""
-    if not any(each.kinds - _WORDS for each in sentence.phrases):
+    telling = signal_words().telling
+    if all(telling.isdisjoint(each.kinds) for each in sentence.phrases):
         return
     for first, end in sentence.clauses:
         clause = _clause(sentence, first, end)

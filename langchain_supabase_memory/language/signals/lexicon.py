@@ -82,11 +82,13 @@ class SignalWords:
         phrases: All phrases, each with its lists as `thanks.opens`; those of pairs as `complaint.judges@en`.
         languages: The languages.
         clitics: Words that are passed over in texts, as they are in the phrases.
+        telling: The lists of signals, without which a sentence tells none.
     """
 
     phrases: Phrases
     languages: tuple[str, ...]
     clitics: frozenset[str]
+    telling: frozenset[str]
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -108,7 +110,9 @@ def signal_words() -> SignalWords:
     clitics = frozenset(word for file in files.values() for word in normalize(file["words"].get("clitics", [])))
     entries = merge_entries(entry for language, file in files.items() for entry in _entries(language, file, clitics))
     opening = merge_entries(((words[0],), kinds) for words, kinds in entries.items())
-    return SignalWords(Phrases(single_word(entries), multi_word(entries), single_word(opening)), tuple(files), clitics)
+    telling = frozenset(kind for kinds in entries.values() for kind in kinds if kind.partition(".")[0] in _SIGNALS)
+    phrases = Phrases(single_word(entries), multi_word(entries), single_word(opening))
+    return SignalWords(phrases, tuple(files), clitics, telling)
 
 
 def _entries(language: str, file: File, clitics: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
