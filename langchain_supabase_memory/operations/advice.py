@@ -5,7 +5,7 @@ Each finding has its evidence in numbers. What a rule cannot know from them it l
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.language.shared_words import KEPT, shared_word_ratios
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, manifest
 from langchain_supabase_memory.operations.usage import UsageDay, by_day
-from langchain_supabase_memory.settings import WINDOW_SHARE
+from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE, WINDOW_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,8 +47,23 @@ _SMALLER: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9)
 """The budgets that are tried in place of the present one, as shares of it."""
 _LEAST_BUDGET: Final = 6_000
 """In characters; below it packs are chosen in another way, so nothing can be said of them."""
+_SUMMARY_SECONDS: Final = DEFAULT_POLICY.timeout_seconds
 _CHARACTERS: Final = 4
 """The characters of a token, about."""
+_FEW_RECALLED: Final = 0.2
+"""The share of a budget for recalled chunks where the whole history would be smaller than the packs."""
+_SEARCHED: Final[Mapping[str, str]] = {
+    "conversation": "their conversation",
+    "agent": "the conversations with their agent",
+    "user": "all of the user's conversations",
+}
+"""The scopes of recall, in words."""
+_FAILED: Final[Mapping[str, tuple[str, str]]] = {
+    "summary": ("summary", f"config=MemoryConfig(policy=SummaryPolicy(timeout_seconds={2 * _SUMMARY_SECONDS:.0f}))"),
+    "recall": ("vectors of recall", "embeddings=None"),
+    "rerank": ("reranker", "config=MemoryConfig(reranker=None)"),
+}
+"""What fails, in words, and the setting that goes on without it or gives it more time."""
 _PAGE: Final = 1000
 _THREADS: Final = 20
 """Of how many conversations texts are read."""
@@ -62,7 +77,7 @@ class Advice:
         rule: What it is about: see `Rule`.
         finding: What is found, as a sentence.
         evidence: The numbers behind it.
-        setting: The setting to change, as code.
+        setting: The argument to pass to the memory's constructor, as code: `budget=ContextBudget(characters=9_000)`.
         saving: What share of the packs' tokens it would have saved; `None` if it saves something else.
         packs: How many packs were looked at.
     """
@@ -211,7 +226,7 @@ def _budget(evidence: AdviceEvidence) -> Advice | None:
             f"With a budget of {budget:,} {last.unit} in place of {last.budget:,}, {len(packs)} packs would have had "
             f"{saving:.0%} fewer tokens, and no word of an answer less.",
             {"budget": last.budget, "packs": len(packs), "lost": 0, "saving": round(saving, 3)},
-            f"ContextBudget({last.unit}={budget:_})",
+            f"budget=ContextBudget({last.unit}={budget:_})",
             saving,
             len(packs),
         )
@@ -240,11 +255,13 @@ def _history(evidence: AdviceEvidence) -> Advice | None:
         return None
     sent, whole = evidence.total("pack_tokens"), evidence.total("whole_tokens")
     saving = max(0.0, 1 - whole / sent) if sent else 0.0
+    last = evidence.packs[-1].manifest if evidence.packs else None
+    size = f"{last.unit}={last.budget:_}, " if last is not None else ""
     return Advice(
         "history",
         f"Of {packs:,} packs {wider:,} were larger than the whole history.",
         {"packs": packs, "wider": wider, "pack_tokens": sent, "whole_tokens": whole},
-        'memory.rollout.set("off", …) for this agent, or fewer recalled chunks: ContextBudget(recalled=0.2)',
+        f"budget=ContextBudget({size}recalled={_FEW_RECALLED})",
         saving,
         packs,
     )
@@ -258,7 +275,7 @@ def _summaries(evidence: AdviceEvidence) -> Advice | None:
         "summaries",
         f"Of {there:,} summaries older than {_UNREAD_SEGMENT_DAYS} days, no prompt has shown {unread:,}.",
         {"segments": there, "unread": unread},
-        'SummaryPolicy(mode="background"), or a memory without a model: model=None',
+        "model=None",
     )
 
 
@@ -271,7 +288,7 @@ def _boards(evidence: AdviceEvidence) -> Advice | None:
         "boards",
         f"Boards were revised {revised:,} times, and {shown:,} packs showed one.",
         {"revised": revised, "shown": shown},
-        f"BoardPolicy(update_frequency={min(every, 50)})",
+        f"config=MemoryConfig(board_policy=BoardPolicy(update_frequency={min(every, 50)}))",
     )
 
 
@@ -293,12 +310,13 @@ def _beginning(evidence: AdviceEvidence) -> Advice | None:
     if len(moved) + len(kept) < FEWEST or len(moved) <= len(kept) or not kept or mean(moved) >= mean(kept) / 2:
         return None
     lost = (mean(kept) - mean(moved)) * wasted / read
+    verbatim = int(_filled(evidence.packs[-1].manifest) * KEPT_SHARE / 2)  # so that a segment is made less often
     return Advice(
         "beginning",
         f"The beginning of {len(moved)} of {len(moved) + len(kept)} prompts was another than before, and a provider's "
         f"cache had {mean(moved):.0%} of them in place of {mean(kept):.0%}.",
         {"moved": len(moved), "kept": len(kept), "cached_lost": round(lost, 3)},
-        "SummaryPolicy(characters=…) with a larger number, so that segments are made less often",
+        f"config=MemoryConfig(policy=SummaryPolicy(keep_characters={verbatim:_}))",
     )
 
 
@@ -317,7 +335,7 @@ def _vectors(evidence: AdviceEvidence) -> Advice | None:
         f"{embeds:,} chunks were embedded, and each of {len(scored):,} passages in {len(recalled)} packs was found by "
         "its words.",
         {"embeds": embeds, "passages": len(scored), "packs_by_meaning": by_meaning},
-        "embeddings=None for this agent",
+        "embeddings=None",
     )
 
 
@@ -330,7 +348,7 @@ def _chunks(evidence: AdviceEvidence) -> Advice | None:
         f"Of {there:,} chunks older than {_UNREAD_CHUNK_DAYS} days, no prompt has shown {unread:,}, "
         f"of {size / 2**20:.1f} MiB.",
         {"chunks": there, "unread": unread, "bytes": size},
-        f"ChunkPolicy(max_age=timedelta(days={_UNREAD_CHUNK_DAYS}))",
+        f"config=MemoryConfig(chunking=ChunkPolicy(max_age=timedelta(days={_UNREAD_CHUNK_DAYS})))",
     )
 
 
@@ -338,11 +356,13 @@ def _recall(evidence: AdviceEvidence) -> Advice | None:
     recalls, empty = evidence.total("recalls"), evidence.total("recalls_empty")
     if recalls < FEWEST or empty <= recalls / 2:
         return None
+    searched = next((each.manifest.recall for each in reversed(evidence.packs) if each.manifest.recall), "conversation")
+    scope = None if searched == "user" else "user"
     return Advice(
         "recall",
-        f"Of {recalls:,} recalls {empty:,} found nothing.",
+        f"Of {recalls:,} recalls {empty:,} found nothing in {_SEARCHED.get(searched, 'what they searched')}.",
         {"recalls": recalls, "empty": empty},
-        'recall="user", which searches all conversations, or recall=None',
+        f"config=MemoryConfig(recall={scope!r})",
     )
 
 
@@ -350,11 +370,13 @@ def _failures(evidence: AdviceEvidence) -> Advice | None:
     packs, failed = evidence.total("packs"), evidence.total("failures")
     if packs < FEWEST or failed <= packs / 20:
         return None
+    parts = Counter(name for each in evidence.packs for name in each.manifest.failed if name in _FAILED)
+    part = parts.most_common(1)[0][0] if parts else "summary"
     return Advice(
         "failures",
-        f"Of {packs:,} packs {failed:,} lack what failed: the summary, recall or the reranker.",
+        f"Of {packs:,} packs {failed:,} lack what failed, mostly the {_FAILED[part][0]}. memory.doctor() says why.",
         {"packs": packs, "failed": failed},
-        "memory.doctor() says which; then more time: SummaryPolicy(timeout_seconds=…)",
+        _FAILED[part][1],
     )
 
 
@@ -368,7 +390,7 @@ def _room(evidence: AdviceEvidence) -> Advice | None:
         "room",
         f"In {len(tight)} of {len(packs)} packs items of the board, or a summary, did not fit.",
         {"packs": len(packs), "tight": len(tight)},
-        f"ContextBudget({last.unit}={2 * last.budget:_})",
+        f"budget=ContextBudget({last.unit}={2 * last.budget:_})",
         None,
         len(packs),
     )

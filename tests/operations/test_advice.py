@@ -5,12 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_supabase_memory import ContextBudget, SupabaseMemory
+from langchain_supabase_memory import (
+    BoardPolicy,
+    ChunkPolicy,
+    ContextBudget,
+    MemoryConfig,
+    SummaryPolicy,
+    SupabaseMemory,
+)
 from langchain_supabase_memory.operations.advice import RULES, AdviceEvidence, SentPack, advise
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, Usage
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
@@ -88,6 +96,55 @@ def test_each_misconfiguration_is_named_and_no_other(rule: str) -> None:
     assert found.rule == rule
     assert found.evidence
     assert found.setting in str(found)
+    (changed,) = pasted(found.setting).items()
+    assert changed == SETTINGS[rule]
+    arguments: dict[str, Any] = dict([changed])
+    with SupabaseMemory.from_conn_string("postgresql://nobody@localhost/none", user_id="u", **arguments):
+        pass  # it is made of it, and connects later
+
+
+NAMES = {
+    each.__name__: each
+    for each in (BoardPolicy, ChunkPolicy, ContextBudget, MemoryConfig, SummaryPolicy, timedelta)
+}  # fmt: skip
+
+SETTINGS: dict[str, tuple[str, object]] = {
+    "budget": ("budget", ContextBudget(characters=6_000)),
+    "history": ("budget", ContextBudget(characters=12_000, recalled=0.2)),
+    "summaries": ("model", None),
+    "boards": ("config", MemoryConfig(board_policy=BoardPolicy(update_frequency=35))),
+    "beginning": ("config", MemoryConfig(policy=SummaryPolicy(keep_characters=1_500))),
+    "vectors": ("embeddings", None),
+    "chunks": ("config", MemoryConfig(chunking=ChunkPolicy(max_age=timedelta(days=90)))),
+    "recall": ("config", MemoryConfig(recall="user")),
+    "failures": ("config", MemoryConfig(policy=SummaryPolicy(timeout_seconds=120))),
+    "room": ("budget", ContextBudget(characters=24_000)),
+}
+"""What each advice changes in a memory's constructor."""
+
+
+def pasted(setting: str) -> dict[str, Any]:
+    """Return the arguments of a setting, as Python reads them."""
+    arguments: dict[str, Any] = eval(f"dict({setting})", dict(NAMES))
+    return arguments
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "expected"),
+    [
+        (lambda each: with_manifest(each, recall="user"), "recall", MemoryConfig(recall=None)),
+        (lambda each: with_manifest(each, recall="agent"), "recall", MemoryConfig(recall="user")),
+        (lambda each: with_manifest(each, failed=("rerank",)), "failures", MemoryConfig(reranker=None)),
+        (lambda each: with_manifest(each, failed=("recall", "new")), "failures", None),
+        (lambda each: with_manifest(each, unit="tokens", budget=3_000), "history", ContextBudget(tokens=3_000, recalled=0.2)),
+    ],
+)  # fmt: skip
+def test_a_setting_follows_from_what_the_packs_say(
+    change: Callable[[SentPack], SentPack], rule: str, expected: object
+) -> None:
+    evidence = of_packs(lambda _, each: change(each))(PLANTED[rule](healthy()))
+    (setting,) = [each.setting for each in advise(evidence) if each.rule == rule]
+    assert [*pasted(setting).values()] == [expected]
 
 
 def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False) -> SupabaseMemory:
@@ -116,7 +173,7 @@ def test_a_smaller_budget_saves_what_was_foretold(conn_string: str, user_id: str
     advised = found["budget"]
     assert advised.saving is not None
     assert advised.packs >= 100
-    budget = int(advised.setting.split("=")[1].rstrip(")"))
+    budget = pasted(advised.setting)["budget"].characters
     again = talk(conn_string, f"{user_id} again", budget)
     before, after = ((sum(day.pack_tokens for day in each.usage.by_day())) for each in (memory, again))
     happened = 1 - after / before
