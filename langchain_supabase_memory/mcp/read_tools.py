@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 
-from langchain_supabase_memory.agents.tools import history, messages, profile, turns
+from langchain_supabase_memory.agents.tools import history, insights, messages, profile, turns
 from langchain_supabase_memory.agents.tools.output_limit import Passage, note, wrap
 from langchain_supabase_memory.language.chunks.kinds import Kind
 from langchain_supabase_memory.mcp import conversations
@@ -84,6 +84,16 @@ async def get_profile(
     Use it for "what do you know about me?", and before an answer that depends on who is asking.
     """
     return await run(partial(profile.read_profile, skip=skip))
+
+
+async def get_insights(
+    days: Annotated[int, Field(ge=1, le=366, description="How many days, up to today.")] = 30,
+) -> ToolReply:
+    """Count what the person talked about (topics), how it went (corrections, thanks) and what it came to.
+
+    Use it for "what do I talk about most", "how was this month".
+    """
+    return await run(partial(insights.read_insights, days=days))
 
 
 async def read_messages(

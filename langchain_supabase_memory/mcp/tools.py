@@ -47,6 +47,7 @@ TOOLS: Final = (
     MemoryTool(read_tools.list_conversations, "List conversations"),
     MemoryTool(read_tools.get_conversation_summary, "Read a conversation's summary"),
     MemoryTool(read_tools.get_profile, "Read the profile"),
+    MemoryTool(read_tools.get_insights, "Read insights"),
     MemoryTool(read_tools.read_messages, "Read messages"),
     MemoryTool(read_tools.get_turn, "Read one turn"),
     MemoryTool(write_tools.save_turn, "Save a turn", "write"),

@@ -26,6 +26,7 @@ READING: dict[str, dict[str, Any]] = {
     "list_conversations": {},
     "get_conversation_summary": {},
     "get_profile": {},
+    "get_insights": {},
     "read_messages": {"first": 0, "last": 9},
     "get_turn": {"n": 1},
 }
@@ -36,8 +37,8 @@ WRITING: dict[str, dict[str, Any]] = {
 FORGETTING: dict[str, dict[str, Any]] = {"forget": {"conversation_id": "studio"}}
 EVERY = {**READING, **WRITING, **FORGETTING}
 SPACE_ID = "space:00000000-0000-4000-8000-000000000000"
-READING_SPACES = {name: arguments for name, arguments in READING.items() if name != "get_profile"}
-"""Those that take a space: what is remembered of a person is in none."""
+READING_SPACES = {name: arguments for name, arguments in READING.items() if name not in ("get_profile", "get_insights")}
+"""Those that take a space: what is remembered or counted of a person is in none."""
 
 IN_SPACES: dict[str, dict[str, Any]] = {
     "list_spaces": {},
@@ -53,6 +54,7 @@ FOUND = {
     "list_conversations": '<conversation id="studio" messages="2"',
     "get_conversation_summary": "There is no summary yet. There are 2 messages",
     "get_profile": "I fire the kiln on Fridays.",
+    "get_insights": "messages of the person: 1",
     "read_messages": '<message number="1" by="assistant"',
     "get_turn": "User: My kiln shows E-47",
 }
@@ -111,13 +113,21 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         yield memory
 
 
+async def count_insights(conn_string: str, user_id: str) -> None:
+    """Find topics and count usage, as a worker does."""
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as server:
+        await server.topics.aupdate()
+        await server.usage.aupdate()
+
+
 @pytest.fixture
-async def studio(memory: SupabaseMemory) -> AsyncIterator[SupabaseMemory]:
-    """A memory with a conversation that is indexed, and something that is remembered."""
+async def studio(memory: SupabaseMemory, conn_string: str, user_id: str) -> AsyncIterator[SupabaseMemory]:
+    """A memory with a conversation that is indexed and counted, and something that is remembered."""
     conversation = memory.conversation("studio")
     await conversation.aadd_turn("My kiln shows E-47", "That is the thermocouple.", idempotency_key="kiln")
     await conversation.aindex()
     await memory.profile.aremember("I fire the kiln on Fridays.")
+    await count_insights(conn_string, user_id)
     yield memory
     await memory.aclose()
 

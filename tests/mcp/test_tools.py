@@ -416,6 +416,7 @@ async def test_a_person_who_never_said_anything(memory: SupabaseMemory, mode: st
         )
         assert "There are no conversations." in result_text(await made.call_tool("list_conversations", {}))
         assert "Nothing is remembered about the user yet." in result_text(await made.call_tool("get_profile", {}))
+        assert "Nothing is counted yet of the last 30 days" in result_text(await made.call_tool("get_insights", {}))
         with pytest.raises(MCPError, match="There is no conversation yet"):
             await made.get_prompt("what_is_open")
     await memory.aclose()
@@ -430,6 +431,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("search_conversation_history", {"query": "x", "types": [CANARY]}),
     ("search_conversation_history", {"query": CANARY * 10_000}),
     ("get_profile", {"skip": CANARY}),
+    ("get_insights", {"days": CANARY}),
+    ("get_insights", {"days": 0}),
     ("read_messages", {"first": CANARY, "last": 1}),
     ("read_messages", {"first": -1, "last": 1}),
     ("get_turn", {"n": None}),

@@ -135,7 +135,7 @@ def read_profile(call: ToolCall, skip: int = 0, *, agent_id: str | None = None) 
         skip: How many items to skip.
         agent_id: Only what holds with this agent, and with all; by default with any.
     """
-    owner = _owner(call)
+    owner = person_of(call)
     most = skip + call.binding.characters // _SHORTEST + 1
     items = yield from profile.read(owner, agent_id=agent_id, states=("held",), limit=most)
     rest = items[skip:]
@@ -193,7 +193,7 @@ def check_text(call: ToolCall, text: str, kind: ProfileKind, about: str | None) 
     Raises:
         InvalidInputError: It cannot be remembered; the text tells a model what to do next.
     """
-    owner = _owner(call)
+    owner = person_of(call)
     redactor = call.binding.memory._services.redactor
     words = profile.stored_text(text, redactor)
     subject = None if about is None or not about.strip() else profile.stored_text(about, redactor)
@@ -269,7 +269,7 @@ def _unwanted() -> InvalidInputError:
     )
 
 
-def _owner(call: ToolCall) -> str | None:
+def person_of(call: ToolCall) -> str | None:
     """Return the user of a call.
 
     Raises:
