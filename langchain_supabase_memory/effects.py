@@ -50,6 +50,8 @@ Operation: TypeAlias = Literal[
     "write summary",
     "write board",
     "write chunks",
+    "assign topics",
+    "write topics",
     "recall",
     "recall summaries",
     "load context",

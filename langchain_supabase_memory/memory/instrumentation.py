@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,7 +20,16 @@ from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.effects import Ask, Call, Embed, Observer, Rerank, StepResult
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory import standard_spans
-from langchain_supabase_memory.values import AppendResult, BoardResult, IndexResult, Recall, Receipt, SummaryResult
+from langchain_supabase_memory.operations.advice import Advice
+from langchain_supabase_memory.values import (
+    AppendResult,
+    BoardResult,
+    IndexResult,
+    Recall,
+    Receipt,
+    Signal,
+    SummaryResult,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,6 +165,10 @@ class FlowObserver(HealthObserver):
             if isinstance(result, ContextPack) and self._metrics.measures:
                 report = result.report()
                 self._metrics.context_used(report.tokens, report.saved_tokens, _represented(result))
+            elif isinstance(result, list):
+                for each in result:
+                    if isinstance(each, Advice):
+                        self._metrics.advised(each.rule)
 
     def _record_call(self, call: Call, answer: Any, ms: float) -> None:
         if self._span is not None:
@@ -178,6 +192,12 @@ class FlowObserver(HealthObserver):
                 self._asked_seconds = 0.0
             case "write chunks" if answer["committed"]:
                 self._metrics.chunks_created(answer["chunks"])
+                for signal, count in _count_signals(call.arguments["p_chunks"]).items():
+                    self._metrics.signals_found(signal, count)
+            case "assign topics":
+                self._metrics.topics_assigned(answer["assigned"])
+            case "write topics" if answer["committed"]:
+                self._metrics.topics_reclustered()
             case "recall":
                 self._record_search(answer, ms)
             case "load context" if answer and answer.get("recalled"):
@@ -194,6 +214,12 @@ class FlowObserver(HealthObserver):
     def _record_search(self, answer: Mapping[str, Any], ms: float) -> None:
         self._metrics.searched(ms + self._embedded_ms, answer["by_meaning"], ms)
         self._embedded_ms = 0.0
+
+
+def _count_signals(chunks: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """Return how many chunks have each signal; those that mention what is opted out are not stored."""
+    told = [row["signals"] for row in chunks if row.get("signals") and not row["hidden"]]
+    return Counter(signal.label for bits in told for signal in Signal if signal & bits)
 
 
 @contextmanager

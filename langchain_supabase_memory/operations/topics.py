@@ -336,7 +336,7 @@ def assign(key: ConversationKey, *, embedder: str | None) -> Flow[int]:
     count = 0
     while True:
         asked = {**conversation_ids(key), "p_model": embedder, "p_limit": _ASSIGNED}
-        answer = yield from call("memory_assign_topics", asked)
+        answer = yield from call("memory_assign_topics", asked, "assign topics")
         count += int(answer["assigned"])
         if not answer["more"]:
             return count
@@ -391,6 +391,7 @@ def recluster(owner: str | None, *, embedder: str | None) -> Flow[bool]:
             "p_threshold": None if alike is None or len(found) < _ASSIGNED else vector_threshold(alike),
             "p_user_id": owner,
         },
+        "write topics",
     )
     return bool(answer["committed"])
 

@@ -10,6 +10,7 @@ import logging
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -82,6 +83,10 @@ NAMES = {
     "memory_retries_total": "counter",
     "memory_pieces_total": "counter",
     "memory_alerts_total": "counter",
+    "memory_signals_total": "counter",
+    "memory_topic_episodes_total": "counter",
+    "memory_topic_reclusterings_total": "counter",
+    "memory_advice_total": "counter",
 }
 CANARY = "canary-4711"
 ROOT = Path(__file__).parents[2]
@@ -139,6 +144,8 @@ def seen(caller: Caller, user_id: str, metrics: Metrics) -> Caller:
 def test_every_metric_is_there_under_its_very_name(metrics: Metrics) -> None:
     metrics.piece("done")
     metrics.alert("dead")
+    metrics.signals_found("thanks", 1)
+    metrics.advised("budget")
     metrics.reranked(0.1, is_ordered=True)
     metrics.context_used(10, -5, 0.5)
     body, content_type = metrics.render()
@@ -179,6 +186,10 @@ def test_events_are_counted(metrics: Metrics) -> None:
     metrics.board_revised()
     metrics.chunks_created(3)
     metrics.chunks_created(2)
+    metrics.signals_found("thanks", 2)
+    metrics.topics_assigned(4)
+    metrics.topics_reclustered()
+    metrics.advised("budget")
     metrics.searched(12.0, True, 8.0)
     metrics.searched(4.0, False)
     metrics.queue(5, 2.5, 1, 0)
@@ -199,6 +210,8 @@ def test_events_are_counted(metrics: Metrics) -> None:
     assert (read["memory_leases"], read["memory_dead"], read["memory_retries_total"]) == (1, 0, 1)
     assert (read["memory_pieces_total/done"], read["memory_alerts_total/dead"]) == (1, 1)
     assert read["vector_index_size_mb"] == 1.25
+    assert (read["memory_signals_total/thanks"], read["memory_advice_total/budget"]) == (2, 1)
+    assert (read["memory_topic_episodes_total"], read["memory_topic_reclusterings_total"]) == (4, 1)
 
 
 def test_a_registry_of_ones_own_is_used_and_refuses_a_second() -> None:
@@ -262,6 +275,36 @@ async def test_what_is_done_is_counted_by_every_door(seen: Caller, metrics: Metr
     assert read["context_tokens_used_sum"] == report.tokens
     assert read["context_tokens_saved_sum"] == report.saved_tokens > 0
     assert read["context_quality_score_sum/pack"] == 1
+
+
+async def test_signals_topics_and_advice_are_counted_where_they_are_made(
+    seen: Caller, metrics: Metrics, conn_string: str
+) -> None:
+    memory = seen.service
+    conversation = memory.conversation("told")
+    await seen(conversation.opt_out, "kiln", actor="ana")
+    said = ("Thanks, that worked.", "That's wrong, I meant the lid.", "Thanks for the kiln.", "Great, thanks!")
+    await seen(conversation.append, [each for text in said for each in (HumanMessage(text), AIMessage("Noted."))])
+    await seen(conversation.index)
+    listed = await seen(conversation.turns.signals)
+    updated = await seen(memory.topics.update)
+    assert await seen(memory.topics.recluster)
+    read = numbers(metrics)
+    by_name = Counter(each.signal.label for each in listed)
+    assert by_name == {"thanks": 2, "correction": 1}
+    assert {name: read[f"memory_signals_total/{name}"] for name in by_name} == by_name
+    assert read["memory_topic_episodes_total"] == updated.episodes > 0
+    assert read["memory_topic_reclusterings_total"] == updated.owners + 1
+
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "insert into memory.usage_days (user_id, agent_id, day, packs, failures, recalls, recalls_empty)"
+            " values (%s, 'default', current_date, 60, 30, 60, 50)", [memory.user_id],
+        )  # fmt: skip
+    advice = await seen(memory.advice)
+    read = numbers(metrics)
+    assert {each.rule for each in advice} == {"recall", "failures"}
+    assert {each.rule: read[f"memory_advice_total/{each.rule}"] for each in advice} == {each.rule: 1 for each in advice}
 
 
 class Clock:

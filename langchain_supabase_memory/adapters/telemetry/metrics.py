@@ -54,6 +54,23 @@ class NoMetrics:
     def chunks_created(self, count: int) -> None:
         """Record that this many chunks were stored."""
 
+    def signals_found(self, signal: str, count: int) -> None:
+        """Record that this many stored chunks have a signal.
+
+        Args:
+            signal: Its name, such as `asked_again`.
+            count: How many chunks.
+        """
+
+    def topics_assigned(self, episodes: int) -> None:
+        """Record that this many episodes were compared with the topics there are."""
+
+    def topics_reclustered(self) -> None:
+        """Record that an owner's topics were found anew."""
+
+    def advised(self, rule: str) -> None:
+        """Record that advice was given, by its rule."""
+
     def searched(self, ms: float, by_meaning: bool, vector_ms: float | None = None) -> None:
         """Record a search of the working memory.
 
@@ -172,6 +189,10 @@ class Metrics(Unpicklable, NoMetrics):
         try:
             self._summaries = Counter("summaries_generated_total", "Summaries that were stored.", **into)
             self._chunks = Gauge("working_memory_chunks_created", "Chunks that were stored; it only rises.", **into)
+            self._signals = Counter("memory_signals_total", "Chunks with a signal, by signal.", ["signal"], **into)
+            self._episodes = Counter("memory_topic_episodes_total", "Episodes that got a topic.", **into)
+            self._reclusterings = Counter("memory_topic_reclusterings_total", "Topics of an owner found anew.", **into)
+            self._advice = Counter("memory_advice_total", "Advice that was given, by its rule.", ["rule"], **into)
             self._searches = Counter("working_memory_searches_total", "Searches of the working memory.", **into)
             self._vectors = Counter("vector_search_queries_total", "Searches that compared vectors.", **into)
             self._reranks = Counter("reranks_total", "Calls of the reranker, by outcome.", ["outcome"], **into)
@@ -221,6 +242,22 @@ class Metrics(Unpicklable, NoMetrics):
     def chunks_created(self, count: int) -> None:
         """See `NoMetrics`."""
         self._chunks.inc(count)
+
+    def signals_found(self, signal: str, count: int) -> None:
+        """See `NoMetrics`."""
+        self._signals.labels(signal).inc(count)
+
+    def topics_assigned(self, episodes: int) -> None:
+        """See `NoMetrics`."""
+        self._episodes.inc(episodes)
+
+    def topics_reclustered(self) -> None:
+        """See `NoMetrics`."""
+        self._reclusterings.inc()
+
+    def advised(self, rule: str) -> None:
+        """See `NoMetrics`."""
+        self._advice.labels(rule).inc()
 
     def searched(self, ms: float, by_meaning: bool, vector_ms: float | None = None) -> None:
         """See `NoMetrics`."""
