@@ -199,7 +199,18 @@ def _targets(kept: dict[str, Kept]) -> str:
     """Return the targets and their status: the verdicts of the benchmarks that have targets."""
     lines = [
         _target(table.title, note)
-        for name in ("turn", "beside", "counts", "turns", "imports", "transfer", "inspector", "growth", "price", "retrieval")
+        for name in (
+            "turn",
+            "beside",
+            "counts",
+            "turns",
+            "imports",
+            "transfer",
+            "inspector",
+            "growth",
+            "price",
+            "retrieval",
+        )
         if name in kept
         for table in kept[name].tables
         if name != "turns" or table.title == MANIFEST_TITLE
