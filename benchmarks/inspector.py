@@ -78,7 +78,7 @@ async def run(lab: Lab) -> list[Table]:
                 timed = await _timed(lab, site, user, {name: calls for name, (_, calls) in counted.items()})
         for name, (first, last) in read.items():
             page, sql = timed[name]
-            beside[name], grown[name] = page / sql, last / first
+            beside[name], grown[name] = page / sql, last / max(first, 1)
             rows.append([f"{name}, {view}", f"{first:,}", f"{last:,}", sql, page, beside[name]])
         notes += _verdicts(f"{view}, x SQL", beside, BOUND)
         notes += _verdicts(f"{view}, rows at {sizes[-1]:,} conversations / rows at {sizes[0]}", grown, growth.BOUND)
