@@ -176,20 +176,23 @@ declare
   v_terms text[];
   v_weights real[];
 begin
-  select count(*) as stretches, min(s.at) as first_at, max(s.at) as last_at into v_all from memory.topic_stretches s
+  select count(*) as stretches, min(s.at) as first_at, max(s.at) as last_at, bool_or(s.model is not null) as has_vectors
+    into v_all from memory.topic_stretches s
    where s.user_id = p_user_id and s.topic_id = p_topic_id;
   if v_all.stretches = 0 then
     delete from memory.topics t
      where t.user_id = p_user_id and t.id = p_topic_id and t.name is null and not t.hidden and t.merged_into is null
        and not exists (select from memory.topics o where o.user_id = p_user_id and o.merged_into = p_topic_id);
   end if;
-  select s.model into v_model from memory.topic_stretches s
-   where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model is not null
-   order by s.at desc limit 1;
-  select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(s.embedding)) into v_mean
-    from (select s.embedding from memory.topic_stretches s
-          where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model = v_model
-          order by s.at desc limit 500) s;
+  if v_all.has_vectors then
+    select s.model into v_model from memory.topic_stretches s
+     where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model is not null
+     order by s.at desc limit 1;
+    select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(s.embedding)) into v_mean
+      from (select s.embedding from memory.topic_stretches s
+            where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model = v_model
+            order by s.at desc limit 500) s;
+  end if;
   with members as materialized (
     select s.words, s.terms from memory.topic_stretches s
     where s.user_id = p_user_id and s.topic_id = p_topic_id
