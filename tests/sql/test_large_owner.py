@@ -129,5 +129,6 @@ def test_a_days_chores_are_bounded_by_the_day_and_pages_by_what_they_show(cluste
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_so_they_are_of_a_million_messages(cluster: Cluster) -> None:
     check(measured(cluster, HUGE))
