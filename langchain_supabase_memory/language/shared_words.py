@@ -56,6 +56,16 @@ def shared_word_ratios(query: str, texts: Sequence[str]) -> list[float]:
     return [len(terms & counts.keys()) / len(terms) if terms else 0.0 for terms, counts in _compared(query, texts)]
 
 
+def shared_terms(query: str, texts: Sequence[str]) -> list[frozenset[str]]:
+    """Return which of a query's terms each text has.
+
+    Args:
+        query: What is looked for.
+        texts: The texts.
+    """
+    return [terms & counts.keys() for terms, counts in _compared(query, texts)]
+
+
 def _compared(query: str, texts: Sequence[str]) -> list[tuple[frozenset[str], Counter[str]]]:
     """Return for each text the terms of the query and those of the text, in the language of the pair."""
     asked = _words(query)

@@ -13,7 +13,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
-from langchain_supabase_memory.language.shared_words import KEPT, shared_word_ratios
+from langchain_supabase_memory.language.shared_words import KEPT, shared_terms
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, manifest
 from langchain_supabase_memory.operations.usage import UsageDay, by_day
 from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE, WINDOW_SHARE
@@ -214,8 +214,9 @@ def _budget(evidence: AdviceEvidence) -> Advice | None:
     ]  # fmt: skip
     if last is None or len(packs) < FEWEST:
         return None
+    said = [(each.recent, shared_terms(each.answer, [words for _, words in each.recent])) for each in packs]
     for share in _SMALLER:
-        if share * _filled(last) < _LEAST_BUDGET or any(_loses(each, share) for each in packs):
+        if share * _filled(last) < _LEAST_BUDGET or any(_loses(*each, share) for each in said):
             continue
         saving = 1 - replayed(packs, share)
         if saving < 0.05:  # less is not worth a change
@@ -233,20 +234,20 @@ def _budget(evidence: AdviceEvidence) -> Advice | None:
     return None
 
 
-def _loses(pack: SentPack, share: float) -> bool:
-    """Return whether an answer has words that a smaller budget would have left out of its prompt."""
-    room = share * sum(size for size, _ in pack.recent)
-    kept: list[str] = []
-    for size, words in reversed(pack.recent):
-        room -= size
-        if room < 0:
-            break
-        kept.insert(0, words)
-    dropped = [words for _, words in pack.recent[: len(pack.recent) - len(kept)]]
-    if not dropped:
-        return False
-    less, more = shared_word_ratios(pack.answer, ["\n".join(kept), "\n".join([*dropped, *kept])])
-    return more > less
+def _loses(recent: Sequence[tuple[int, str]], terms: Sequence[frozenset[str]], share: float) -> bool:
+    """Return whether an answer has words that a smaller budget would have left out of its prompt.
+
+    Args:
+        recent: The characters and words of each recent message, the oldest first.
+        terms: Which of the answer's words each of them has.
+        share: The smaller budget as a share of the present one.
+    """
+    room = share * sum(size for size, _ in recent)
+    first = len(recent)  # the first message that stays
+    while first and (room := room - recent[first - 1][0]) >= 0:
+        first -= 1
+    kept = frozenset[str]().union(*terms[first:])
+    return any(each - kept for each in terms[:first])
 
 
 def _history(evidence: AdviceEvidence) -> Advice | None:
