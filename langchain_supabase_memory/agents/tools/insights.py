@@ -66,9 +66,9 @@ def read_insights(call: ToolCall, days: int) -> Flow[Answer]:
     ]
 
 
-def _topics(found: Sequence[Topic], zone: tzinfo) -> list[str]:
+def _topics(talked_about: Sequence[Topic], zone: tzinfo) -> list[str]:
     lines = []
-    for topic in found:
+    for topic in talked_about:
         last = "" if topic.last_at is None else f", last on {date_of(topic.last_at, zone)}"
         place = "".join(
             f", as in conversation {name(each.thread_id)}, message {each.sequence}" for each in topic.quotes[:1]
