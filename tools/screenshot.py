@@ -59,8 +59,8 @@ async def _fill_dinner(conn_string: str) -> int:
         ]
         for question, answer in turns:
             asked = HumanMessage(question)
-            stored = await dinner.aappend([asked, AIMessage(answer)], pack=await dinner.acontext(asked))
-        return stored.sequences[-1]
+            await dinner.aappend([asked, AIMessage(answer)], pack=await dinner.acontext(asked))
+        return 2 * len(turns) - 1
 
 
 def _next_prompt(conn_string: str, browser: Browser, folder: Path) -> None:

@@ -18,9 +18,12 @@ async def test_insights_are_shown(conn_string: str, user_id: str) -> None:
     memory.usage.update()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application(memory)), base_url=ADDRESS) as http:
         page = (await http.get("/insights")).text
+        asked = Reader((await http.get("/insights?advice=1")).text)
     seen = Reader(page)
     assert "1 today" in seen.text
-    assert "too little is known yet" in seen.text
+    assert "Replay the last answers" in seen.text
+    assert "too little is known yet" not in seen.text, "advice takes its time, so the numbers come first"
+    assert "too little is known yet" in asked.text
     assert len([name for name, _ in seen.elements if name == "polyline"]) == len(NUMBERS)
     assert "style=" not in page
 

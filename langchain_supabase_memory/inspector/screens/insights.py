@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.operations.advice import Advice
+
 
 async def screen(request: Request) -> Response:
     """Render the numbers and the advice."""
@@ -22,5 +25,10 @@ async def screen(request: Request) -> Response:
         await context.reader.for_user("inspector").usage.aby_day()  # raises where the schema is another release's
         return render_page(context, "insights.html", tab="insights", rows=None, advice=[], days=DAYS)
     mine = topics_owner(context)
-    rows, advice = await gather_all(usage_rows(mine, NUMBERS), mine.aadvice())
+    rows, advice = await gather_all(usage_rows(mine, NUMBERS), _advice(context, mine))
     return render_page(context, "insights.html", tab="insights", rows=rows, advice=advice, days=DAYS)
+
+
+async def _advice(context: RequestContext, mine: SupabaseMemory) -> list[Advice] | None:
+    """Return the advice if the address asks for it: it replays up to 200 prompts, so the numbers come first."""
+    return await mine.aadvice() if "advice" in context.query else None
