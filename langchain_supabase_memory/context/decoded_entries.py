@@ -28,7 +28,6 @@ _SECONDS: Final = 900.0
 """How long words are kept that no turn reads."""
 _LONGEST: Final = 100_000
 """Longer messages are not kept: they are few, and rarely shown."""
-_MEASURED: Final = ("rendered", "model_input", "characters", "counts")
 
 _Key = tuple[str, str, str]
 
@@ -104,7 +103,6 @@ class DecodedEntries:
         return [None if entry is None else _own(entry) for entry in found]
 
     def _keep(self, key: _Key, data: Any, entry: PromptEntry) -> None:
-        _ = entry.counts  # measures all of it
         with self._lock:
             self._remove(key)
             self._known[key] = _Decoded(data, entry, time.monotonic())
@@ -145,15 +143,10 @@ def _size(key: _Key) -> int:
 
 
 def _own(entry: PromptEntry) -> PromptEntry:
-    """Return an entry with a message that the caller may change, and the same measures."""
+    """Return an entry with a message that the caller may change; it is measured once for all of its kind."""
     message = entry.message
-    own = PromptEntry(
-        message.model_copy(
-            update={name: _copied(value) for name, value in message.__dict__.items() if type(value) in (dict, list)}
-        )
-    )
-    own.__dict__.update({name: entry.__dict__[name] for name in _MEASURED})
-    return own
+    update = {name: _copied(value) for name, value in message.__dict__.items() if type(value) in (dict, list)}
+    return PromptEntry(message.model_copy(update=update)).like(entry)
 
 
 def _copied(value: Any) -> Any:

@@ -134,6 +134,8 @@ def read_history(
         here = held if held is not None and content.is_conversation(held) else message
         form = prompt_form(here, row.get("author_name"))
         entry = stored_entry if form is message else PromptEntry(form)
+        if form is not message and form == message:
+            entry.like(stored_entry)
         entry.sequences = (sequence,)
         entries.append(entry)
     entries += [

@@ -122,7 +122,7 @@ async def the_victim_sees_it(made: Client, victim: Victim) -> None:
     """Each tool that reads, each resource and each prompt shows the victim their own words."""
     named = {"conversation_id": victim.conversation_id}
     for tool in (await made.list_tools()).tools:
-        if tool.name not in READING:
+        if tool.name not in READING or tool.name == "get_insights":  # has counts, and topics once a worker found some
             continue
         takes_it = "conversation_id" in tool.input_schema["properties"]
         for more in ({}, named) if takes_it else ({},):

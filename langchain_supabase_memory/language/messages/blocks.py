@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from langchain_core.messages import (
     AIMessage,
@@ -59,22 +59,24 @@ class PromptEntry:
             if messages were merged.
         cut_to: The characters that are left of its text and arguments; `None` if it is whole.
         media_left_out: How many of its images and files are replaced by names.
+        equal: An entry with an equal message, which is measured in place of this one; no field.
     """
 
     message: AnyMessage
     sequences: tuple[int, ...] = ()
     cut_to: int | None = None
     media_left_out: int = 0
+    equal: ClassVar[PromptEntry | None] = None
 
     @cached_property
     def rendered(self) -> Rendered:
         """The message, rendered once for all callers."""
-        return render(self.message)
+        return render(self.message) if self.equal is None else self.equal.rendered
 
     @cached_property
     def model_input(self) -> content.ModelInput:
         """What a model is sent of it."""
-        return content.model_input(self.message, self.rendered)
+        return content.model_input(self.message, self.rendered) if self.equal is None else self.equal.model_input
 
     @cached_property
     def characters(self) -> int:
@@ -84,7 +86,12 @@ class PromptEntry:
     @cached_property
     def counts(self) -> tuple[int, int, int]:
         """One, its characters and its tokens, as a report sums them."""
-        return 1, self.characters, self.model_input.tokens()
+        return (1, self.characters, self.model_input.tokens()) if self.equal is None else self.equal.counts
+
+    def like(self, entry: PromptEntry) -> PromptEntry:
+        """Take the measures of an entry with an equal message. Returns this entry."""
+        self.__dict__["equal"] = entry  # no field: whoever serializes a pack has each message once
+        return self
 
 
 @dataclass(slots=True)
