@@ -17,7 +17,7 @@ from tests.services.postgres import Cluster
 SCREENS = {screen.name: (screen.path, asked_of(screen, "long")) for screen in screen_list.SCREENS if screen.label}
 SCREENS["recall"][1]["thread"] = "long"
 SCREENS["spaces"][1]["user"] = SCREENS["profile"][1]["user"] = SCREENS["topics"][1]["user"] = "u"
-SCREENS["insights"][1]["user"] = "u"
+SCREENS["insights"][1].update(user="u", advice="1")
 FEW, MANY = 100, 5_000
 USERS = 25 * 11
 """What the list of users reads beside: of each user on a page, the newest conversations up to eleven."""
