@@ -24,7 +24,7 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
@@ -32,6 +32,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import blockbuster.blockbuster
@@ -88,6 +89,7 @@ from langchain_supabase_memory.mcp.request_memory import OneOwner, ServerOptions
 from langchain_supabase_memory.mcp.server import MemoryServer
 from langchain_supabase_memory.models import EdgeEmbeddings, SupabaseSummarizer
 from langchain_supabase_memory.telemetry import Metrics
+from langchain_supabase_memory.testing import STORE_CHECKS, acheck_store
 from langchain_supabase_memory.transfer import aexport_conversations, aimport_conversations
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transports import PostgresTransport, SupabaseTransport
@@ -489,6 +491,11 @@ async def deepagents_files(place: Place) -> None:
 
 
 @use
+async def store_checks(_: Place) -> None:
+    assert len(await acheck_store(lambda index: nullcontext(InMemoryStore(index=index)))) < len(STORE_CHECKS)
+
+
+@use
 async def spaces(place: Place) -> None:
     """Each call is made, and refused: nobody is in that space."""
     async with place.memory() as memory:
@@ -753,6 +760,7 @@ async def mcp_server(place: Place) -> None:
         "get_context": {"question": POINTING},
         "list_conversations": {},
         "get_profile": {},
+        "get_insights": {},
         "get_conversation_summary": {},
         "remember": {"text": "I like clay."},
         "list_spaces": {},
@@ -944,17 +952,25 @@ async def inspector(place: Place) -> None:
                 "item": item,
                 "text": "By hand.",
             }
+
+            async def changed(path: str, more: dict[str, str], undo: str = f"/conversation/undo{asked}") -> None:
+                """Send a form, and undo it where that is offered."""
+                answer = await http.post(path, data={**form, **more}, headers={"origin": address})
+                for token in parse_qs(urlsplit(answer.headers.get("location", "")).query).get("undo", ()):
+                    await http.post(undo, data={**form, "undo": token}, headers={"origin": address})
+
+            other = await told.board.aadd("fact", "The kiln is old.", actor="ana")
+            await changed(f"/conversation/board/edit{asked}", {"item": other, "delete": "1"})
             for path in [route.path for route in edit_routes.ROUTES]:
                 if "retry" not in path:
-                    sent = {**form, "kind": "fact", "number": "1"}
-                    await http.post(f"{path}{asked}", data=sent, headers={"origin": address})
+                    await changed(f"{path}{asked}", {"kind": "fact", "number": "1"})
             for cause in ("", "other"):
                 await http.post("/queue/retry", data={**form, "cause": cause}, headers={"origin": address})
             kept = await memory.profile.aremember("Drinks tea.", kind="preference", subject="drink")
             await http.get(f"/profile/item?item={kept}")
             for path in [route.path for route in profile_routes.ROUTES]:
-                sent = {**form, "item": kept, "kind": "fact", "value": "Milk.", "purpose": "tone", "allowed": "on"}
-                await http.post(path, data=sent, headers={"origin": address})
+                sent = {"item": kept, "pin": kept, "kind": "fact", "value": "Milk.", "purpose": "tone", "allowed": "on"}
+                await changed(path, sent, "/profile/undo")
             for path in [route.path for route in topic_routes.ROUTES]:
                 await http.post(path, data={**form, "topic": kept, "into": kept}, headers={"origin": address})
             with suppress(MigrationConflictError):  # where spaces are off

@@ -216,8 +216,12 @@ def test_all_pages_run_from_top_to_bottom_in_one_folder_with_the_embedded_databa
         with closing(Reader(capsys)) as reader:
             for block in page.python:
                 reader.run(block)
-            memory = reader.names["memory"]
-            assert memory.user_id == "maya"
+            memory = reader.names.get("memory")
+            if memory is None:
+                assert page.name == "docs/store-conformance.md", "every other page is about a memory"
+                continue
+            # The topics of noor are those of their page alone; maya has talked on all the others.
+            assert memory.user_id == ("noor" if page.name == "docs/topics.md" else "maya")
             # What a page prints of the profile is what that page put there; some pages end with an address of nobody.
             with suppress(ConfigurationError):
                 for item in memory.profile.read():
