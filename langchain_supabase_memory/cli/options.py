@@ -208,6 +208,8 @@ def user_option(meaning: str, *, required: bool = True) -> Callable[[Any], Any]:
     return click.option("--user", "user_id", required=required, envvar=USER, help=f"{meaning}; by default ${USER}.")
 
 
+agent_option: Final = click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
+
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 realtime_option: Final = click.option(

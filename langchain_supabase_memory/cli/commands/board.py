@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.options import json_option, user_option, with_database_options
+from langchain_supabase_memory.cli.options import agent_option, json_option, user_option, with_database_options
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("thread")
 @with_database_options
 @user_option("Owner of the conversation")
-@click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
+@agent_option
 @click.option(
     "--history", "with_history", is_flag=True, help="Show what changed on it, by whom and when, and closed items."
 )

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langchain_supabase_memory.cli.options import embeddings_option, json_option, user_option, with_database_options
+from langchain_supabase_memory.cli.options import (
+    agent_option,
+    embeddings_option,
+    json_option,
+    user_option,
+    with_database_options,
+)
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("thread")
 @with_database_options
 @user_option("Owner of the conversation")
-@click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
+@agent_option
 @click.option("--question", help="The user's next message, for which passages are recalled.")
 @click.option(
     "--budget",

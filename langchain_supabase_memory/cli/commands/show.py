@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from langchain_supabase_memory.cli.options import (
+    agent_option,
     given_on_command_line,
     json_option,
     reject_options,
@@ -36,7 +37,7 @@ _CONTEXT: Final = 5
 @click.argument("thread")
 @with_database_options
 @user_option("Owner of the conversation")
-@click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
+@agent_option
 @click.option(
     "--last",
     type=click.IntRange(min=0),

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from langchain_supabase_memory.cli.options import embeddings_option, json_option, user_option, with_database_options
+from langchain_supabase_memory.cli.options import (
+    agent_option,
+    embeddings_option,
+    json_option,
+    user_option,
+    with_database_options,
+)
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True)
 @with_database_options
 @user_option("Owner of the conversation")
-@click.option("--agent", "agent_id", help="Agent; needed where several agents have this thread.")
+@agent_option
 @embeddings_option
 @json_option
 def why(
