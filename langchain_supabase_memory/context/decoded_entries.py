@@ -124,7 +124,7 @@ class DecodedEntries:
 
 DECODED: Final = DecodedEntries()
 """What this process has decoded."""
-fork.run_in_each_process(lambda: DECODED.clear())
+fork.run_in_each_process(lambda: DECODED.clear())  # a bound method is held weakly, and complains at the exit
 
 
 def _key(payload: Any) -> _Key | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -107,6 +109,29 @@ def test_threads_read_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not failed
+
+
+_FORKED = """
+import os
+from langchain_core.messages import HumanMessage
+from langchain_supabase_memory.context.decoded_entries import DECODED
+from langchain_supabase_memory.language.messages import codec
+payload = codec.to_row(HumanMessage("The kiln is hot.", id="m"))["payload"]
+DECODED.decode([payload])
+assert DECODED.size > 0
+DECODED._lock.acquire()  # as another thread of the parent may hold it
+child = os.fork()
+if child == 0:
+    was_empty = DECODED.size == 0
+    os._exit(0 if was_empty and DECODED.decode([payload])[0].message.text == "The kiln is hot." else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert DECODED.size > 0
+"""
+
+
+def test_a_child_process_begins_with_nothing_and_waits_for_no_lock() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORKED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_pack_is_what_it_is_without_anything_kept(memory: SupabaseMemory) -> None:
