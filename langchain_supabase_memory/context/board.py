@@ -45,6 +45,7 @@ LONGEST_NOTES: Final = 500
 """The most characters of a board's notes."""
 
 _ORDER: Final[tuple[BoardItemKind, ...]] = tuple(each.kind for each in OPEN_FIRST)
+_PLACES: Final[Mapping[BoardItemKind, int]] = {kind: place for place, kind in enumerate(_ORDER, 1)}
 
 
 def max_items_of(budget: ContextBudget, share: float | None, perspective: Perspective | None = None) -> int:
@@ -69,7 +70,8 @@ class BoardPart:
         left_out: How many items were read but did not fit.
         has_more: Whether the board has more items than were read for this budget.
         whole_summary: The person's summary as it was read.
-        rendered: The lines of items that were rendered, by their ids: a room for them is looked for several times.
+        rendered: The lines of items that were rendered, by their ids, and as they stand in a message: a room for them
+            is looked for several times.
         places: The place of each item in a perspective, by its id; `None` without one.
         version: The version of the board that was read.
     """
@@ -81,7 +83,7 @@ class BoardPart:
     left_out: int = 0
     has_more: bool = False
     whole_summary: str | None = field(default=None, repr=False)
-    rendered: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    rendered: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False, compare=False)
     places: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
     version: int = 0
 
@@ -160,11 +162,12 @@ class BoardPart:
         """The part as a fenced message that goes before the user's; `None` if it is empty."""
         if not self:
             return None
-        return fence.message(fence.fenced([fence.element("board", "\n".join(self._rendered()))]), MESSAGE_ID)
+        shown = [shown for _, shown in self._rendered()]
+        return fence.message(fence.fenced([fence.element_of_lines("board", shown)]), MESSAGE_ID)
 
     def lines(self) -> list[str]:
         """Return the part in the text form."""
-        return [_TITLE, *self._rendered(), ""] if self else []
+        return [_TITLE, *(line for line, _ in self._rendered()), ""] if self else []
 
     def forms(self, meter: Meter) -> Sizes:
         """Return the sizes of the part."""
@@ -200,7 +203,7 @@ class BoardPart:
         """
         there = {each.id for each in self.items}
         further = [each for each in read.items if each.id not in there]
-        left = self._left_of(room, meter) - sum(map(meter.estimate_line, map(escaped, self._rendered())))
+        left = self._left_of(room, meter) - sum(meter.estimate_line(shown) for _, shown in self._rendered())
         added = [further[place] for place in self._places_that_fit(further, left, meter)]
         while True:
             items = read._ordered([*self.items, *added])
@@ -224,7 +227,7 @@ class BoardPart:
         kept: list[int] = []
         misses = 0
         for place, part in enumerate(parts):
-            weight = meter.estimate_line(escaped(self._line(part)))
+            weight = meter.estimate_line(self._line(part)[1])
             if weight <= left:
                 kept.append(place)
                 left -= weight
@@ -235,7 +238,7 @@ class BoardPart:
     def _parts(self) -> list[BoardItem | str]:
         """Return everything by importance; the two texts by their names."""
         before = _NOTES_AT if self.places is None else _NOTES_AT_FIRST
-        urgent = [each for each in self.items if item_weight(each)[0] < before]
+        urgent = [each for each in self.items if _place(each) < before]
         return [
             *(["edited_summary"] if self.edited_summary else []),
             *urgent,
@@ -253,18 +256,20 @@ class BoardPart:
             left_out=self.left_out + len(self.items) - len(items),
         )
 
-    def _rendered(self) -> list[str]:
-        """Return a line for each; only its first line is not indented."""
+    def _rendered(self) -> list[tuple[str, str]]:
+        """Return a line for each, and as it stands in a message; only its first line is not indented."""
         return [self._line(each) for each in self._parts()]
 
-    def _line(self, part: BoardItem | str) -> str:
-        if part == "edited_summary":
-            return f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}"
+    def _line(self, part: BoardItem | str) -> tuple[str, str]:
         if isinstance(part, str):
-            return f"- notes: {self.context_notes}"
+            text = f"- notes: {self.context_notes}"
+            if part == "edited_summary":
+                text = f"- written {WRITTEN_BY[self.editor_kind]}: {indented(self.edited_summary or '')}"
+            return text, escaped(text)
         found = self.rendered.get(part.id)
         if found is None:
-            found = self.rendered[part.id] = line(part)
+            text = line(part)
+            found = self.rendered[part.id] = text, escaped(text)
         return found
 
 
@@ -301,9 +306,12 @@ def _is_read(item: BoardItem, shown_sequences: Collection[int], recalled: Mappin
 
 def item_weight(item: BoardItem) -> tuple[int, float, float]:
     """Return the sort key: pinned, open actions, questions, facts by importance and recency, entities, topics."""
-    place = 0 if item.pinned else 1 + _ORDER.index(item.kind)
     important = item.importance if BOARD_KINDS[item.kind].is_rated else 0.0
-    return place, -important, -item.last_seen_at.timestamp()
+    return _place(item), -important, -item.last_seen_at.timestamp()
+
+
+def _place(item: BoardItem) -> int:
+    return 0 if item.pinned else _PLACES[item.kind]
 
 
 _NOTES_AT: Final = 1 + sum(each.can_close for each in OPEN_FIRST)

@@ -188,7 +188,7 @@ class _Choice:
 
     def fit_all(self) -> FittedContext | None:
         """Everything; `None` if it does not fit."""
-        result = self._build(self._head(note(None) if self.is_left_to_recall else ""), self.later)
+        result = self._build(self._head(note(None)) if self.is_left_to_recall else self._bare_head, self.later)
         tells_all = self.segment is None or self.is_left_to_recall or result.head.summary is not None
         return result if tells_all and self._fits(result) else None
 
@@ -329,7 +329,7 @@ class _Choice:
     def _build(self, head: SummaryPart, blocks: list[Block]) -> FittedContext:
         recent = [entry for block in blocks if block.place < self.start for entry in block.entries]
         current = [entry for block in blocks if block.place >= self.start for entry in block.entries]
-        message = head.message()
+        message = head.message
         if message is None and blocks and not isinstance(blocks[0].entries[0].message, HumanMessage):
             message = opening()
         entries = [*recent, *current]
@@ -364,7 +364,12 @@ class _Choice:
     @property
     def is_left_to_recall(self) -> bool:
         """Whether such a summary has too little room to be shown."""
-        return self.only_quotes and self._head("").summary is None
+        return self.only_quotes and self._bare_head.summary is None
+
+    @cached_property
+    def _bare_head(self) -> SummaryPart:
+        """What can be said of what came before, without a note."""
+        return self._head("")
 
     def _head(self, left_out: str) -> SummaryPart:
         """What can be said of what came before in half of the room there is; less where there is too little."""
@@ -392,7 +397,7 @@ class _Choice:
 
     def _framed(self, head: SummaryPart) -> int:
         """What a head weighs by itself."""
-        return self.meter.sizes_with_frame(head, head.message(), []).heavier
+        return self.meter.sizes_with_frame(head, head.message, []).heavier
 
 
 def _later(blocks: list[Block], after: int, start: int) -> list[Block]:
@@ -406,7 +411,7 @@ def _later(blocks: list[Block], after: int, start: int) -> list[Block]:
 
 def _characters(blocks: Iterable[Block], start: int) -> int:
     """Characters of the blocks of the history, without the current turn."""
-    return sum(entry.characters for block in blocks if block.place < start for entry in block.entries)
+    return sum([entry.characters for block in blocks if block.place < start for entry in block.entries])
 
 
 def _last(block: Block) -> float:

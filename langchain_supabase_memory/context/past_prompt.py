@@ -215,7 +215,7 @@ class PromptRebuilder:
             return self._summary(part)
         if part.name == "note":
             told = self.manifest.details.note
-            message = opening() if part.reason == "opening" else SummaryPart(note=note(told or None)).message()
+            message = opening() if part.reason == "opening" else SummaryPart(note=note(told or None)).message
             return self._rebuilt(part, [message], [])
         if part.name in ("recent", "current"):
             return self._messages(part)
@@ -263,7 +263,7 @@ class PromptRebuilder:
         said = "" if told is None else note(told or None)
 
         def message(characters: int) -> BaseMessage | None:
-            return SummaryPart(segment, shorten(segment.content, characters), said).message()
+            return SummaryPart(segment, shorten(segment.content, characters), said).message
 
         shown = _of_size(message, len(segment.content), part.characters)
         return replace(self._rebuilt(part, [shown], ["resummarized"] if is_newer else []), segment=segment)

@@ -107,16 +107,17 @@ class RecallPart:
     @cached_property
     def message(self) -> BaseMessage | None:
         """It as a fenced message; `None` if there is nothing."""
-        return render.message(self._lines) if self.chunks else None
+        return render.message(render.under_days((day, shown) for day, _, shown in self._dated)) if self.chunks else None
 
     def lines(self) -> list[str]:
         """It in a text form."""
-        return [render.TITLE, *self._lines, ""] if self.chunks else []
+        below = render.under_days((day, line) for day, line, _ in self._dated)
+        return [render.TITLE, *below, ""] if self.chunks else []
 
     @cached_property
-    def _lines(self) -> list[str]:
-        """The lines in chronological order, below their days."""
-        return render.under_days(self._dated_line(each)[:2] for each in render.in_order(self.chunks))
+    def _dated(self) -> list[tuple[str, str, str]]:
+        """The day, the line and its form in a message of each chunk, in chronological order."""
+        return [self._dated_line(each) for each in render.in_order(self.chunks)]
 
     def _dated_line(self, chunk: Chunk) -> tuple[str, str, str]:
         found = self.rendered.get(chunk.id)
@@ -140,12 +141,11 @@ class RecallPart:
         days: set[str] = set()
         kept: list[int] = []
         held = {each.id for each in first}
-        order = sorted(range(len(self.chunks)), key=lambda place: self.chunks[place].id not in held)
-        for place in order:
+        for place, chunk in sorted(enumerate(self.chunks), key=lambda each: each[1].id not in held):
             if left <= 0:
                 break
-            day, _, said = self._dated_line(self.chunks[place])
-            weight = meter.estimate_line(said) + (0 if day in days else meter.estimate_line(day))
+            day, _, shown = self._dated_line(chunk)
+            weight = meter.estimate_line(shown) + (0 if day in days else meter.estimate_line(day))
             if weight <= left:
                 kept.append(place)
                 days.add(day)

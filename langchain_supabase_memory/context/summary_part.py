@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.messages import fence
@@ -33,6 +34,7 @@ class SummaryPart:
     text: str = ""
     note: str = ""
 
+    @cached_property
     def message(self) -> HumanMessage | None:
         """The head as a message, the summary in it fenced; `None` if it says nothing."""
         noted = [fence.element("note", self.note)] if self.note else []

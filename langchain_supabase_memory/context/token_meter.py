@@ -101,15 +101,14 @@ class CharacterMeter:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._weigh = _remembered(lambda entry: content.weight(entry.message, entry.rendered))
 
     def weigh(self, entry: PromptEntry) -> int:
         """See `Meter`."""
-        return self._weigh(entry)
+        return entry.transcript_characters
 
     def total(self, entries: Sequence[PromptEntry]) -> int:
         """See `Meter`."""
-        return sum(map(self._weigh, entries))
+        return sum([entry.transcript_characters for entry in entries])
 
     def sizes_with_frame(self, head: SummaryPart, opening: BaseMessage | None, entries: Sequence[PromptEntry]) -> Sizes:
         """See `Meter`."""

@@ -131,6 +131,12 @@ def test_what_shapes_text_that_is_seen_survives_in_a_fence(text: str) -> None:
     assert fence.escaped(text) == text
 
 
+@given(st.lists(st.text("ab\u200d\u200c\ufe0f\u20e31#👩🏴❤क्<>&\U000e0067\U000e007f"), min_size=1))
+def test_lines_are_escaped_one_by_one_as_they_are_together(lines: list[str]) -> None:
+    """Nothing that shapes a text reaches over the end of a line."""
+    assert fence.element_of_lines("board", [*map(fence.escaped, lines)]) == fence.element("board", "\n".join(lines))
+
+
 @given(
     st.text(
         alphabet=st.sampled_from("a1<👩👧❤\ufe0f\ufe0e\u200d\u200c\u200bکمक\u094d\r\n\u2028\u20e3🏴\U000e0067"),

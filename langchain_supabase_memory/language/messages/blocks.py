@@ -81,7 +81,12 @@ class PromptEntry:
     @cached_property
     def characters(self) -> int:
         """The characters that a model is sent of it."""
-        return self.model_input.characters
+        return self.model_input.characters if self.equal is None else self.equal.characters
+
+    @cached_property
+    def transcript_characters(self) -> int:
+        """The characters that it counts in a budget of characters."""
+        return content.weight(self.message, self.rendered) if self.equal is None else self.equal.transcript_characters
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:

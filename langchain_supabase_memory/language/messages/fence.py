@@ -12,6 +12,8 @@ from langchain_supabase_memory.language.messages.content import mark_as_ours
 from langchain_supabase_memory.language.messages.invisible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_core.messages import BaseMessage
 
 TAG: Final = "conversation_memory"
@@ -36,7 +38,21 @@ def element(tag: str, text: str, /, **attributes: str | int) -> str:
         attributes: Attributes of the tag; they are escaped too.
     """
     shown = "".join(f' {key}="{escaped(str(value)).replace(chr(34), "&quot;")}"' for key, value in attributes.items())
-    return f"<{tag}{shown}>\n{escaped(text)}\n</{tag}>"
+    return _enclosed(f"{tag}{shown}", tag, escaped(text))
+
+
+def element_of_lines(tag: str, lines: Sequence[str]) -> str:
+    """Return an XML element around lines that are escaped already, each by itself.
+
+    Args:
+        tag: The tag, never user input.
+        lines: The results of `escaped`.
+    """
+    return _enclosed(tag, tag, "\n".join(lines))
+
+
+def _enclosed(opening: str, tag: str, text: str) -> str:
+    return f"<{opening}>\n{text}\n</{tag}>"
 
 
 def fenced(elements: list[str]) -> str:

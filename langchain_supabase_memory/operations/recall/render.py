@@ -115,5 +115,5 @@ def notes(chunk: Chunk, time_zone: tzinfo) -> list[str]:
 
 
 def message(dated: Sequence[str]) -> BaseMessage:
-    """Return the lines of chunks as a fenced message that goes before the user's."""
-    return fence.message(fence.fenced([fence.element("recalled", "\n".join(dated))]), MESSAGE_ID)
+    """Return the lines of chunks, which are escaped, as a fenced message that goes before the user's."""
+    return fence.message(fence.fenced([fence.element_of_lines("recalled", dated)]), MESSAGE_ID)
