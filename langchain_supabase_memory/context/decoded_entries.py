@@ -1,11 +1,12 @@
 """Decode stored messages for a prompt, and keep what was decoded and measured: a turn does it for new ones only.
 
-Each turn reads all its messages from the database, under the rights of who asks. What is kept serves only a payload
-equal to the one that it was made from, so an edited message, a fork's or another owner's is decoded anew.
+Each turn reads all its messages from the database, under the rights of who asks. What is kept serves only the very
+payload that it was made from, byte by byte, so an edited message, a fork's or another owner's is decoded anew.
 """
 
 from __future__ import annotations
 
+import marshal
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -13,23 +14,27 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import fork
-from langchain_supabase_memory.language.messages import codec
+from langchain_supabase_memory.language.messages import codec, sanitizer
 from langchain_supabase_memory.language.messages.blocks import PromptEntry, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MOST_CHARACTERS: Final = 32_000_000
-"""How many characters of messages are kept at most."""
+MOST_BYTES: Final = 32_000_000
+"""How many bytes of memory are kept, about."""
 
-_OVERHEAD: Final = 2_000
-"""What a kept message takes beside its text, in characters."""
+_OVERHEAD: Final = 1_000
+"""What a kept message takes at least, in bytes."""
+_OF_TEXT: Final = 2
+_OF_VALUES: Final = 8
+"""How many bytes in memory a byte of a payload becomes: of a text, and of numbers, lists and keys."""
 _SECONDS: Final = 900.0
 """How long words are kept that no turn reads."""
 _LONGEST: Final = 100_000
-"""Longer messages are not kept: they are few, and rarely shown."""
-
-_Key = tuple[str, str, str]
+"""Longer payloads are not kept: they are few, and rarely shown."""
+_EXACT: Final = 0
+"""A version of `marshal` that writes equal values equally, and `1`, `1.0` and `true` differently."""
+_TAG: Final = sanitizer.TAG.encode()
 
 
 @dataclass(slots=True)
@@ -37,13 +42,13 @@ class _Decoded:
     """A decoded message.
 
     Attributes:
-        data: The payload's data, which another must equal.
         entry: The message with its measures; never handed out.
+        size: The bytes of memory that it takes, about.
         used_at: When a turn read it last, by the monotonic clock.
     """
 
-    data: Any
     entry: PromptEntry
+    size: int
     used_at: float
 
 
@@ -51,22 +56,22 @@ class DecodedEntries:
     """Decoded messages of this process. Every method is safe to call from any thread.
 
     Args:
-        most_characters: How many characters are kept at most.
+        most_bytes: How many bytes of memory are kept, about.
     """
 
-    def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:
-        self._most = most_characters
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
         self.clear()
 
     def clear(self) -> None:
         """Keep nothing, and begin with a lock that nobody holds, as a child process has to."""
         self._lock = Lock()
-        self._known: OrderedDict[_Key, _Decoded] = OrderedDict()
+        self._known: OrderedDict[bytes, _Decoded] = OrderedDict()
         self._size = 0
 
     @property
     def size(self) -> int:
-        """How many characters are kept, with what a message takes beside its text."""
+        """How many bytes are kept, about."""
         return self._size
 
     def decode(self, payloads: Sequence[Mapping[str, Any]]) -> list[PromptEntry]:
@@ -76,25 +81,25 @@ class DecodedEntries:
             payloads: Stored messages, as the database answered them.
         """
         keys = [_key(payload) for payload in payloads]
-        entries = self._find(keys, payloads)
+        entries = self._find(keys)
         missing = [place for place, entry in enumerate(entries) if entry is None]
         decoded = codec.from_payloads([payloads[place] for place in missing])
         for place, message in zip(missing, decoded, strict=True):
             entry, key = PromptEntry(message), keys[place]
-            if key is not None and len(key[2]) <= _LONGEST and is_plain(message):
-                self._keep(key, payloads[place]["data"], entry)
+            if key is not None and is_plain(message):
+                self._keep(key, entry)
                 entry = _own(entry)
             entries[place] = entry
         return [entry for entry in entries if entry is not None]
 
-    def _find(self, keys: Sequence[_Key | None], payloads: Sequence[Mapping[str, Any]]) -> list[PromptEntry | None]:
+    def _find(self, keys: Sequence[bytes | None]) -> list[PromptEntry | None]:
         now = time.monotonic()
         found: list[PromptEntry | None] = []
         with self._lock:
             self._drop_old(now)
-            for key, payload in zip(keys, payloads, strict=True):
+            for key in keys:
                 known = None if key is None else self._known.get(key)
-                if key is None or known is None or known.data != payload["data"]:
+                if key is None or known is None:
                     found.append(None)
                     continue
                 known.used_at = now
@@ -102,11 +107,11 @@ class DecodedEntries:
                 found.append(known.entry)
         return [None if entry is None else _own(entry) for entry in found]
 
-    def _keep(self, key: _Key, data: Any, entry: PromptEntry) -> None:
+    def _keep(self, key: bytes, entry: PromptEntry) -> None:
         with self._lock:
             self._remove(key)
-            self._known[key] = _Decoded(data, entry, time.monotonic())
-            self._size += _size(key)
+            self._known[key] = _Decoded(entry, _size(key, entry), time.monotonic())
+            self._size += self._known[key].size
             while self._size > self._most:
                 self._remove(next(iter(self._known)))
 
@@ -117,9 +122,9 @@ class DecodedEntries:
                 break
             self._remove(key)
 
-    def _remove(self, key: _Key) -> None:
-        if self._known.pop(key, None) is not None:
-            self._size -= _size(key)
+    def _remove(self, key: bytes) -> None:
+        if (known := self._known.pop(key, None)) is not None:
+            self._size -= known.size
 
 
 DECODED: Final = DecodedEntries()
@@ -127,25 +132,31 @@ DECODED: Final = DecodedEntries()
 fork.run_in_each_process(lambda: DECODED.clear())  # a bound method is held weakly, and complains at the exit
 
 
-def _key(payload: Any) -> _Key | None:
-    """Return what names a payload: its type, id and text; `None` if it has no id, or more than text."""
+def _key(payload: Any) -> bytes | None:
+    """Return what names a payload, all of it; `None` if it is long, or has no id, or more than text and plain JSON."""
     data = payload.get("data") if isinstance(payload, dict) else None
-    if not isinstance(data, dict):
+    if not (isinstance(data, dict) and isinstance(data.get("id"), str) and isinstance(data.get("content"), str)):
         return None
-    kind, name, text = payload.get("type"), data.get("id"), data.get("content")
-    if isinstance(kind, str) and isinstance(name, str) and isinstance(text, str):
-        return kind, name, text
-    return None
+    if len(data["content"]) > _LONGEST:
+        return None
+    try:
+        key = marshal.dumps((payload.get("type"), data), _EXACT)
+    except ValueError:  # nested too deeply, or what no JSON has
+        return None
+    # A tagged value becomes a set, a tuple or an object, which no copy of JSON makes apart.
+    return None if len(key) > _LONGEST or _TAG in key else key
 
 
-def _size(key: _Key) -> int:
-    return len(key[2]) + _OVERHEAD
+def _size(key: bytes, entry: PromptEntry) -> int:
+    text = len(str(entry.message.content).encode(errors="replace"))
+    return _OF_TEXT * text + _OF_VALUES * (len(key) - text) + _OVERHEAD
 
 
 def _own(entry: PromptEntry) -> PromptEntry:
     """Return an entry with a message that the caller may change; it is measured once for all of its kind."""
     message = entry.message
-    update = {name: _copied(value) for name, value in message.__dict__.items() if type(value) in (dict, list)}
+    fields = {**message.__dict__, **(message.__pydantic_extra__ or {})}
+    update = {name: _copied(value) for name, value in fields.items() if type(value) in (dict, list)}
     return PromptEntry(message.model_copy(update=update)).like(entry)
 
 

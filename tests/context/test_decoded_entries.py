@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 import threading
+import tracemalloc
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -41,7 +44,7 @@ def seen(entry: PromptEntry) -> tuple[Any, ...]:
 @pytest.mark.pure
 def test_what_is_kept_is_what_decoding_anew_gives() -> None:
     draw = random.Random(5)
-    kept = DecodedEntries(most_characters=20_000)  # some are dropped
+    kept = DecodedEntries(most_bytes=20_000)  # some are dropped
     for _ in range(300):
         messages = [
             told(number, draw.choice(["a", "b " * 40, "ü\U0001f600", " "])) for number in range(draw.randint(0, 9))
@@ -75,9 +78,98 @@ def test_who_changes_a_message_changes_their_own() -> None:
         entry.sequences = (7,)
 
 
+def odd_message(draw: random.Random) -> BaseMessage:
+    """A message with values of any kind in any of its fields, as providers, middleware and applications leave them."""
+
+    def value(depth: int = 0) -> Any:
+        scalars: list[Any] = [True, 1, 1.0, 0, False, None, "", "a\0b", "\ud800", "\U0001f600", b"x", 2**70, 0.5]
+        match draw.randint(0, 12 if depth < 3 else 5):
+            case 6 | 7:
+                return {draw.choice(["a", "b", "$python", 1]): value(depth + 1) for _ in range(2)}
+            case 8 | 9:
+                return [value(depth + 1) for _ in range(2)]
+            case 10:
+                return (value(depth + 1), [1])
+            case 11:
+                return draw.choice([{1, 2}, bytearray(b"y"), datetime(2026, 1, 2, tzinfo=UTC)])
+        return draw.choice(scalars)
+
+    text = draw.choice(["The kiln is hot.", "a\0b", "\ud83d", "\U0001f600", " ", ""])
+    body: Any = draw.choice([text, text, text, [{"type": "text", "text": text}], [{"type": "odd", "deep": value()}]])
+    fields: dict[str, Any] = {"id": f"m{draw.randint(0, 1)}", "response_metadata": {"x": value()}}
+    if draw.random() < 0.5:
+        fields |= {"additional_kwargs": {"y": value()}, "name": draw.choice([None, "ana"])}
+    if draw.random() < 0.5:
+        fields["of_a_provider"] = value()
+    match draw.randint(0, 3):
+        case 0:
+            return HumanMessage(body, **fields)
+        case 1:
+            return ToolMessage(body, tool_call_id="c", artifact=value(), **fields)
+        case 2:
+            return AIMessage(body, tool_calls=[{"name": "find", "args": {"a": value()}, "id": "c"}], **fields)
+    return AIMessage(body, usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}, **fields)
+
+
+def change(value: Any) -> None:
+    """Change all that can be changed in a value, in place."""
+    if isinstance(value, BaseMessage):
+        for each in [value.__dict__, value.__pydantic_extra__ or {}]:
+            change(each)
+            each.pop("new", None)
+    elif isinstance(value, dict):
+        for each in value.values():
+            change(each)
+        value["new"] = True
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            change(each)
+        if isinstance(value, list):
+            value.append("new")
+    elif isinstance(value, set):
+        value.add("new")
+    elif isinstance(value, bytearray):
+        value.extend(b"new")
+
+
+@pytest.mark.pure
+def test_whatever_a_message_has_is_what_decoding_anew_gives_after_any_change() -> None:
+    draw = random.Random(11)
+    kept = DecodedEntries()
+    for _ in range(600):
+        stored = json.dumps(payload(odd_message(draw)))
+        for _ in range(3):
+            (entry,) = kept.decode([json.loads(stored)])
+            anew = PromptEntry(codec.from_payload(json.loads(stored)))
+            assert repr(entry.message) == repr(anew.message)  # `True`, `1` and `1.0` are equal
+            assert seen(entry) == seen(anew)
+            change(entry.message)
+    assert kept.size > 0
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("extent", [0, 200])
+def test_what_is_kept_beside_the_text_counts_too(extent: int) -> None:
+    """As log probabilities, which are far longer than the text."""
+    logprobs = [{"token": "kiln", "logprob": -1.5, "top_logprobs": []} for _ in range(extent)]
+    stored = [
+        json.dumps(payload(AIMessage(f"Yes {number}.", id=f"m{number}", response_metadata={"logprobs": logprobs})))
+        for number in range(40)
+    ]
+    kept = DecodedEntries()
+    kept.decode([json.loads(stored[0])])[0].counts  # noqa: B018 - what is imported for it is no memory of it
+    before = kept.size
+    tracemalloc.start()
+    for each in stored[1:]:
+        kept.decode([json.loads(each)])[0].counts  # noqa: B018
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken / 2 < kept.size - before < taken * 2
+
+
 @pytest.mark.pure
 def test_no_more_is_kept_than_allowed_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = DecodedEntries(most_characters=10_000)
+    kept = DecodedEntries(most_bytes=10_000)
     long = [payload(told(number, f"{number} " * 400)) for number in range(0, 40, 2)]
     kept.decode(long)
     assert 0 < kept.size <= 10_000
@@ -90,7 +182,7 @@ def test_no_more_is_kept_than_allowed_and_not_for_ever(monkeypatch: pytest.Monke
 
 @pytest.mark.pure
 def test_threads_read_at_once() -> None:
-    kept = DecodedEntries(most_characters=30_000)
+    kept = DecodedEntries(most_bytes=30_000)
     failed: list[BaseException] = []
 
     def read(seed: int) -> None:
