@@ -19,7 +19,7 @@ from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.values import SPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Hashable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -91,7 +91,7 @@ async def _pin(context: RequestContext, form: Mapping[str, str]) -> str:
     async def reverse(later: RequestContext) -> None:
         await later.conversation(reading=False).board.apin(item, actor=await _actor(later), pinned=not pinned)
 
-    undo = _undoable(context, "The item is pinned." if pinned else "The item is not pinned any more.", reverse)
+    undo = await _undoable(context, "The item is pinned." if pinned else "The item is not pinned any more.", reverse)
     return _anchor(context.page_link("/board", undo=undo), item)
 
 
@@ -102,7 +102,7 @@ async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
     before = await _board_item(conversation, item)
     if "delete" in form:
         await conversation.board.adelete(item, actor=actor)
-        undo = _undo_of_delete(context, before) if before is not None and can_undo_delete(before) else None
+        undo = await _undo_of_delete(context, before) if before is not None and can_undo_delete(before) else None
         return context.page_link("/board", undo=undo)
     changed: dict[str, Any] = {}
     if form.get("text", "").strip() and form["text"] != form.get("was", ""):
@@ -113,11 +113,11 @@ async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
     if changed:
         await conversation.board.aedit(item, actor=actor, **changed)
         edited = await _board_item(conversation, item)
-        undo = None if before is None or edited is None else _undo_of_edit(context, before, edited)
+        undo = None if before is None or edited is None else await _undo_of_edit(context, before, edited)
     return _anchor(context.page_link("/board", undo=undo), item)
 
 
-def _undo_of_delete(context: RequestContext, before: BoardItem) -> str:
+async def _undo_of_delete(context: RequestContext, before: BoardItem) -> str:
     async def reverse(later: RequestContext) -> None:
         conversation, actor = later.conversation(reading=False), await _actor(later)
         await _require_sources(conversation, before)
@@ -127,10 +127,10 @@ def _undo_of_delete(context: RequestContext, before: BoardItem) -> str:
         if before.pinned:
             await conversation.board.apin(item, actor=actor)
 
-    return _undoable(context, "The item is deleted. Undo brings its words back, without its quote.", reverse)
+    return await _undoable(context, "The item is deleted. Undo brings its words back, without its quote.", reverse)
 
 
-def _undo_of_edit(context: RequestContext, before: BoardItem, edited: BoardItem) -> str:
+async def _undo_of_edit(context: RequestContext, before: BoardItem, edited: BoardItem) -> str:
     changes = {
         name: getattr(before, name) for name in ("text", "state") if getattr(before, name) != getattr(edited, name)
     }
@@ -143,7 +143,7 @@ def _undo_of_edit(context: RequestContext, before: BoardItem, edited: BoardItem)
             raise changed_since()
         await conversation.board.aedit(before.id, actor=actor, **changes)
 
-    return _undoable(context, "The item is edited.", reverse) if changes else ""
+    return await _undoable(context, "The item is edited.", reverse) if changes else ""
 
 
 async def _board_item(conversation: Conversation, item: str) -> BoardItem | None:
@@ -172,17 +172,26 @@ def changed_since() -> InvalidInputError:
     return InvalidInputError("This cannot be undone: it was changed since.", hint="Change it by hand.")
 
 
-def _undoable(context: RequestContext, text: str, reverse: Callable[[RequestContext], Awaitable[None]]) -> str:
+async def _undoable(context: RequestContext, text: str, reverse: Callable[[RequestContext], Awaitable[None]]) -> str:
     """Offer to undo a change of a conversation, and return the token for the address of the next page."""
-    key = context.conversation(reading=False)._key
-    return context.state.undos.put(UndoableChange(context.session, key, text, context.page_link("/undo"), reverse))
+    change = UndoableChange(context.session, await _subject(context), text, context.page_link("/undo"), reverse)
+    return context.state.undos.put(change)
+
+
+async def _subject(context: RequestContext) -> Hashable:
+    """Return the conversation as the database names it: an address and a signed-in memory do not name its owner.
+
+    Raises:
+        NotFoundError: There is no such conversation, or it belongs to another user.
+    """
+    info = await context.listed_conversation()
+    return info.user_id, info.agent_id, info.thread_id
 
 
 async def _undo(context: RequestContext, form: Mapping[str, str]) -> str:
     """Undo the change that a form names."""
-    await context.listed_conversation()
-    key = context.conversation(reading=False)._key
-    await context.state.undos.pop(context.session, form.get("undo", ""), key).reverse(context)
+    subject = await _subject(context)
+    await context.state.undos.pop(context.session, form.get("undo", ""), subject).reverse(context)
     return context.page_link("/board")
 
 
@@ -212,7 +221,7 @@ async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
             raise changed_since()
         await board.aedit_summary(before, actor=await _actor(later))
 
-    return context.page_link("/board", undo=_undoable(context, "The summary is written.", reverse))
+    return context.page_link("/board", undo=await _undoable(context, "The summary is written.", reverse))
 
 
 async def _regenerate(context: RequestContext, form: Mapping[str, str]) -> str:

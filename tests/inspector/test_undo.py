@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from langchain_core.messages import HumanMessage
+from starlette.requests import Request
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.inspector import undo
@@ -153,3 +154,26 @@ async def test_a_pin_of_a_profile_is_undone_and_a_deletion_asks_first(memory: Su
         panel = await person.page("/profile/item", part=True, item=item)
         assert "It cannot be undone" in panel.text
         assert (await person.post("/profile/delete", {"item": item, "sure": "1"})).headers["location"] == "/profile"
+
+
+async def test_whoever_signs_in_after_another_in_one_browser_undoes_nothing_of_theirs(
+    server: SupabaseMemory, user_id: str
+) -> None:
+    """An application mounts the inspector; both have a conversation of the same name."""
+    talks = [await begun(server.for_user(each)) for each in (user_id, f"{user_id}-other")]
+
+    def memory_for(_: Request) -> SupabaseMemory:
+        return server.for_token({"sub": signed_in, "role": "authenticated"})
+
+    signed_in = user_id
+    async with Person(memory_for, write=True) as person:
+        (item,) = (await talks[0].board.aread()).items
+        answer = await person.post("/conversation/board/edit", {"item": item.id, "delete": "1"}, **ASKED)
+        before = await items(talks[1])
+        signed_in = f"{user_id}-other"
+        refused = await person.post("/conversation/undo", parse_form(answer), **ASKED)
+        assert "cannot be undone any more" in refused.text
+        assert await items(talks[1]) == before
+        signed_in = user_id
+        assert (await take_back(person, answer)).status_code == 303
+        assert [text for text, _, _ in await items(talks[0])] == [item.text]
