@@ -653,3 +653,20 @@ def test_the_list_of_users_narrows_while_one_types(
         page.locator("#users a.title").nth(1).wait_for(state="detached")
         assert page.locator("#users a.title").inner_text() == f"{user_id}-zoe"
         assert inspector.said == []
+
+
+def test_a_double_click_sends_a_form_once(inspector: Served, memory: SupabaseMemory) -> None:
+    page = inspector.open(PAGES["board"])
+    page.get_by_text("Add an item").click()
+    form = page.locator("details[open]")
+    form.get_by_label("Text").fill("Order clay twice.")
+    form.get_by_role("button", name="Save").dblclick()
+    page.wait_for_load_state("networkidle")
+    page.locator(".items").get_by_text("Order clay twice.").first.wait_for()
+    board = memory.conversation("studio").board
+    assert [each.text for each in board.read().items].count("Order clay twice.") == 1
+    page.get_by_role("button", name="Pin Order clay twice.").or_(page.get_by_role("button", name="Pin")).first.click()
+    page.get_by_role("button", name="Undo").dblclick()
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_text("cannot be undone any more").count() == 0
+    assert not any(each.pinned and each.edited_by for each in board.read().items)

@@ -124,6 +124,16 @@
     }
   });
 
+  // A double click would send a change twice, and show that the second one failed.
+  const sent = new Map();
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter ?? event.target;
+    if (event.target.method !== "post") return;
+    if (performance.now() - (sent.get(button) ?? -Infinity) < 2000) event.preventDefault();
+    else sent.set(button, performance.now());
+  });
+  addEventListener("pageshow", () => sent.clear()); // somebody came back to this page
+
   const unfold = () => {
     const hidden = document.getElementById(location.hash.slice(1))?.closest("details:not([open])");
     if (hidden) hidden.open = true;
