@@ -148,13 +148,13 @@ class MemoryFiles(Unpicklable, protocol.BackendProtocol):
             glob: Only files whose name fits this pattern.
             max_count: The maximum number of lines.
         """
-        return _lines(self._run(_searched(path)), pattern, path, glob, max_count)
+        return _lines(self._run(_searched(path)), pattern, glob, max_count)
 
     async def agrep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> protocol.GrepResult:
         """The async twin of `grep`."""
-        return _lines(await self._arun(_searched(path)), pattern, path, glob, max_count)
+        return _lines(await self._arun(_searched(path)), pattern, glob, max_count)
 
     def download_files(self, paths: list[str]) -> list[protocol.FileDownloadResponse]:
         """Return whole files, such as those that deepagents' `MemoryMiddleware` puts into the prompt.
@@ -240,7 +240,8 @@ def _searched(path: str | None) -> list[str]:
     """Return the paths of the files that a search looks into."""
     if _is_root(path):
         return [f"/{name}" for name in FILES]
-    return [path] if path is not None and _name(path) is not None else []
+    name = None if path is None else _name(path)
+    return [] if name is None else [f"/{name}"]
 
 
 def _info(name: str) -> protocol.FileInfo:
@@ -268,12 +269,10 @@ def _window(texts: _Texts, path: str, offset: int, limit: int) -> protocol.ReadR
     return utils.slice_read_response(_data(texts.files[path]), offset, limit)
 
 
-def _lines(
-    texts: _Texts, pattern: str, path: str | None, glob: str | None, max_count: int | None
-) -> protocol.GrepResult:
+def _lines(texts: _Texts, pattern: str, glob: str | None, max_count: int | None) -> protocol.GrepResult:
     if texts.error is not None:
         return protocol.GrepResult(error=texts.error)
-    return utils.grep_matches_from_files(texts.data(), pattern, path, glob, max_count=max_count)
+    return utils.grep_matches_from_files(texts.data(), pattern, glob=glob, max_count=max_count)
 
 
 def _downloads(texts: _Texts, paths: Sequence[str]) -> list[protocol.FileDownloadResponse]:
