@@ -136,7 +136,7 @@ def _branch(call: Caller) -> None:
     after = {**on_server, "token": "r2", "ids": ["r1"], "run": "run-2"}
     assert call("append", thread_id="graph", messages=[], branch=after)["unfinished"] == "run-1"
     call("append", thread_id="graph", messages=[], branch={**after, "ended": "run-1"})
-    strange = {"token": "t3", "ids": ["z0"], "strict": True}
+    strange = {"token": "t3", "ids": ["y0", "z0"], "resent": ["y0"]}
     new = rows([HumanMessage("Who?", id="z0")])
     assert call("append", thread_id="graph", messages=new, branch=strange)["unfamiliar"]
     again = rows([HumanMessage("And then?", id="b3"), AIMessage("Three again.", id="b0")])

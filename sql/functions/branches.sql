@@ -234,8 +234,8 @@ begin
   end if;
   select e.key, t.type into v_wrong
     from json_each(p_branch) e
-    join (values ('ids', 'list of texts'), ('removed', 'list of texts'), ('strict', 'boolean'), ('named', 'boolean'),
-                 ('all', 'boolean'), ('waiting', 'integer'), ('token', 'text'), ('expected', 'text'), ('after', 'text'),
+    join (values ('ids', 'list of texts'), ('removed', 'list of texts'), ('resent', 'list of texts'),
+                 ('named', 'boolean'), ('all', 'boolean'), ('waiting', 'integer'), ('token', 'text'), ('expected', 'text'), ('after', 'text'),
                  ('since', 'text'), ('run', 'text'), ('ended', 'text'), ('owner', 'text'), ('database', 'text'),
                  ('author', 'text')) as t (key, type) on t.key = e.key
    where (e.key = 'ids' or json_typeof(e.value) <> 'null') and not case t.type
@@ -252,12 +252,13 @@ end
 $function$;
 
 -- Before a graph's messages are stored: whether they can be, and what of the conversation the state takes away. What it
--- has again is moved in. The branch is {"token", "expected", "after", "ids", "strict", "named", "removed", "since",
+-- has again is moved in. The branch is {"token", "expected", "after", "ids", "resent", "named", "removed", "since",
 -- "all", "waiting", "run", "ended", "owner", "database", "author"}:
 --   token     names the state that is being stored; expected: the one that is thought to be here.
 --   after     the id of the last message that is known to be the same; null: nothing is known.
 --   ids       of all the state's messages after that, also of those that nobody said.
---   strict    nothing is stored if none of its messages is known here, though there are some.
+--   resent    those of the history that may have been sent again under new ids: nothing is stored if one of them is
+--             unknown here, though there are messages. null: none.
 --   named     the run names the checkpoint that it goes on from: what lies beyond that is left.
 --   removed   the ids of what the state held and has no more; null: that is not known, so nothing is stored if it lacks
 --             something, and what that is is answered.
@@ -329,9 +330,15 @@ begin
     v_parent := greatest(v_known.last, v_low);
   else
     v_parent := v_known.last;
-    if v_parent is null and (p_branch ->> 'strict')::boolean and v_c.message_count > 0 then
-      return '{"unfamiliar": true}';
-    end if;
+  end if;
+  if json_typeof(p_branch -> 'resent') = 'array' and v_c.message_count > 0 and exists (
+    select from json_array_elements_text(p_branch -> 'resent') as r (id)
+     where memory_private.sequence_of_message(p_user_id, v_c.id, r.id) is null
+       and not (v_c.has_gone and exists (
+         select from memory.gone_messages g
+          where g.user_id = p_user_id and g.conversation_id = v_c.id and g.message_id = r.id)))
+  then
+    return '{"unfamiliar": true}';
   end if;
 
   -- A server may have rolled back the run that stored last, if it reached no answer. No checkpoint tells.

@@ -507,7 +507,8 @@ p_branch: what a graph''s state holds, where the messages come from one; what th
 - expected: text or null. The token of the state that is thought to be stored here.
 - after: text or null. The id of the last message that is known to be stored; null: of none it is known.
 - ids: text[]. The ids of the state''s messages after that, also of those that are not stored.
-- strict: boolean. Whether nothing is stored where none of its messages is known here, though there are some.
+- resent: text[] or null. Those of ids that belong to a history which may have been sent again under new ids: nothing is
+  stored where one of them is unknown here, though there are messages. Null: none.
 - named: boolean. Whether the run names the checkpoint that it goes on from: what lies beyond that is left.
 - removed: text[] or null. The ids of messages that the state held and has no more. Null: that is not known.
 - since: text or null. Without removed, the id of the message after which a lack counts; null: the first of the state.
@@ -546,8 +547,8 @@ Returns: object.
   Nothing is stored: pass those that the state held once as removed.
 - unfinished: text. Only with p_branch, beside lacking: the run of a server that stored these and came to no answer.
 - moved: boolean. Only with p_branch, and only true: another state was stored since, and nothing is stored now.
-- unfamiliar: boolean. Only with p_branch and strict, and only true: nothing of the state is known here, and nothing
-  is stored.
+- unfamiliar: boolean. Only with p_branch and resent, and only true: a message of the history is unknown here, and
+  nothing is stored.
 Errors:
 - PT400: no p_user_id is given, and the caller''s token names nobody; p_messages is no list; a message has an unknown
   key, a value of another type, or says too little: the text names its position and the key; or p_branch has a value of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
@@ -18,7 +18,8 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
-from langchain_supabase_memory.agents.run.alignment import ComparableMessage, align
+from langchain_supabase_memory.agents.run.alignment import ComparableMessage, align, align_around
+from tests.agents.test_middleware import Broken
 from tests.chat_models import ScriptedModel
 from tests.each_case import each_case
 from tests.operations.test_branches import WAYS, look_up, texts
@@ -225,6 +226,58 @@ async def test_the_answer_comes_with_the_ids_that_are_stored(memory: SupabaseMem
     ]
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("sends_history", [False, True])
+async def test_a_history_with_ids_for_one_role_is_stored_once(
+    memory: SupabaseMemory, way: str, role: str, sends_history: bool
+) -> None:
+    """A page that names its questions, and knows of the answers only what they say; or the other way round."""
+    page = Page(memory, way, sends_history=sends_history)
+    for number in range(5):
+        made = await page.ask(f"word {number}" if number else "ok")
+        page.is_right(2 * number + 2)
+        for said, stored in zip(page.said[-2:], made[-2:], strict=True):
+            if said["role"] == role:
+                said["id"] = stored.id
+
+
+@pytest.mark.parametrize("way", ["middleware-sync", "nodes-async"])
+async def test_an_application_that_keeps_the_questions_it_sent_stores_all_once(
+    memory: SupabaseMemory, way: str
+) -> None:
+    """LangGraph gives the question's own object an id; the answer is kept as its text alone."""
+    page = Page(memory, way)
+    said: list[BaseMessage] = []
+    for number in range(4):
+        said.append(HumanMessage(f"word {number}"))
+        given, settings = {"messages": said}, {"configurable": {"thread_id": "t"}}
+        is_sync = way.endswith("-sync")
+        made = page.graph.invoke(given, settings) if is_sync else await page.graph.ainvoke(given, settings)
+        said.append(AIMessage(str(made["messages"][-1].text)))
+        assert page.stored == [str(each.text) for each in said]
+        assert texts(page.chat.shown[-1]) == page.stored[:-1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_a_history_sent_whole_is_stored_once_through_an_outage(
+    memory: SupabaseMemory, way: str, has_begun: bool
+) -> None:
+    page = Page(memory, way)
+    if has_begun:
+        await page.ask("before")
+    transport = memory._services.transport
+    memory._services.transport = Broken(transport)  # type: ignore[assignment]
+    for number in range(3):
+        await page.ask(f"word {number}")
+    memory._services.transport = transport
+    await page.ask("after")
+    page.is_right()
+    await page.ask("and on")
+    page.is_right()
+
+
 # --- The function itself
 
 
@@ -251,6 +304,53 @@ def words(text: str) -> list[ComparableMessage]:
 def test_places(state: str, stored: str, expected: dict[int, int] | None) -> None:
     said = words(state)
     assert align(said, len(said) - 1, words(stored), is_whole=True) == expected
+
+
+@each_case(
+    ("state", "stored", "known", "expected"),
+    [
+        ("a A b", "a A", {0: 0}, {1: 1}),
+        ("a A b", "a A", {1: 1}, {0: 0}),
+        ("a A b B c", "a A b B", {0: 0, 2: 2}, {1: 1, 3: 3}),
+        ("a X b B c", "a A b B", {0: 0, 2: 2}, {1: 1, 3: 3}),  # the page edited an answer
+        ("x A b B c", "a A b B", {1: 1, 3: 3}, {0: 0, 2: 2}),  # and a question
+        ("a X c", "a A", {0: 0}, {1: 1}),
+        ("a A x", "a A b B", {0: 0}, {1: 1}),  # another question in place of a later one
+        ("b B c", "a A b B", {0: 2}, {1: 3}),  # a window
+        ("x X b B c", "a A b B", {2: 2}, {0: 0, 1: 1, 3: 3}),
+        ("a A b", "a A b", {1: 1}, {0: 0, 2: 2}),  # asked again after a failure
+        ("a A b", "a A A b", {0: 0, 2: 3}, {1: 1}),
+        ("b a", "a b", {0: 1, 1: 0}, None),
+    ],
+)
+def test_places_around_known_messages(
+    state: str, stored: str, known: dict[int, int], expected: dict[int, int] | None
+) -> None:
+    said = words(state)
+    found = align_around(said, len(said) - 1, words(stored), known, is_whole=True)
+    assert found == (None if expected is None else {**known, **expected})
+
+
+def test_around_known_messages_no_message_has_two_places(fuzz: int) -> None:
+    for seed in range(300 * fuzz):
+        rng = random.Random(seed)
+        stored = words(" ".join(rng.choice(["a", "b", "A", "B"]) for _ in range(rng.randrange(1, 12))))
+        state = words(" ".join(rng.choice(["a", "b", "A", "B"]) for _ in range(rng.randrange(1, 12))))
+        count = rng.randrange(1, min(len(state), len(stored)) + 1)
+        known = dict(
+            zip(
+                sorted(rng.sample(range(len(state)), count)), sorted(rng.sample(range(len(stored)), count)), strict=True
+            )
+        )
+        for place, row in known.items():
+            state[place] = stored[row]
+        found = align_around(state, rng.randrange(len(state)), stored, known, is_whole=rng.random() < 0.5)
+        assert found is not None
+        assert len(set(found.values())) == len(found)
+        places = [found[place] for place in sorted(found)]
+        assert places == sorted(places)
+        assert known.items() <= found.items()
+        assert all(state[place].role == stored[other].role for place, other in found.items())
 
 
 def test_no_message_has_two_places(fuzz: int) -> None:

@@ -818,9 +818,9 @@ WRONG_STATES: dict[str, tuple[Any, str]] = {
     **{
         f"{key} {json.dumps(value)}": ({"ids": [], key: value}, f"{key} of p_branch is no {kind}")
         for kind, keys, values in (
-            ("list of texts", ["ids", "removed"], ["a", 1, {"a": 1}, [1], [None], ["a", ["b"]]]),
+            ("list of texts", ["ids", "removed", "resent"], ["a", 1, {"a": 1}, [1], [None], ["a", ["b"]]]),
             ("list of texts", ["ids"], [None]),
-            ("boolean", ["strict", "named", "all"], ["true", 1, []]),
+            ("boolean", ["named", "all"], ["true", 1, []]),
             ("integer", ["waiting"], ["1", 1.5, True, [1], 10**12]),
             ("text", ["token", "expected", "after", "since", "run", "ended", "owner", "database"], [1, ["a"], {}]),
             ("text", ["author"], [1]),
@@ -853,7 +853,7 @@ async def test_the_database_says_what_is_wrong_with_a_state(caller: Caller, user
     assert await caller(caller.service.for_user(user_id).conversation("t").count) == 0
     known = {
         **{"token": "s", "expected": None, "after": None, "ids": ["m"], "removed": None, "since": None, "run": None},
-        **{"strict": True, "named": False, "all": None, "waiting": 0, "ended": None, "owner": None, "database": None},
+        **{"resent": ["m"], "named": False, "all": None, "waiting": 0, "ended": None, "owner": None, "database": None},
         "author": None,
     }
     assert (await perform("memory_append", **stored, p_branch=known))["appended"] == 1

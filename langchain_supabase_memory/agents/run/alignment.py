@@ -1,12 +1,13 @@
-"""Align a history that is sent again without ids with the stored messages, so that nothing is stored twice."""
+"""Align a history that is sent again without ids, or with some, with the stored messages: nothing is stored twice."""
 
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class ComparableMessage(NamedTuple):
@@ -67,6 +68,87 @@ def align(
         if list(stored[end - history : end]) == beginning:
             return {place: end - history + place for place in range(history)}
     return None
+
+
+def align_around(
+    state: Sequence[ComparableMessage],
+    history: int,
+    stored: Sequence[ComparableMessage],
+    known: Mapping[int, int],
+    *,
+    is_whole: bool,
+) -> dict[int, int] | None:
+    """Match the other messages of a state of which some are known by their ids.
+
+    Between two known messages, equal ones are matched in order. Where a single message of a role is left on both sides,
+    it was edited. Of the current turn, only what the stored messages end with is matched.
+
+    Args:
+        state: The state's messages.
+        history: How many of them come before the current turn.
+        stored: The newest stored messages.
+        known: Indexes in `stored` by indexes in `state`, for the messages that are known; one at least.
+        is_whole: Whether `stored` are all stored messages.
+
+    Returns:
+        Indexes in `stored` by indexes in `state`; `None` if the known ones stand in another order.
+    """
+    ordered = sorted(known.items())
+    if any(later[1] <= earlier[1] for earlier, later in pairwise(ordered)):
+        return None
+    (first, first_row), (last, last_row) = ordered[0], ordered[-1]
+    places = {**known, **_in_order(state, stored, range(first - 1, -1, -1), range(first_row - 1, -1, -1))}
+    for (place, row), (next_place, next_row) in pairwise(ordered):
+        places.update(_in_order(state, stored, range(place + 1, next_place), range(row + 1, next_row)))
+    places.update(_in_order(state, stored, range(last + 1, history), range(last_row + 1, len(stored))))
+    places.update(_edited(state, history, stored, places, is_whole=is_whole))
+    rest = stored[max(places.values()) + 1 :]
+    if max(places) == history - 1 and list(state[history : history + len(rest)]) == list(rest):
+        places.update({history + number: len(stored) - len(rest) + number for number in range(len(rest))})
+    return places
+
+
+def _in_order(
+    state: Sequence[ComparableMessage], stored: Sequence[ComparableMessage], places: Iterable[int], rows: Iterable[int]
+) -> dict[int, int]:
+    """Match places of a state to rows with equal messages, each behind the one before in the given order."""
+    found: dict[int, int] = {}
+    left = list(rows)
+    for place in places:
+        number = next((number for number, row in enumerate(left) if stored[row] == state[place]), None)
+        if number is not None:
+            found[place] = left[number]
+            left = left[number + 1 :]
+    return found
+
+
+def _edited(
+    state: Sequence[ComparableMessage],
+    history: int,
+    stored: Sequence[ComparableMessage],
+    places: Mapping[int, int],
+    *,
+    is_whole: bool,
+) -> dict[int, int]:
+    """Match messages in another wording: between two matched ones, each that is the only one of its role."""
+    end = max(history, max(places) + 1)
+    edges = [*([(-1, -1)] if is_whole else []), *sorted(places.items()), (end, len(stored))]
+    found: dict[int, int] = {}
+    for (place, row), (next_place, next_row) in pairwise(edges):
+        # Behind all that is matched, a question is another one.
+        for role in ("assistant",) if next_row == len(stored) else ("user", "assistant"):
+            mine = [each for each in range(place + 1, next_place) if _is_text(state[each], role)]
+            theirs = [each for each in range(row + 1, next_row) if _is_text(stored[each], role)]
+            if len(mine) == len(theirs) == 1 and all(
+                (mine[0] < other) == (theirs[0] < other_row) for other, other_row in found.items()
+            ):
+                found[mine[0]] = theirs[0]
+    return found
+
+
+def _is_text(message: ComparableMessage, role: str) -> bool:
+    """Return whether a message has a role and calls no tool."""
+    return message.role == role and message.calls == "[]"
 
 
 def _is_edited(state: Sequence[ComparableMessage], end: int, history: int, stored: Sequence[ComparableMessage]) -> bool:

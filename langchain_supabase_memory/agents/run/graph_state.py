@@ -9,13 +9,13 @@ from uuid import uuid4
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_supabase_memory.agents.run import checkpoints, state_owners, task_ids
-from langchain_supabase_memory.agents.run.alignment import align, comparable
+from langchain_supabase_memory.agents.run.alignment import align, align_around, comparable
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.checks import boolean, choice
 from langchain_supabase_memory.context.load import VIA
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.language.messages import codec, content
-from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
+from langchain_supabase_memory.memory.outbox_delivery import flush_and_append, pending
 from langchain_supabase_memory.operations import branch as branches
 from langchain_supabase_memory.operations import conversations
 from langchain_supabase_memory.operations.branch import ALONE, BranchUpdate, Lineage, StateOwner, StateRecord
@@ -272,9 +272,14 @@ class StateDiff:
     def task(self) -> GuardedTask:
         """The task; if it fails, messages that may be new wait in the outbox."""
         messages = self.messages[self.stored_count :] if self.stores else []
-        if not self._is_mine:
+        if self._may_resend or not self._is_mine:  # the application sends the history again, perhaps under new ids
             messages = [each for each in messages if any(each is one for one in self.run.current)]
         return _storing(content.conversation_messages(messages)) if self.stores else _UNMOVED
+
+    @property
+    def _may_resend(self) -> bool:
+        """Whether messages of the history may have new ids: without a checkpointer, the application sends it again."""
+        return bool(self.run.branch) and self.run.lineage.saver is None
 
     @property
     def _is_mine(self) -> bool:
@@ -338,11 +343,13 @@ class StateDiff:
             self.memory._services.packs.pop(self.key, self.run.messages, messages[known:]) if self.stores else None
         )
         first = None if record is None or len(messages) == len(self.run.messages) else record.first
-        # Without a checkpointer, the history may be sent again with new ids.
-        strict = bool(self.run.branch) and self.run.lineage.saver is None
+        may_resend = self._may_resend
         is_told = removed is not None
         if not is_told and self._lacks_nothing(is_moved=False):
             removed = []
+        if may_resend and pending(self.memory._services, self.key):
+            # First, so that the history can be compared with what waited.
+            yield from flush_and_append(self.memory._services, self.key, [])
         update = BranchUpdate({})
         for _ in range(_TRIES):
             update.document = {
@@ -350,7 +357,7 @@ class StateDiff:
                 "expected": None if record is None else record.token,
                 "after": codec.row_id(messages[known - 1].id) if known else None,
                 "ids": [codec.row_id(message.id) for message in messages[known:]],
-                "strict": strict,
+                "resent": self._history_ids(messages[known:]) if may_resend else None,
                 "named": self.run.lineage.checkpoint_id,
                 "removed": removed,
                 "since": self._ids_since,
@@ -377,7 +384,7 @@ class StateDiff:
                     removed = answer["lacking"] if own is None else own.ids_of(answer["lacking"])
                     continue
                 elif "unfamiliar" in answer:
-                    strict = False
+                    may_resend = False
                     place = yield from _align(self.memory, self.key, self.run)
                     messages = self.run.messages[place:]
                     chain, first = branches.digests(messages), messages[0].id if place else None
@@ -409,6 +416,11 @@ class StateDiff:
         self.memory._services.records.put(self.key, made)
         state_owners.keep(self.run.lineage, owner)
         return made
+
+    def _history_ids(self, messages: Sequence[BaseMessage]) -> list[str]:
+        """Return the stored ids of those messages that belong to the conversation and precede the current turn."""
+        turn = {id(each) for each in self.run.current}
+        return [codec.row_id(each.id) for each in content.conversation_messages(messages) if id(each) not in turn]
 
     def ids(self) -> list[str]:
         """Return the stored ids of the state's messages."""
@@ -468,7 +480,8 @@ def _of_this(record: StateRecord | None, key: ConversationKey, records: StateRec
 def _of_another_run() -> InvalidInputError:
     return InvalidInputError(
         "The graph's state holds another user's conversation under the same thread and checkpointer.",
-        hint="Give each user their own threads: include the user's id in thread_id, such as f'{user_id}:chat'.",
+        hint="Give each user their own threads: include the user's id in thread_id, such as f'{user_id}:chat'. If it "
+        "is this user's, name the user in this run, too: the config of a checkpoint holds no user_id.",
     )
 
 
@@ -482,16 +495,23 @@ def _align(memory: SupabaseMemory, key: ConversationKey, run: GraphState) -> Flo
     messages, redactor = run.conversation, memory._services.redactor
     history = len(content.conversation_messages(run.branch))
     state = [comparable(codec.to_row(message, redactor)) for message in messages]
+    ids = [codec.row_id(message.id) for message in messages]
     wanted = min(2 * len(messages) + _BEYOND, PAGE)
     rows = yield from conversations.read_rows(key, last=wanted, columns=columns)
-    places = align(state, history, list(map(comparable, rows)), is_whole=len(rows) < wanted)
-    if places is None and len(rows) == wanted and 1 < history <= PAGE:
+    stored, is_whole = list(map(comparable, rows)), len(rows) < wanted
+    by_id = {row["message_id"]: number for number, row in enumerate(rows)}
+    known = {place: by_id[each] for place, each in enumerate(ids) if each in by_id}
+    if known:
+        places = align_around(state, history, stored, known, is_whole=is_whole)
+    else:
+        places = align(state, history, stored, is_whole=is_whole)
+    if places is None and not known and len(rows) == wanted and 1 < history <= PAGE:
         # The conversation branched long ago: then the history is the start of the stored messages.
         rows = yield from conversations.read_rows(key, from_sequence=0, to_sequence=history - 1, columns=columns)
         if list(map(comparable, rows)) == state[:history]:
             places = {place: place for place in range(history)}
-    if places is None:
+    if places is None or places == known:  # the ids of the others are their own
         return 0
-    for place, stored in places.items():
-        messages[place].id = rows[stored]["message_id"]
+    for place, row in places.items():
+        messages[place].id = rows[row]["message_id"]
     return next(place for place, message in enumerate(run.messages) if message is messages[min(places)])
