@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, nsmallest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -128,8 +129,9 @@ def _near_by_words(stretches: Sequence[ClusteredStretch]) -> list[tuple[tuple[St
                 for other in holders[term]:
                     sums[other] += weights[term]
         sums.pop(number, None)
-        ranked = sorted((-value / lengths[number] / lengths[other], other) for other, value in sums.items())
-        others = tuple((stretches[alike[bags[other]][0]].key, -value) for value, other in ranked[:NEIGHBORS])
+        likeness = ((-value / lengths[number] / lengths[other], other) for other, value in sums.items())
+        ranked = nsmallest(NEIGHBORS, likeness)
+        others = tuple((stretches[alike[bags[other]][0]].key, -value) for value, other in ranked)
         same = alike[bag]
         found[same[0]] = others
         for before, at in pairwise(same):
@@ -203,28 +205,41 @@ def _communities(links: Sequence[Mapping[int, float]], labels: list[int]) -> lis
 
 def _joined(groups: list[list[int]], links: Sequence[Mapping[int, float]]) -> list[list[int]]:
     """Join communities between which there are nearly as many links as within them, the most linked first."""
-    while True:
-        of = {at: number for number, group in enumerate(groups) for at in group}
-        between: dict[tuple[int, int], int] = defaultdict(int)
-        within = [0] * len(groups)
-        for at, linked in enumerate(links):
-            for other in linked:
-                one, two = sorted((of[at], of[other]))
-                if one == two:
-                    within[one] += 1
-                else:
-                    between[one, two] += 1
-        best: tuple[float, int, int] | None = None
-        for (one, two), count in sorted(between.items()):
-            small = min(within[one] + count, within[two] + count)
-            share = count / small
-            if share >= _JOINED and (best is None or share > best[0]):
-                best = (share, one, two)
-        if best is None:
-            return [sorted(group) for group in groups]
-        _, one, two = best
-        groups[one] = groups[one] + groups[two]
-        del groups[two]
+    joined = dict(enumerate(groups))
+    of = {at: number for number, group in joined.items() for at in group}
+    within = dict.fromkeys(joined, 0)
+    between: dict[int, dict[int, int]] = {number: defaultdict(int) for number in joined}
+    for at, linked in enumerate(links):
+        for other in linked:
+            if of[at] == of[other]:
+                within[of[at]] += 1
+            else:  # the other way is counted from the other
+                between[of[at]][of[other]] += 2
+
+    def candidate(one: int, two: int) -> tuple[float, int, int]:
+        count = between[one][two]
+        return -count / (min(within[one], within[two]) + count), min(one, two), max(one, two)
+
+    waiting = [candidate(one, two) for one, counts in between.items() for two in counts if one < two]
+    heapify(waiting)
+    while waiting:
+        best = heappop(waiting)
+        share, one, two = best
+        if -share < _JOINED:
+            break
+        # A candidate of before a join is there once more as it is now.
+        if one not in joined or two not in joined or best != candidate(one, two):
+            continue
+        joined[one] = joined[one] + joined.pop(two)
+        within[one] += within.pop(two) + between[one].pop(two)
+        for other, count in between.pop(two).items():
+            if other != one:
+                del between[other][two]
+                between[one][other] += count
+                between[other][one] += count
+        for other in between[one]:
+            heappush(waiting, candidate(one, other))
+    return [sorted(group) for group in joined.values()]
 
 
 def _inherited(counts: Sequence[Counter[str | None]]) -> list[str | None]:
