@@ -29,10 +29,10 @@ from langchain_supabase_memory import SupabaseMemory
 from tests.fuzzing import VARIABLE, examples
 from tests.memory_keywords import memory_keywords
 from tests.needs import Guard, needs
-from tests.services import sessions
 from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster, packaged
+from tests.services.sessions import Sessions, pooled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -213,9 +213,16 @@ def database(cluster: Cluster) -> str:
 
 
 @pytest.fixture(scope="session")
-def conn_string(cluster: Cluster, database: str) -> Iterator[str]:
+def kept_sessions() -> Iterator[Sessions]:
+    """The idle sessions of this process; a database that many tests of a file share may be added to them."""
+    with pooled() as kept_sessions:
+        yield kept_sessions
+
+
+@pytest.fixture(scope="session")
+def conn_string(cluster: Cluster, database: str, kept_sessions: Sessions) -> Iterator[str]:
     """The connection string for `postgres`, which is not a superuser and bypasses row level security."""
-    with sessions.kept(cluster.port, database):
+    with kept_sessions.of(cluster.port, database):
         yield cluster.conn_string(database)
 
 

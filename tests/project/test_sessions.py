@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import psycopg
 import pytest
 
 from langchain_supabase_memory.adapters.transports import postgres
+from tests.services.postgres import Cluster, execute
+from tests.services.sessions import Sessions
 
 pytestmark = pytest.mark.postgres
 
@@ -53,7 +56,7 @@ def test_a_session_is_taken_over_and_nothing_of_its_use(conn_string: str) -> Non
             assert second.execute("select 42").fetchone() == (42,)
 
 
-def test_one_that_is_in_use_or_ended_or_elsewhere_is_not_taken_over(conn_string: str, cluster: Any) -> None:
+def test_one_that_is_in_use_or_ended_or_elsewhere_is_not_taken_over(conn_string: str, cluster: Cluster) -> None:
     used = connected(conn_string, "in use")
     used.execute("begin")
     before = used.info.backend_pid
@@ -83,3 +86,45 @@ def test_sync_and_async_share_them(conn_string: str) -> None:
             return connection.info.backend_pid
 
     assert asyncio.run(use()) == asyncio.run(use()) == process
+
+
+def test_a_plain_connection_of_a_test_is_taken_over_too(conn_string: str) -> None:
+    with psycopg.connect(conn_string, application_name="plain") as first:
+        process = first.info.backend_pid
+        first.execute("set role authenticated")
+    with psycopg.connect(conn_string, application_name="plain") as second:
+        assert second.info.backend_pid == process
+        assert left(second) == []
+        second.cancel_safe()
+    with psycopg.connect(conn_string, application_name="plain") as third:
+        assert third.info.backend_pid != process, "the cancellation may arrive later"
+
+
+def test_no_notification_outlives_its_listener(conn_string: str) -> None:
+    with psycopg.connect(conn_string, autocommit=True, application_name="listener") as first:
+        process = first.info.backend_pid
+        first.execute("listen a_channel")
+        first.execute("notify a_channel")
+        first.execute("select 1")
+    with psycopg.connect(conn_string, autocommit=True, application_name="listener") as second:
+        assert second.info.backend_pid == process
+        second.execute("select 1")
+        assert list(second.notifies(timeout=0, stop_after=1)) == []
+
+
+def test_those_of_another_database_are_taken_over_while_it_is_named(kept_sessions: Sessions, cluster: Cluster) -> None:
+    address = cluster.conn_string("postgres")
+
+    def process() -> int:
+        with psycopg.connect(address, application_name="named") as connection:
+            return connection.info.backend_pid
+
+    with kept_sessions.of(cluster.port, "postgres"):
+        named = process()
+        assert process() == named
+    assert process() != named
+    count = "select count(*) from pg_stat_activity where application_name = 'named' and pid = %s"
+    end = time.monotonic() + 15
+    while execute(address, count, named) != [(0,)]:
+        assert time.monotonic() < end, "it is still there"
+        time.sleep(0.02)

@@ -1,8 +1,8 @@
-"""Pool sessions of the tests' server beyond the life of the memory that opened them.
+"""Pool sessions of the tests' server beyond the life of the memory, or of the test, that opened them.
 
 A new session reads the catalog and parses each function: 40 milliseconds of CPU time before the answer to its first
-call, in thousands of tests. So a process keeps sessions of the shared database. Each is reset to the state of a new
-one, except its catalog caches; sessions in use are closed as usual.
+call, in thousands of tests. So a process keeps sessions of the shared database, and of others whose tests ask for it.
+Each is reset to the state of a new one, except its catalog caches; sessions in use are closed as usual.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import pytest
 from psycopg import generators, pq
 from psycopg.conninfo import conninfo_to_dict
 
-from langchain_supabase_memory.adapters.transports import postgres
-
 _MOST: Final = 8
 """The maximum number of idle sessions per address."""
 
@@ -30,24 +28,18 @@ _RESET: Final = (
 """The steps of `discard all`, except for plans."""
 
 
-class _Sessions:
-    """The idle sessions of this process.
+class Sessions:
+    """The idle sessions of this process."""
 
-    Args:
-        port: The server's port.
-        database: The database whose sessions are kept.
-    """
-
-    def __init__(self, port: int, database: str) -> None:
-        self._place = (str(port), database)
+    def __init__(self) -> None:
+        self._places: set[tuple[str, str]] = set()
         self._idle: defaultdict[str, list[pq.abc.PGconn]] = defaultdict(list)
         self._nowhere = pq.PGconn.connect(b"host=/nowhere")
         """The closed connection that replaces one whose session was taken over."""
 
     def connected(self, cls: Any, conninfo: str) -> Generator[Any, Any, Any]:
         """Connect like psycopg's own generator; the connection stores its address if its session may be kept."""
-        parts = conninfo_to_dict(conninfo)
-        is_kept = (str(parts.get("port")), parts.get("dbname")) == self._place
+        is_kept = _place(conninfo) in self._places
         session = self._idle_one(conninfo) if is_kept else None
         connection = cls(session or (yield from generators.connect(conninfo)))
         connection.kept_as = conninfo if is_kept else None
@@ -60,16 +52,35 @@ class _Sessions:
             return False
         with suppress(psycopg.Error):
             if session.exec_(_RESET).status == pq.ExecStatus.COMMAND_OK:
+                while session.notifies():
+                    pass
                 session.notice_handler = session.notify_handler = None
                 connection.pgconn = self._nowhere
                 self._idle[address].append(session)
                 return True
         return False
 
-    def close(self) -> None:
-        for idle in self._idle.values():
-            while idle:
-                idle.pop().finish()
+    @contextmanager
+    def of(self, port: int, database: str) -> Iterator[None]:
+        """Keep the sessions of a database until the block ends.
+
+        Args:
+            port: The server's port.
+            database: The database.
+        """
+        place = (str(port), database)
+        self._places.add(place)
+        try:
+            yield
+        finally:
+            self._places.discard(place)
+            self._close(place)
+
+    def _close(self, place: tuple[str, str]) -> None:
+        for conninfo, idle in self._idle.items():
+            if _place(conninfo) == place:
+                while idle:
+                    idle.pop().finish()
 
     def _idle_one(self, conninfo: str) -> pq.abc.PGconn | None:
         while self._idle[conninfo]:
@@ -85,31 +96,33 @@ def _is_idle(session: pq.abc.PGconn) -> bool:
     return session.transaction_status == pq.TransactionStatus.IDLE and not session.pipeline_status
 
 
-@contextmanager
-def kept(port: int, database: str) -> Iterator[None]:
-    """Keep the sessions that memories of this process open to a database.
+def _place(conninfo: str) -> tuple[str, str]:
+    """Return the port and the database of an address."""
+    parts = conninfo_to_dict(conninfo)
+    return str(parts.get("port")), str(parts.get("dbname"))
 
-    Args:
-        port: The server's port.
-        database: The database that all tests share.
-    """
-    sessions = _Sessions(port, database)
+
+@contextmanager
+def pooled() -> Iterator[Sessions]:
+    """Pool the sessions that this process opens to the databases that are passed to `of`."""
+    sessions = Sessions()
+    close_now, aclose_now = psycopg.Connection.close, psycopg.AsyncConnection.close
 
     def close(connection: Any) -> None:
         if connection.closed or not sessions.keeps(connection):
-            psycopg.Connection.close(connection)
+            close_now(connection)
 
     async def aclose(connection: Any) -> None:
         if connection.closed or not sessions.keeps(connection):
-            await psycopg.AsyncConnection.close(connection)
+            await aclose_now(connection)
 
     with pytest.MonkeyPatch.context() as patch:
-        for cls, closer in ((postgres._Connection, close), (postgres._AsyncConnection, aclose)):
-            patch.setattr(cls, "_connect_gen", classmethod(sessions.connected), raising=False)
-            patch.setattr(cls, "close", closer, raising=False)
-            patch.setattr(cls, "cancel_safe", _noting(cls.cancel_safe), raising=False)
-        yield
-    sessions.close()
+        for cls, closer in ((psycopg.Connection, close), (psycopg.AsyncConnection, aclose)):
+            patch.setattr(cls, "_connect_gen", classmethod(sessions.connected))
+            patch.setattr(cls, "close", closer)
+            for cancel in ("cancel", "cancel_safe"):
+                patch.setattr(cls, cancel, _noting(getattr(cls, cancel)))
+        yield sessions
 
 
 def _noting(cancel: Any) -> Any:

@@ -46,6 +46,7 @@ from tests.examining import findings_by_name
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster, execute
+from tests.services.sessions import Sessions
 from tests.sql.test_schema import newer_release
 
 SUMMARIES = SummaryPolicy(messages=4, keep_messages=1, attempts=1, mode="background", min_quality=None)
@@ -150,10 +151,9 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def whole(cluster: Cluster) -> Iterator[Place]:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
-    with DataApi(cluster, name) as api:
+def whole(cluster: Cluster, kept_sessions: Sessions) -> Iterator[Place]:
+    name = cluster.migrated_database()
+    with DataApi(cluster, name) as api, kept_sessions.of(cluster.port, name):
         yield Place(cluster.conn_string(name), api.url)
 
 
