@@ -61,11 +61,8 @@ _READS: Final = (
 )
 
 _TAKEN_OUT: Final = """
-create or replace function memory_private.mark_topic_stretches(
-  p_user_id text, p_conversation_id uuid, p_stretches bigint[]
-) returns void language sql set search_path = '' as 'select';
-create or replace function memory_private.refused_speech(p_user_id text) returns text[]
-  language sql immutable set search_path = '' as $$ select '{signals,tone}'::text[] $$;
+create or replace function memory_private.refused_purposes(p_user_id text) returns text[]
+  language sql immutable set search_path = '' as $$ select '{signals,tone,topics}'::text[] $$;
 drop trigger topic_stretches_lost on memory.topic_stretches;
 drop trigger topic_stretches_reset on memory.topic_stretches;
 drop trigger profile_evidence_lost on memory.profile_evidence;

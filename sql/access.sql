@@ -10,7 +10,8 @@ declare
     'conversation_summary_boards', 'conversation_board_items', 'conversation_board_changes',
     'store_items', 'store_vectors', 'promotions',
     'opt_outs', 'opt_out_undos', 'control_changes', 'context_manifests', 'contributions',
-    'profile_items', 'profile_evidence', 'consents', 'topics', 'topic_stretches', 'topic_clusterings',
+    'profile_items', 'profile_evidence', 'consents', 'topics', 'topic_stretches', 'indexed_stretches',
+    'topic_clusterings',
     'usage_days', 'usage_cursors', 'reads'];
   -- Those of a user alone, of which no member of a space reads anything.
   v_private constant text[] := '{promotions,contributions,profile_items,profile_evidence,consents,usage_days,usage_cursors,reads}';
@@ -184,7 +185,7 @@ begin
     memory_private.insert_postings(text, uuid, text[], bigint[], integer[], integer[]),
     memory_private.delete_postings(text, text, uuid, bigint, bigint[]),
     memory_private.delete_chunks(text, uuid, bigint[]), memory_private.expire_chunks(text, uuid),
-    memory_private.refused_speech(text), memory_private.signals_left(text, uuid),
+    memory_private.refused_purposes(text), memory_private.signals_left(text, uuid),
     memory_private.last_tool_failed(text, uuid, bigint), memory_private.clear_speech(text, text),
     memory_private.invalidate_chunks(text, uuid, bigint, bigint, boolean),
     memory_private.delete_ratings(text, uuid, bigint[]), memory_private.reindex_from(text, uuid, bigint),
@@ -262,7 +263,7 @@ begin
     memory_private.stretch_features(text, uuid, bigint, text, text),
     memory_private.nearest_topic(text, text[], text, {{vector_schema}}.halfvec, real, uuid, boolean),
     memory_private.describe_topic(text, uuid), memory_private.describe_topics(text),
-    memory_private.mark_topic_stretches(text, uuid, bigint[]), memory_private.mark_all_stretches(text),
+    memory_private.mark_indexed_stretches(text, uuid, integer), memory_private.mark_all_stretches(text),
     memory_private.delete_topic_stretches(text, uuid, bigint[]), memory_private.delete_topics(text),
     memory_private.delete_topic_names(text, text), memory_private.merge_smallest_topics(text),
     memory_private.count_new_stretches(text, bigint), memory_private.central_chunk(memory.conversations, bigint, json),

@@ -18,6 +18,7 @@ begin
   alter table memory.contributions drop constraint if exists contributions_user_id_conversation_id_fkey;
   alter table memory.profile_evidence drop constraint if exists profile_evidence_user_id_conversation_id_fkey;
   alter table memory.topic_stretches drop constraint if exists topic_stretches_user_id_conversation_id_fkey;
+  alter table memory.indexed_stretches drop constraint if exists indexed_stretches_user_id_conversation_id_fkey;
   alter table memory.usage_cursors drop constraint if exists usage_cursors_user_id_conversation_id_fkey;
   alter table memory.reads drop constraint if exists reads_user_id_conversation_id_fkey;
   foreach v_table in array v_tables loop

@@ -542,7 +542,7 @@ declare
   v_rows json;
   v_unit record; -- the newest that is indexed,
   v_newest record; -- and the newest twenty
-  v_refused text[] := memory_private.refused_speech(v_user);
+  v_refused text[] := memory_private.refused_purposes(v_user);
   v_topics text[]; -- that are not to be remembered
   v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
   v_most   integer := greatest(1, least(coalesce(p_messages, 64), 1000));
@@ -873,7 +873,7 @@ declare
   v_beside   record; -- a chunk whose length these change
   v_topics   text[];
   v_withheld boolean := false;
-  v_refused  text[]; -- what may not be told of the user's words
+  v_refused  text[]; -- what may not be made of the user's words
 begin
   perform memory_private.check_limits(p_chunks), memory_private.check_limits(p_stale),
           memory_private.lock_opt_outs(v_user);
@@ -913,7 +913,7 @@ begin
   if p_model is not null and json_array_length(p_chunks) > 0 then
     perform memory_private.check_model(v_user, array[v_c.id], p_model, json_array_length(p_chunks #> '{0,embedding}'));
   end if;
-  v_refused := memory_private.refused_speech(v_user);
+  v_refused := memory_private.refused_purposes(v_user);
   v_language := memory_private.settle_language(v_c, p_chunks, p_language);
   if v_stale <> '{}' then
     perform memory_private.delete_chunks(v_user, v_c.id, v_stale);
@@ -975,7 +975,11 @@ begin
        and (k.place, k.part) >= (v_beside.place, v_beside.part) and (k.place, k.part) <= (v_beside.place, v_beside.part);
   end loop;
   perform memory_private.insert_postings(v_user, v_c.id, v_made.lexemes, v_made.places, v_made.parts, v_made.counts);
-  perform memory_private.mark_topic_stretches(v_user, v_c.id, v_made.stretches);
+  if 'topics' <> all (v_refused) then
+    insert into memory.indexed_stretches (user_id, conversation_id, stretch)
+    select v_user, v_c.id, s from unnest(v_made.stretches) s
+    on conflict (user_id, conversation_id, stretch) do nothing;
+  end if;
   -- Chunks of one stretch expire together.
   update memory.working_memory_chunks k
      set expires_at = v_expires

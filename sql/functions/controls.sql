@@ -197,6 +197,7 @@ begin
   delete from memory.chunk_embeddings e where e.user_id = p_user_id and e.conversation_id = p_conversation_id;
   delete from memory.working_memory_chunks k where k.user_id = p_user_id and k.conversation_id = p_conversation_id;
   delete from memory.topic_stretches s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
+  delete from memory.indexed_stretches i where i.user_id = p_user_id and i.conversation_id = p_conversation_id;
   delete from memory.reads r where r.user_id = p_user_id and r.conversation_id = p_conversation_id;
   delete from memory.conversation_summaries s where s.user_id = p_user_id and s.conversation_id = p_conversation_id;
   delete from memory.conversation_board_items i

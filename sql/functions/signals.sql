@@ -1,17 +1,15 @@
 -- Signals: what a user's words tell about how a conversation goes. Python finds them where chunks are made; a chunk has
 -- them as bits, with the places of the words in its own content, so they go when it goes.
 
--- Returns what may not be told of a user's words: what they refuse; both of a space, which is no user.
-create or replace function memory_private.refused_speech(p_user_id text) returns text[]
+-- Returns what may not be made of a user's words as they are indexed: what they refuse. A space is no user, whose signals
+-- and tone could be told.
+create or replace function memory_private.refused_purposes(p_user_id text) returns text[]
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
-  if starts_with(p_user_id, 'space:') then
-    return '{signals,tone}';
-  end if;
-  return array(
+  return case when starts_with(p_user_id, 'space:') then '{signals,tone}'::text[] end || array(
     select c.purpose from memory.consents c
-    where c.user_id = p_user_id and c.purpose in ('signals', 'tone') and not c.allowed);
+    where c.user_id = p_user_id and c.purpose in ('signals', 'tone', 'topics') and not c.allowed);
 end
 $function$;
 

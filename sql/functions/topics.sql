@@ -267,16 +267,22 @@ $function$;
 create trigger topic_stretches_reset after delete on memory.topic_stretches
   for each statement execute function memory_private.reset_described_topics();
 
--- Marks stretches of a conversation, for which a topic is to be found. Called by the commit of chunks.
-create or replace function memory_private.mark_topic_stretches(
-  p_user_id text, p_conversation_id uuid, p_stretches bigint[]
+-- Makes stretches due that were indexed since, the first ones of a conversation. The caller holds its row lock.
+create or replace function memory_private.mark_indexed_stretches(
+  p_user_id text, p_conversation_id uuid, p_limit integer
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 begin
+  with indexed as (
+    delete from memory.indexed_stretches i
+     where i.user_id = p_user_id and i.conversation_id = p_conversation_id and i.stretch = any (array(
+       select o.stretch from memory.indexed_stretches o
+       where o.user_id = p_user_id and o.conversation_id = p_conversation_id order by o.stretch limit p_limit))
+    returning i.stretch)
   insert into memory.topic_stretches as s (user_id, conversation_id, stretch)
-  select p_user_id, p_conversation_id, m.stretch from unnest(p_stretches) as m (stretch)
-  where not memory_private.refuses(p_user_id, 'topics')
+  select p_user_id, p_conversation_id, i.stretch from indexed i
   on conflict (user_id, conversation_id, stretch) do update set due = true where not s.due;
 end
 $function$;
@@ -318,7 +324,9 @@ begin
         order by k.to_sequence limit 200) k
       where k.stretch = v_stretch and not k.stale)
     then
-      perform memory_private.mark_topic_stretches(p_user_id, p_conversation_id, array[v_stretch]);
+      insert into memory.topic_stretches (user_id, conversation_id, stretch)
+      values (p_user_id, p_conversation_id, v_stretch)
+      on conflict (user_id, conversation_id, stretch) do nothing;
     end if;
   end loop;
 end
@@ -334,6 +342,7 @@ begin
   delete from memory.topics t where t.user_id = p_user_id;
   get diagnostics v_gone = row_count;
   delete from memory.topic_stretches s where s.user_id = p_user_id;
+  delete from memory.indexed_stretches i where i.user_id = p_user_id;
   delete from memory.topic_clusterings g where g.user_id = p_user_id;
   return v_gone;
 end
@@ -411,8 +420,10 @@ begin
   perform memory_private.lock_profile(v_user);
   if v_c.opted_out_at is not null or memory_private.refuses(v_user, 'topics') then
     delete from memory.topic_stretches s where s.user_id = v_user and s.conversation_id = v_c.id;
+    delete from memory.indexed_stretches i where i.user_id = v_user and i.conversation_id = v_c.id;
     return '{"assigned": 0, "more": false}';
   end if;
+  perform memory_private.mark_indexed_stretches(v_user, v_c.id, v_most);
   v_near_enough := coalesce((select g.threshold from memory.topic_clusterings g where g.user_id = v_user), 0.45);
   for v_s in
     select s.* from memory.topic_stretches s
@@ -702,28 +713,31 @@ as $function$
 declare
   v_now  constant timestamptz := clock_timestamp();
   v_most constant integer := greatest(1, least(p_limit, 1000));
-  v_page jsonb;
-  v_last record;
+  v_due  record;
 begin
-  select coalesce(jsonb_agg(jsonb_build_object('user_id', c.user_id, 'agent_id', c.agent_id, 'thread_id', c.thread_id)
-                            order by c.user_id, c.id), '[]')
-    into v_page
-    from (select distinct s.user_id, s.conversation_id
-          from (select s.user_id, s.conversation_id from memory.topic_stretches s
-                where s.due and (p_user_id is null or s.user_id = p_user_id)
-                  and (p_after is null or (s.user_id, s.conversation_id) > (p_after_user, p_after))
-                order by s.user_id, s.conversation_id limit v_most) s) s
-    join memory.conversations c on c.user_id = s.user_id and c.id = s.conversation_id;
-  select s.user_id, s.conversation_id into v_last
-    from (select s.user_id, s.conversation_id from memory.topic_stretches s
-          where s.due and (p_user_id is null or s.user_id = p_user_id)
-            and (p_after is null or (s.user_id, s.conversation_id) > (p_after_user, p_after))
-          order by s.user_id, s.conversation_id limit v_most) s
-   order by s.user_id desc, s.conversation_id desc limit 1;
+  -- The first rows of both tables, so that none is passed over.
+  with due as materialized (
+    select d.user_id, d.conversation_id
+    from ((select s.user_id, s.conversation_id from memory.topic_stretches s
+           where s.due and (p_user_id is null or s.user_id = p_user_id)
+             and (p_after is null or (s.user_id, s.conversation_id) > (p_after_user, p_after))
+           order by s.user_id, s.conversation_id limit v_most)
+          union all
+          (select i.user_id, i.conversation_id from memory.indexed_stretches i
+           where (p_user_id is null or i.user_id = p_user_id)
+             and (p_after is null or (i.user_id, i.conversation_id) > (p_after_user, p_after))
+           order by i.user_id, i.conversation_id limit v_most)) d
+    order by d.user_id, d.conversation_id limit v_most)
+  select (select jsonb_agg(jsonb_build_object('user_id', c.user_id, 'agent_id', c.agent_id, 'thread_id', c.thread_id)
+                           order by c.user_id, c.id)
+          from (select distinct d.user_id, d.conversation_id from due d) d
+          join memory.conversations c on c.user_id = d.user_id and c.id = d.conversation_id) as conversations,
+         (select jsonb_build_object('user', d.user_id, 'id', d.conversation_id) from due d
+          order by d.user_id desc, d.conversation_id desc limit 1) as after
+    into v_due;
   return jsonb_build_object(
-    'conversations', v_page,
-    'after', case when v_last.user_id is not null then
-      jsonb_build_object('user', v_last.user_id, 'id', v_last.conversation_id) end,
+    'conversations', coalesce(v_due.conversations, '[]'),
+    'after', v_due.after,
     -- Also one that a clock put far ahead, which was set back since.
     'owners', case when p_after is null then coalesce((
       select jsonb_agg(g.user_id order by g.due_at, g.user_id)

@@ -39,7 +39,7 @@ comment on column memory.topics.merged_into is
 comment on column memory.topics.centroid is
   'The mean of its stretches, by the embedding model of this name. Null: they are compared by words.';
 
--- Which topic each stretch of talk is of. The commit of chunks marks it as due; memory_assign_topics does the rest.
+-- Which topic each stretch of talk is of.
 create table memory.topic_stretches (
   user_id         text    not null,
   conversation_id uuid    not null,
@@ -79,6 +79,18 @@ comment on column memory.topic_stretches.at is
   'When it began.';
 comment on column memory.topic_stretches.words is
   'The words that occur most, as they were written; terms: the same as they are compared.';
+
+-- The stretches that were indexed since. A row of its own, narrow and with one index: the commit of chunks writes it, and
+-- an answer may wait for that.
+create table memory.indexed_stretches (
+  user_id         text   not null,
+  conversation_id uuid   not null,
+  stretch         bigint not null check (stretch between -9007199254740991 and 9007199254740991),
+  primary key (user_id, conversation_id, stretch),
+  foreign key (user_id, conversation_id) references memory.conversations (user_id, id) on delete cascade
+);
+comment on table memory.indexed_stretches is
+  'Stretches of talk that were indexed since a topic was found for them, or before one was.';
 
 -- When an owner's topics were last found anew, and what came since.
 create table memory.topic_clusterings (

@@ -27,6 +27,7 @@ from tests.spaces import call
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FEW = ("pottery", "database", "marathon")
 BY = "ana"
+TABLES = ("topics", "topic_stretches", "indexed_stretches", "topic_clusterings")
 _numbers = itertools.count()
 
 
@@ -245,7 +246,7 @@ def test_a_forgotten_topic_goes_with_its_words_and_members(talker: Talker, clust
     talker.say("d", "The quilombozq again.")
     talker.memory.topics.update()
     assert [each.id for each in talker.memory.topics.read()] == [other.id]
-    tables = [f"--table=memory.{each}" for each in ("topics", "topic_stretches", "topic_clusterings")]
+    tables = [f"--table=memory.{each}" for each in TABLES]
     assert "quilombozq" not in cluster.dump(own, *tables)
 
 
@@ -274,13 +275,13 @@ def test_what_goes_is_in_no_topic(talker: Talker, cluster: Cluster, own: str, ca
             talker.memory.privacy.opt_out(canary, actor=BY)
         case "consent":
             talker.memory.privacy.consent("topics", False, actor=BY)
-            assert talker.count("topics") == talker.count("topic_stretches") == talker.count("topic_clusterings") == 0
+            assert [talker.count(each) for each in TABLES] == [0, 0, 0, 0]
             talker.say("c", "Which hydration suits rye dough in winter?")
             talker.memory.topics.update()
             assert talker.memory.topics.read() == []
         case "everything":
             talker.memory.forget_user()
-            assert talker.count("topics") == talker.count("topic_stretches") == talker.count("topic_clusterings") == 0
+            assert [talker.count(each) for each in TABLES] == [0, 0, 0, 0]
         case "expire":
             talker.connection.execute(
                 "update memory.working_memory_chunks k set expires_at = now() - interval '1 second' from memory.conversations"
@@ -288,7 +289,7 @@ def test_what_goes_is_in_no_topic(talker: Talker, cluster: Cluster, own: str, ca
                 [talker.user_id],
             )
             talker.memory.forget_expired()
-    tables = [f"--table=memory.{each}" for each in ("topics", "topic_stretches", "topic_clusterings")]
+    tables = [f"--table=memory.{each}" for each in TABLES]
     assert canary not in cluster.dump(own, *tables)
     conversation.index()
     talker.memory.topics.update()
@@ -321,7 +322,7 @@ def test_a_private_or_opted_out_conversation_has_no_topic(talker: Talker) -> Non
     talker.say("o", "The kettle leaks at the seam.")
     talker.memory.conversation("p").index()
     talker.memory.topics.update()
-    assert talker.count("topics") == talker.count("topic_stretches") == 0
+    assert [talker.count(each) for each in TABLES[:3]] == [0, 0, 0]
 
 
 STRANGE = {
@@ -346,6 +347,51 @@ def test_strange_talk_breaks_nothing(talker: Talker, name: str) -> None:
     expected = 0 if name == "nothing to tell" else len(STRANGE[name])
     assert sum(each.episodes for each in found) == expected
     assert all(each.label for each in found)
+
+
+def test_an_index_only_notes_which_episodes_are_due(talker: Talker) -> None:
+    def counts() -> tuple[int, int]:
+        return talker.count("indexed_stretches"), talker.count("topic_stretches")
+
+    talker.say("a", "Which kiln fires a stoneware bowl?", "A kiln of cone six.")
+    assert counts() == (1, 0)
+    talker.say("a", "And which kiln fires a porcelain bowl?", "A kiln of cone ten.")
+    assert counts() == (1, 0), "the same episode is noted once"
+    assert talker.memory.topics.update().episodes == 1
+    assert counts() == (0, 1)
+    talker.say("a", "Does that kiln fire a raku bowl?")
+    assert counts() == (1, 1)
+    page = call(talker.connection, "worker_topics", user_id=talker.user_id)
+    assert [each["thread_id"] for each in page["conversations"]] == ["a"]
+    assert talker.memory.topics.update().episodes == 1
+    assert counts() == (0, 1)
+    assert call(talker.connection, "worker_topics", user_id=talker.user_id)["conversations"] == []
+
+
+def test_many_due_episodes_are_found_by_pages(talker: Talker) -> None:
+    for number in range(5):
+        talker.say(f"b{number}", "Which kiln fires a stoneware bowl?", "A kiln of cone six.")
+    talker.connection.execute(
+        "insert into memory.indexed_stretches (user_id, conversation_id, stretch) select i.user_id, i.conversation_id, n"
+        " from memory.indexed_stretches i, generate_series(1000, 1006) n where i.user_id = %s",
+        [talker.user_id],
+    )
+    found, after = [], {}
+    while True:
+        page = call(
+            talker.connection, "worker_topics", limit=3, user_id=talker.user_id,
+            after_user=after.get("user"), after=after.get("id"),
+        )  # fmt: skip
+        found += [each["thread_id"] for each in page["conversations"]]
+        if page["after"] is None:
+            break
+        after = page["after"]
+    assert sorted(found) == [f"b{number}" for number in range(5)]
+    looked = call(talker.connection, "assign_topics", thread_id="b0", limit=3, user_id=talker.user_id)
+    assert looked == {"assigned": 3, "more": True}
+    assert talker.memory.topics.update().episodes == 5 + 4 * 8
+    assert talker.count("indexed_stretches") == 0
+    assert talker.count("topic_stretches") == 5, "a note of chunks that went is gone"
 
 
 def test_an_owner_has_at_most_200_topics(talker: Talker) -> None:
@@ -456,7 +502,7 @@ def test_an_owner_who_is_erased_in_the_middle_of_the_chore_stays_erased(talker: 
         user_id=talker.user_id,
     )
     assert late == {"committed": False, "topics": 0}
-    assert talker.count("topics") == talker.count("topic_stretches") == 0
+    assert [talker.count(each) for each in TABLES[:3]] == [0, 0, 0]
     assert not talker.memory.topics.recluster()
 
 
@@ -537,7 +583,7 @@ def test_erasure_and_assignment_at_once_leave_nothing(talker: Talker, cluster: C
     thread.join()
     assert failures == []
     talker.memory.forget_user()
-    assert talker.count("topics") == talker.count("topic_stretches") == talker.count("topic_clusterings") == 0
+    assert [talker.count(each) for each in TABLES] == [0, 0, 0, 0]
 
 
 async def test_each_door_has_the_same_topics(caller: Caller, user_id: str) -> None:

@@ -70,6 +70,7 @@ memory.profile_evidence (user_id, item_id, conversation_id, message_id, sequence
 memory.consents (user_id, purpose, allowed, changed_by) select user_id, 'tone', false, 'them' from c;
 memory.topics (user_id, id, words) select user_id, id, '{tea}' from c;
 memory.topic_stretches (user_id, conversation_id, stretch, topic_id, words, terms) select user_id, id, 0, id, '{tea}', '{tea}' from c;
+memory.indexed_stretches (user_id, conversation_id, stretch) select user_id, id, 0 from c;
 memory.topic_clusterings (user_id) select user_id from c;
 memory.usage_days (user_id, agent_id, day) select user_id, 'default', '2026-11-27' from c;
 memory.usage_cursors (user_id, conversation_id) select user_id, id from c;

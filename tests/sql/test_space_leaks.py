@@ -32,7 +32,7 @@ TABLES = (
     "conversation_summaries", "summary_embeddings", "working_memory_chunks", "chunk_postings", "chunk_embeddings",
     "chunk_ratings", "conversation_summary_boards", "conversation_board_items", "conversation_board_changes", "store_items",
     "store_vectors", "opt_outs", "opt_out_undos", "control_changes", "context_manifests", "spaces", "topics",
-    "topic_stretches", "topic_clusterings",
+    "topic_stretches", "indexed_stretches", "topic_clusterings",
 )  # fmt: skip
 """What a space owns, and its members read."""
 
@@ -195,6 +195,11 @@ def place(cluster: Cluster) -> Place:
         connection.execute("insert into memory.topics (user_id, words) values (%s, '{kiln}')", [space])
         connection.execute(
             "insert into memory.topic_stretches (user_id, conversation_id, stretch)"
+            " select user_id, id, 0 from memory.conversations where user_id = %s on conflict do nothing",
+            [space],
+        )
+        connection.execute(
+            "insert into memory.indexed_stretches (user_id, conversation_id, stretch)"
             " select user_id, id, 0 from memory.conversations where user_id = %s on conflict do nothing",
             [space],
         )
