@@ -17,9 +17,12 @@ _FORWARDED: Final = re.compile(
     r"|(?:from|mula kay|von|de):[^\n]*\n(?:to|sent|date|subject|para kay|petsa):)",
     re.IGNORECASE | re.MULTILINE,
 )
+# Every quotation mark is in the leading set: a pattern that begins with a character set is the fastest.
 _QUOTATION: Final = re.compile(
-    '"[^"\n]{0,600}(?:"|$)|\u201c[^\u201d\n]{0,600}(?:\u201d|$)|\u00ab[^\u00bb\n]{0,600}\u00bb|\u201e[^\u201c\n]{0,600}\u201c'
-    "|(?<!\\w)'[^'\n]{2,200}'(?!\\w)|(?<!\\w)\u2018[^\u2019\n]{2,200}\u2019(?!\\w)",
+    "[\"\u201c\u00ab\u201e'\u2018](?:"
+    '(?<=")[^"\n]{0,600}(?:"|$)|(?<=\u201c)[^\u201d\n]{0,600}(?:\u201d|$)|(?<=\u00ab)[^\u00bb\n]{0,600}\u00bb'
+    "|(?<=\u201e)[^\u201c\n]{0,600}\u201c|(?<=')(?<!\\w')[^'\n]{2,200}'(?!\\w)"
+    "|(?<=\u2018)(?<!\\w\u2018)[^\u2019\n]{2,200}\u2019(?!\\w))",
     re.MULTILINE,
 )
 _MENTION: Final = 20  # characters; a shorter quotation only names something: call me "Bea"
