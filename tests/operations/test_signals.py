@@ -182,7 +182,7 @@ def test_who_refuses_has_none(memory: SupabaseMemory, spoken: Conversation) -> N
 
 
 def test_a_space_has_none(sql: psycopg.Connection[Any]) -> None:
-    row = sql.execute("select memory_private.refused_speech('space:x')").fetchone()
+    row = sql.execute("select memory_private.refused_purposes('space:x')").fetchone()
     assert row == (["signals", "tone"],)
 
 

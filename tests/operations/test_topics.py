@@ -376,7 +376,8 @@ def test_many_due_episodes_are_found_by_pages(talker: Talker) -> None:
         " from memory.indexed_stretches i, generate_series(1000, 1006) n where i.user_id = %s",
         [talker.user_id],
     )
-    found, after = [], {}
+    found: list[str] = []
+    after: dict[str, Any] = {}
     while True:
         page = call(
             talker.connection, "worker_topics", limit=3, user_id=talker.user_id,
