@@ -93,7 +93,7 @@ class SpeechBefore:
 
 def signals_of(
     units: Sequence[Unit],
-    messages: Iterable[StoredText],
+    messages: Sequence[StoredText],
     before: SpeechBefore,
     vectors: Mapping[int, Sequence[Sequence[float]]],
 ) -> dict[int, dict[int, PartSignals]]:
@@ -113,9 +113,9 @@ def signals_of(
         if speech is None:
             continue
         spans = list(speech.signals)
-        embedded = vectors.get(sequence)
-        text = AskedText(speech.words, embedded[0] if embedded else None, unit.speaker)
         if any(part.kind == "question" for part in unit.parts):
+            embedded = vectors.get(sequence)
+            text = AskedText(speech.words, embedded[0] if embedded else None, unit.speaker)
             again = next(filter(None, map(text.repeats, asked)), None)
             if again is not None:
                 spans.append(SignalSpan(Signal.ASKED_AGAIN, *again))
@@ -128,9 +128,11 @@ def signals_of(
     return found
 
 
-def _after_failures(messages: Iterable[StoredText], failed: bool) -> set[int]:
+def _after_failures(messages: Sequence[StoredText], failed: bool) -> set[int]:
     """Return the sequences of the user's messages before which the last tool of the turn failed."""
-    found = set()
+    found: set[int] = set()
+    if not failed and not any(isinstance(each.message, ToolMessage) for each in messages):
+        return found
     for each in messages:
         if isinstance(each.message, ToolMessage):
             failed = each.message.status == "error"

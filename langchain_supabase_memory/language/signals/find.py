@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from langchain_supabase_memory.language.extractive.profile.mask import MASK, own_words
@@ -27,6 +29,8 @@ _NEAR: Final = 4  # words between two that count together
 _BREAK: Final = re.compile(rf"[,;:.!?()\u2014\u2026\n{MASK}]| [-\u2013] ")
 _RECALLED: Final = re.compile(rf"<{fence.TAG}>.*?(?:</{fence.TAG}>|\Z)", re.DOTALL)
 _WORDS: Final = frozenset(f"words.{name}" for name in WORDS)
+_MARKS: Final = frozenset({"marks.supposes", "marks.reports"})
+"""The lists that make a clause foreign; see `_is_foreign`."""
 _TOLD: Final = {
     "correction": Signal.CORRECTION,
     "thanks": Signal.THANKS,
@@ -64,11 +68,17 @@ def find_signals(text: str) -> list[SignalSpan]:
     Args:
         text: The words of a user's message; see `mask_foreign`.
     """
+    words = normalize(WORD.findall(text))
+    if not signal_words().may_tell(words):
+        return []
+    matches = list(WORD.finditer(text))
+    starts = [match.start() for match in matches]
     found: dict[Signal, SignalSpan] = {}
     for span in sentences(text):
         if span.end - span.start > _LONGEST:
             continue
-        sentence = _Sentence(text, span.start, span.end)
+        inside = slice(bisect_left(starts, span.start), bisect_left(starts, span.end))
+        sentence = _Sentence(text, span.start, span.end, matches[inside], words[inside])
         for name, clause in _clause_signals(sentence):
             signal = _TOLD[name]
             if signal not in found:
@@ -92,12 +102,12 @@ class _Sentence:
         text: The text that it is in.
         start: Where it begins.
         end: Where it ends.
+        matches: Its words.
+        words: The same, normalized.
     """
 
-    def __init__(self, text: str, start: int, end: int) -> None:
+    def __init__(self, text: str, start: int, end: int, matches: list[re.Match[str]], words: list[str]) -> None:
         self.text, self.start, self.end = text, start, end
-        matches = list(WORD.finditer(text, start, end))
-        words = normalize([match.group() for match in matches])
         clitics = signal_words().clitics
         if not clitics.isdisjoint(words):
             kept = [at for at, word in enumerate(words) if word not in clitics] or range(len(words))
@@ -118,16 +128,16 @@ class _Sentence:
     @cached_property
     def clauses(self) -> Sequence[tuple[int, int]]:
         """The first word of each clause, and the one after its last."""
-        cuts = [0, *(at for at in range(1, len(self.words)) if _BREAK.search(self.gap(at)))]
-        return list(zip(cuts, [*cuts[1:], len(self.words)], strict=True)) if self.words else []
+        if not self.words:
+            return []
+        starts = [match.start() for match in self._matches]
+        behind = (bisect_left(starts, mark.start()) for mark in _BREAK.finditer(self.text, self.start, self.end))
+        cuts = [0, *(at for at, _ in groupby(behind) if 0 < at < len(starts))]
+        return list(pairwise([*cuts, len(starts)]))
 
     @cached_property
     def is_question(self) -> bool:
         return self.text[self.start : self.end].rstrip("\"')\u201d !").endswith("?")
-
-    def gap(self, at: int) -> str:
-        """Return what is between a word and the one before."""
-        return self.text[self._matches[at - 1].end() : self._matches[at].start()]
 
     def slice(self, first: int, end: int) -> tuple[int, int]:
         """Return the place of some words, with the mark behind them."""
@@ -170,10 +180,14 @@ class _Clause:
 
 def _clause_signals(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
     """Yield the signals of a sentence, each with its clause."""
-    telling = signal_words().telling
-    if all(telling.isdisjoint(each.kinds) for each in sentence.phrases):
+    words = signal_words()
+    telling = [each for each in sentence.phrases if not words.telling.isdisjoint(each.kinds)]
+    if not telling:
         return
+    is_marked = any(not _MARKS.isdisjoint(each.kinds) for each in sentence.phrases)
     for first, end in sentence.clauses:
+        if not is_marked and not any(first <= each.first and each.end <= end for each in telling):
+            continue
         clause = _clause(sentence, first, end)
         if _is_foreign(sentence, clause):
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.extractive.phrases import Phrases
@@ -24,7 +25,7 @@ from langchain_supabase_memory.language.lexicon import (
 from langchain_supabase_memory.language.spelling import LETTERS, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from langchain_supabase_memory.language.lexicon import File, Tables
 
@@ -70,6 +71,7 @@ WORDS: Final = {
 """The lists of `[words]`, each with its meaning and an example."""
 
 _SIGNALS: Final = ("correction", "thanks", "complaint", "confusion", "giving_up", "asks_for_person")
+_TELLING: Final = frozenset({"whole", "asked", "opens", "ends", "inside", "insists", "judges", "reaches"})
 _LISTS: Final = {**PLACES, **PAIRS}
 TABLES: Final[Tables] = {**dict.fromkeys(_SIGNALS, _LISTS), "marks": MARKS, "words": WORDS}
 
@@ -82,13 +84,29 @@ class SignalWords:
         phrases: All phrases, each with its lists as `thanks.opens`; those of pairs as `complaint.judges@en`.
         languages: The languages.
         clitics: Words that are passed over in texts, as they are in the phrases.
-        telling: The lists of signals, without which a sentence tells none.
+        telling: The lists without which a sentence tells no signal.
+        telling_words: The words that are such a phrase, and those that begin one of clitics alone.
+        telling_pairs: The first two words of each longer one.
     """
 
     phrases: Phrases
     languages: tuple[str, ...]
     clitics: frozenset[str]
     telling: frozenset[str]
+    telling_words: frozenset[str]
+    telling_pairs: frozenset[tuple[str, str]]
+
+    def may_tell(self, words: Sequence[str]) -> bool:
+        """Return whether a signal can be in a text: most texts have no phrase of one.
+
+        Args:
+            words: The normalized words of the text.
+        """
+        if not self.telling_words.isdisjoint(words):
+            return True
+        if not self.clitics.isdisjoint(words):
+            words = [word for word in words if word not in self.clitics]
+        return not self.telling_pairs.isdisjoint(pairwise(words))
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -98,9 +116,10 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def normalize(words: list[str]) -> list[str]:
     """Return words as they are compared: "don't" and "dont" are one."""
-    return [
-        word.replace("'", "").replace("\u2019", "") if "'" in word or "\u2019" in word else word for word in keys(words)
-    ]
+    normalized = keys(words)
+    if any("'" in word or "\u2019" in word for word in normalized):
+        return [word.replace("'", "").replace("\u2019", "") for word in normalized]
+    return normalized
 
 
 @load_once
@@ -110,9 +129,23 @@ def signal_words() -> SignalWords:
     clitics = frozenset(word for file in files.values() for word in normalize(file["words"].get("clitics", [])))
     entries = merge_entries(entry for language, file in files.items() for entry in _entries(language, file, clitics))
     opening = merge_entries(((words[0],), kinds) for words, kinds in entries.items())
-    telling = frozenset(kind for kinds in entries.values() for kind in kinds if kind.partition(".")[0] in _SIGNALS)
+    telling = frozenset(kind for kinds in entries.values() for kind in kinds if _tells(kind))
     phrases = Phrases(single_word(entries), multi_word(entries), single_word(opening))
-    return SignalWords(phrases, tuple(files), clitics, telling)
+    tells = [words for words, kinds in entries.items() if not telling.isdisjoint(kinds)]
+    return SignalWords(
+        phrases,
+        tuple(files),
+        clitics,
+        telling,
+        telling_words=frozenset(words[0] for words in tells if len(words) == 1 or clitics.issuperset(words)),
+        telling_pairs=frozenset((words[0], words[1]) for words in tells if len(words) > 1),
+    )
+
+
+def _tells(kind: str) -> bool:
+    """Return whether a phrase of a list may tell a signal; those of other lists only support or deny one."""
+    name, _, place = kind.partition("@")[0].partition(".")
+    return name in _SIGNALS and place in _TELLING
 
 
 def _entries(language: str, file: File, clitics: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:

@@ -349,9 +349,23 @@ def _unit_signals(
     """Return the signals of units. A place that is indexed anew has only those of its own words."""
     if speech is None or not speech["signals"]:
         return {}
+    # Only a question is compared with them.
+    asked = (
+        _earlier_questions(speech, before)
+        if any(part.kind == "question" for unit in fresh for part in unit.parts)
+        else []
+    )
+    told = signals_of(fresh, messages, SpeechBefore(asked, speech["tool_failed"]), vectors)
+    for found, _ in anew:
+        told |= signals_of(found, (), SpeechBefore(), {})
+    return told
+
+
+def _earlier_questions(speech: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[signals.AskedText]:
+    """Return the user's newest questions, in order."""
     # The newest two units come with their vectors anyway.
     embedded = {each["place"]: each["embedding"] for each in before["near"]} if before else {}
-    asked = [
+    return [
         signals.AskedText(
             signals.mask_foreign(each["content"]),
             documents.loads(vector) if (vector := embedded.get(each["place"])) else None,
@@ -359,10 +373,6 @@ def _unit_signals(
         )
         for each in speech["asked"][-signals.EARLIER :]
     ]
-    told = signals_of(fresh, messages, SpeechBefore(asked, speech["tool_failed"]), vectors)
-    for found, _ in anew:
-        told |= signals_of(found, (), SpeechBefore(), {})
-    return told
 
 
 def _tones(units: Sequence[Unit]) -> Flow[dict[int, int]]:
