@@ -226,6 +226,14 @@ def conn_string(cluster: Cluster, database: str, kept_sessions: Sessions) -> Ite
         yield cluster.conn_string(database)
 
 
+@pytest.fixture(scope="module")
+def shared(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
+    """The name of a database of the file's own, in which spaces are switched on."""
+    name = cluster.migrated_database(spaces=True)
+    with kept_sessions.of(cluster.port, name):
+        yield name
+
+
 @pytest.fixture
 def sql(conn_string: str) -> Iterator[psycopg.Connection]:
     """A connection beside every memory, for what only the database can say."""

@@ -16,7 +16,6 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseMemoryMiddleware
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.invisible import is_invisible
 from langchain_supabase_memory.tools import share_with_team_tool
@@ -48,14 +47,6 @@ class Team:
         """What stands on its board, and who has contributed it."""
         board = self.server.space(self.space_id).memory.conversation("board").board.read()
         return [(each.text, each.contributed_by) for each in board.items]
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    database = cluster.migrated_database()
-    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
-    return database
 
 
 @pytest.fixture(scope="module")

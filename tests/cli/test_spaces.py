@@ -9,17 +9,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.cli.running import refused, run
 from tests.services.postgres import Cluster
 
 
 @pytest.fixture(scope="module")
-def address(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    conn_string = cluster.conn_string(cluster.migrated_database())
-    migrate(conn_string, spaces=True, partitions=cluster.default_partitions)
-    return conn_string
+def address(cluster: Cluster, shared: str) -> str:
+    return cluster.conn_string(shared)
 
 
 def test_a_space_from_its_beginning_to_its_end(address: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.inspector import application, screen_list
 from tests.counting import CountingTransport
 from tests.inspector.visiting import ADDRESS, asked_of
@@ -37,8 +36,7 @@ select user_id, id, n, 'm' || n, 'user', '', 0, 0, '{"type": "human", "data": {}
 
 @pytest.fixture(scope="module")
 def conn_string(cluster: Cluster) -> str:
-    address = cluster.conn_string(cluster.migrated_database())
-    migrate(address, spaces=True, partitions=cluster.default_partitions)
+    address = cluster.conn_string(cluster.migrated_database(spaces=True))
     with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
         memory.spaces.create("Studio")
         long = memory.conversation("long")

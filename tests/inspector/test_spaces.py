@@ -11,7 +11,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import Retention, SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.inspector import live_updates
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.space import PAGE, retention_text
@@ -25,14 +24,6 @@ from tests.services.postgres import Cluster
 
 SPACE = "/spaces/space"
 FIELDS = re.compile(r'value="[^"]*"|<textarea[^>]*>[^<]*')
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    database = cluster.migrated_database()
-    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
-    return database
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.inspector.browsing import Served, faint, served
 from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_security import HOSTILE
@@ -28,11 +27,8 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def address(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    conn_string = cluster.conn_string(cluster.migrated_database())
-    migrate(conn_string, spaces=True, partitions=cluster.default_partitions)
-    return conn_string
+def address(cluster: Cluster, shared: str) -> str:
+    return cluster.conn_string(shared)
 
 
 @pytest.fixture

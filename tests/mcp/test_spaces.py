@@ -16,7 +16,6 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult
 
 from langchain_supabase_memory import MemoryConfig, SupabaseMemory, Worker
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.settings import ChunkPolicy
 from langchain_supabase_memory.values import SpaceRole
 from tests.mcp.conftest import (
@@ -42,14 +41,6 @@ CANARY = "canary-5519"
 SAID = f"I am tired. The {CANARY} kiln is fired on Friday."
 QUOTE = f"The {CANARY} kiln is fired on Friday."
 OPTIONS: dict[str, Any] = {"write": True, "destructive": True, "spaces": True}
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    database = cluster.migrated_database()
-    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
-    return database
 
 
 @pytest.fixture(scope="module")

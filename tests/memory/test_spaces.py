@@ -14,7 +14,6 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseMemoryMiddleware, Worker
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -42,14 +41,6 @@ class Door:
 
     server: SupabaseMemory
     of: Callable[[str], SupabaseMemory]
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    database = cluster.migrated_database()
-    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
-    return database
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 
@@ -31,8 +30,7 @@ Run = Callable[..., list[dict[str, Any]]]
 def run(cluster: Cluster, data_api: DataApi, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs uses of the async surfaces at a transport; each time it is asked for the same, it gives the same."""
     known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    of_spaces = cluster.conn_string(cluster.migrated_database())
-    migrate(of_spaces, spaces=True, partitions=cluster.default_partitions)
+    of_spaces = cluster.conn_string(cluster.migrated_database(spaces=True))
 
     def run(transport: str, *only: str) -> list[dict[str, Any]]:
         if (transport, *only) not in known:

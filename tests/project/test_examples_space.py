@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.data_api import binary
 from tests.services.examples import EXAMPLES, copied
 from tests.services.postgres import Cluster
@@ -33,14 +32,6 @@ Ben reads the plan: {NO_SPACE}
 Ben reads the board: {NO_SPACE}
 Maya still has 2 messages and 1 item.
 """
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: Cluster) -> str:
-    """A database in which spaces are switched on."""
-    database = cluster.migrated_database()
-    migrate(cluster.conn_string(database), spaces=True, partitions=cluster.default_partitions)
-    return database
 
 
 @pytest.fixture

@@ -68,8 +68,8 @@ class CitusCluster(_Node):
             self.execute(f"select citus_add_node('127.0.0.1', {worker.port})", database=name, superuser=True)
         return name
 
-    def migrated_database(self) -> str:
+    def migrated_database(self, *, spaces: bool = False) -> str:
         """Create a database whose owners are distributed over the workers, and return its name."""
         name = self.distributed_database()
-        migrate(self.conn_string(name), citus=True)
+        migrate(self.conn_string(name), citus=True, spaces=spaces or None)
         return name

@@ -74,7 +74,7 @@ class Cluster:
 
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
-    _template: str | None = None
+    _templates: dict[bool, str] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:
@@ -214,14 +214,18 @@ class Cluster:
             self.execute((_HERE / "legacy_default_grants.sql").read_text(), database=name, superuser=True)
         return name
 
-    def migrated_database(self) -> str:
+    def migrated_database(self, *, spaces: bool = False) -> str:
         """Create a migrated database like a project on Supabase, and return its name.
 
         It is a copy of a template that is migrated once, and that nothing connects to afterwards.
+
+        Args:
+            spaces: Whether spaces are switched on.
         """
-        if self._template is None:
-            self._template = self.create_database()
-            migrate(self.conn_string(self._template), partitions=self.default_partitions)
+        if spaces not in self._templates:
+            template = self.migrated_database() if spaces else self.create_database()
+            migrate(self.conn_string(template), spaces=spaces or None, partitions=self.default_partitions)
+            self._templates[spaces] = template
         name = f"test_{next(_numbers)}"
-        self.execute(f"create database {name} template {self._template} owner postgres", superuser=True)
+        self.execute(f"create database {name} template {self._templates[spaces]} owner postgres", superuser=True)
         return name

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.operations.recall import summaries as summary_recall
 from langchain_supabase_memory.values import Scope
@@ -34,8 +33,7 @@ GIVEN = {
 @pytest.fixture(scope="module", params=[NEVER, OTHERS])
 def address(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     """Five thousand conversations of others, each due and summarized, and one owner's."""
-    name = cluster.migrated_database()
-    migrate(cluster.conn_string(name), spaces=True)
+    name = cluster.migrated_database(spaces=True)
     if request.param == NEVER:
         cluster.leave_unvacuumed(name, "memory.conversations")
         cluster.leave_unvacuumed(name, "memory.conversation_summaries")

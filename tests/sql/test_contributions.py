@@ -61,10 +61,8 @@ class Team:
 
 
 @pytest.fixture(scope="module")
-def name(cluster: Cluster) -> str:
-    name = cluster.migrated_database()
-    migrate(cluster.conn_string(name), spaces=True, partitions=cluster.default_partitions)
-    return name
+def name(shared: str) -> str:
+    return shared
 
 
 @pytest.fixture

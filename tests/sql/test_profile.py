@@ -16,7 +16,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.each_case import each_case
 from tests.services.postgres import Cluster
 from tests.spaces import Person, call
@@ -89,10 +88,8 @@ def item(value: str, sequence: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def name(cluster: Cluster) -> str:
-    name = cluster.migrated_database()
-    migrate(cluster.conn_string(name), spaces=True, partitions=cluster.default_partitions)
-    return name
+def name(shared: str) -> str:
+    return shared
 
 
 @pytest.fixture(scope="module")

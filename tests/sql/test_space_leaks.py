@@ -15,7 +15,6 @@ import httpx
 import psycopg
 import pytest
 
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from tests.converse import Caller, converse
 from tests.each_case import each_case
@@ -161,10 +160,8 @@ class _Filling(Caller):
 
 
 @pytest.fixture(scope="module")
-def place(cluster: Cluster) -> Place:
-    name = cluster.migrated_database()
-    address = cluster.conn_string(name)
-    migrate(address, spaces=True)
+def place(cluster: Cluster, shared: str) -> Place:
+    address = cluster.conn_string(shared)
     with psycopg.connect(address, autocommit=True) as connection:
         space = call(connection, "create_space", name="Studio", user_id="ana")["space_id"]
         call(connection, "create_space", name="Another", user_id="dan")
@@ -216,7 +213,7 @@ def place(cluster: Cluster) -> Place:
         [(conversation,)] = connection.execute(
             "select id::text from memory.conversations where user_id = %s and thread_id = 'studio'", [space]
         ).fetchall()
-    return Place(name, address, cluster.conn_string(name, "authenticator"), space, conversation, item)
+    return Place(shared, address, cluster.conn_string(shared, "authenticator"), space, conversation, item)
 
 
 @pytest.fixture(scope="module")

@@ -72,10 +72,8 @@ class Studio:
 
 
 @pytest.fixture(scope="module")
-def address(cluster: Cluster) -> str:
-    name = cluster.migrated_database()
-    migrate(cluster.conn_string(name), spaces=True)
-    return cluster.conn_string(name)
+def address(cluster: Cluster, shared: str) -> str:
+    return cluster.conn_string(shared)
 
 
 @pytest.fixture(scope="module")
