@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 VECTOR_SCHEMA: Final = "extensions"
 """Where pgvector is created if it is not installed: the same schema as Supabase's dashboard uses."""
+
+_PLACEHOLDER: Final = re.compile(r"\{\{(\w+)\}\}")
 
 _WIDEST_INDEX: Final = 4_000  # pgvector's limit for an index over `halfvec`
 
@@ -251,9 +254,8 @@ $migration$;
 
 
 def _render(template: str, values: dict[str, str]) -> str:
-    for name, value in values.items():
-        template = template.replace("{{" + name + "}}", value)
-    return template
+    # In one pass: the functions are a megabyte, and there are twenty names.
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 def _checksum(content: str) -> str:
