@@ -248,11 +248,13 @@ def referenced_turn_message(turn: Turn, budget: ContextBudget, time_zone: tzinfo
         time_zone: The time zone of the user.
     """
     room = max(budget.about_characters // 8, 1)
-    text = f"{speaker(turn)}: {shorten(turn.user_query, room)}\nAssistant: {shorten(turn.ai_response, room)}"
-    said = fence.element(
+    said = f"{speaker(turn)}: {shorten(turn.user_query, room)}\nAssistant: {shorten(turn.ai_response, room)}"
+    # "The second one" may also choose from a list that was just offered, which the prompt shows.
+    text = f"The user's words mean this turn, unless they mean something in the newest answer:\n{said}"
+    element = fence.element(
         "referenced_turn", text, number=turn.number, at=f"{turn.created_at.astimezone(time_zone):%Y-%m-%d %H:%M}"
     )
-    made = fence.message(fence.fenced([said]), REFERENCE_ID)
+    made = fence.message(fence.fenced([element]), REFERENCE_ID)
     made.response_metadata = {POINTED_AT: [turn.from_sequence, turn.to_sequence, turn.number]}  # providers send none
     return made
 
@@ -406,10 +408,14 @@ class ContextRequest:
         return document["has_stale"] or document["indexed_through"] < unshown or lacks_vectors
 
     def _is_index_soon(self, document: Mapping[str, Any], pack: ContextPack) -> bool:
-        """Whether more is shown and not indexed than stays in view with the next segment."""
-        if self.budget.is_small or not self._may_index(document, pack):
+        """Whether more is shown and not indexed than stays in view with the next segment, or others look for it."""
+        if self.recalling is None or not self._may_index(document, pack):
             return False
         through = document["indexed_through"]
+        if self.recalling.scope != "conversation":
+            return bool(through < document["next_sequence"] - 1)  # another conversation does not show it
+        if self.budget.is_small:
+            return False
         after = [each.characters for each in pack.fitted.recent if each.sequences and each.sequences[0] > through]
         return sum(after) > self.budget.about_characters * KEPT_SHARE
 

@@ -64,7 +64,7 @@ class ContextPack:
         expired: Whether something is beyond the retention, and so not shown, and not removed yet.
         index_due: Whether something that is not shown can not be recalled yet.
         index_soon: Whether so much of what is shown can not be recalled yet that a question, or the next segment, may
-            take it out of view.
+            take it out of view; or anything, where recall looks into other conversations.
         opted_out: Whether nothing is derived from the conversation, so that only recent messages are shown.
         recall_error: Why words alone found what was recalled though there is an embedder; `None` if they did not.
         rerank_error: Why the reranker did not order what was recalled; `None` if it did, or if there is none.

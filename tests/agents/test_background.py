@@ -112,6 +112,26 @@ async def test_no_answer_waits_and_a_conversation_has_one_task(memory: SupabaseM
     assert len(memory.conversation("t").summaries.list()) == 1
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("budget", [BUDGET, ContextBudget(characters=3_000)], ids=["default", "small"])
+@pytest.mark.parametrize("scope", ["conversation", "agent", "user"])
+async def test_who_looks_into_other_conversations_finds_short_ones(
+    memory: SupabaseMemory, color: str, budget: ContextBudget, scope: Any
+) -> None:
+    """One turn is all that was said there: it never leaves its own prompt."""
+    chat = says("Noted.")
+    agent: Any = create_agent(chat, [], middleware=[SupabaseMemoryMiddleware(memory, budget=budget, recall=scope)])
+    for thread, text in (("one", "My locker code is 7391."), ("two", "What is my locker code?")):
+        asked, config = {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}}
+        if color == "sync":
+            agent.invoke(asked, config)
+        else:
+            await agent.ainvoke(asked, config)
+        await memory.aflush()
+    assert ("7391" in str(chat.shown[-1][-1].text)) is (scope != "conversation")
+    assert bool(memory.conversation("one").chunks.list()) is (scope != "conversation")
+
+
 async def test_a_turn_that_indexes_nothing_starts_no_task(memory: SupabaseMemory, ask: Any) -> None:
     fill(memory, 5_600)  # more than a quarter of the budget, and no segment is due
     conversation = memory.conversation("t")

@@ -65,6 +65,20 @@ async def test_the_turn_stands_fenced_before_the_question(
     assert memory.conversation("t").count() == 8  # and not taken for something that was said
 
 
+def test_a_choice_from_a_list_that_was_just_offered_is_left_open(memory: SupabaseMemory) -> None:
+    """The words mean turn 2 or item 2, and only who reads both can tell."""
+    memory.conversation("t").add_turn("What now?", "1. Return it.\n2. Exchange it.\n3. Keep it.")
+    model = says("fine")
+    agent: Any = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)])
+    for text in ("the second one", "2", "yung pangalawa"):
+        agent.invoke(asks(text), config())
+        before, pointed = model.shown[-1][-2], str(model.shown[-1][-1].text)
+        assert "unless they mean something in the newest answer" in pointed
+        assert pointed.index("unless") < pointed.index("How do I cook sinigang?")
+        if text == "the second one":
+            assert "2. Exchange it." in str(before.text)
+
+
 def test_words_that_point_at_nothing_change_nothing(memory: SupabaseMemory) -> None:
     model = says("fine")
     agent: Any = create_agent(model, middleware=[SupabaseMemoryMiddleware(memory)])
