@@ -428,7 +428,8 @@ class ChunkPolicy:
         language: The text search configuration of Postgres to use, such as `english`; by default each conversation's is
             found out from its stop words, and `simple` where none fits.
         mode: `"inline"`: in this process: before the answer what its prompt would otherwise miss, the rest behind it,
-            with a summary, or with each turn where recall looks into other conversations. `"background"`: a worker or a scheduled task calls `index_due`.
+            with a summary, or with each turn where recall looks into other conversations. `"background"`: a worker or a
+            scheduled task calls `index_due`.
         batch: The most messages in one transaction.
         inline_batches: The most batches that are indexed before one answer; the rest waits for the next.
         importance: Says how much a text of a kind matters, from 0 to 1; rules over names, numbers and times by default.
