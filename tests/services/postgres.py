@@ -226,6 +226,10 @@ class Cluster:
             template = self.migrated_database() if spaces else self.create_database()
             migrate(self.conn_string(template), spaces=spaces or None, partitions=self.default_partitions)
             self._templates[spaces] = template
+        return self.copy_of(self._templates[spaces])
+
+    def copy_of(self, database: str) -> str:
+        """Create a copy of a database that nothing is connected to, and return its name."""
         name = f"test_{next(_numbers)}"
-        self.execute(f"create database {name} template {self._templates[spaces]} owner postgres", superuser=True)
+        self.execute(f"create database {name} template {database} owner postgres", superuser=True)
         return name

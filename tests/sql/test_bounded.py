@@ -61,16 +61,17 @@ where c.next_sequence >= 1024
 """
 
 
-@pytest.fixture(scope="module", params=[NEVER, "analyzed"])
-def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
-    """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
+def filled(planner: Cluster, *, after_others: bool = False) -> str:
+    """Create a database with the conversations, and return its name.
 
-    One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
+    Args:
+        planner: The server.
+        after_others: Whether statistics are from before, when only others were there.
     """
     name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", "conversation_summaries"):
         planner.leave_unvacuumed(name, f"memory.{table}")
-    if request.param == OTHERS:
+    if after_others:
         planner.execute(SHORT_ONES, database=name)
         planner.execute("analyze", database=name)
     with SupabaseMemory.from_conn_string(planner.conn_string(name), user_id="u") as memory:
@@ -83,6 +84,22 @@ def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psy
     planner.execute(ANSWER, database=name)
     planner.execute(SUMMARIZE, database=name)
     planner.execute(COUNT, database=name)
+    return name
+
+
+@pytest.fixture(scope="module")
+def template(planner: Cluster) -> str:
+    """A filled database without statistics, to be copied, since filling one takes seconds."""
+    return filled(planner)
+
+
+@pytest.fixture(scope="module", params=[NEVER, "analyzed"])
+def connection(planner: Cluster, template: str, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
+
+    One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
+    """
+    name = filled(planner, after_others=True) if request.param == OTHERS else planner.copy_of(template)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
