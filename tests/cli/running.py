@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from pathlib import Path
@@ -60,9 +61,24 @@ def surroundings(**more: str) -> dict[str, str]:
 
 
 def piped(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, without a terminal."""
+    """A command in a process of its own, without a terminal: a new one if it has settings or starts a server."""
+    if not settings and "--embedded" not in arguments:
+        return _forked(arguments)
     given = {"capture_output": True, "text": True, "check": False, "timeout": _SECONDS, "env": surroundings()}
     return subprocess.run([*PROGRAM, *arguments], stdin=subprocess.DEVNULL, **{**given, **settings})
+
+
+def _forked(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """A command in pipes, forked from the process that has imported the program."""
+    with open(os.devnull) as nothing, tempfile.TemporaryFile() as errors:
+        ours, theirs = os.pipe()
+        with open(ours, "rb") as output:
+            process = Forked(arguments, (nothing.fileno(), theirs, errors.fileno()), surroundings(), None)
+            os.close(theirs)
+            stdout = output.read().decode()
+        code = process.wait(_SECONDS)
+        errors.seek(0)
+        return subprocess.CompletedProcess(arguments, code, stdout, errors.read().decode())
 
 
 def _begin() -> None:
@@ -100,7 +116,7 @@ class Terminal:
                 start_new_session=True, preexec_fn=_begin,
             )  # fmt: skip
         else:
-            self.process = Forked(arguments, theirs, env, folder)
+            self.process = Forked(arguments, (theirs, theirs, theirs), env, folder)
         os.close(theirs)
 
     def __enter__(self) -> Terminal:

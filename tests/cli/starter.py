@@ -6,6 +6,7 @@ The starter does not know the tests. A keeper waits for each run, and sends its 
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import select
@@ -18,6 +19,8 @@ import time
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import click
 
 
 @cache
@@ -32,20 +35,22 @@ def _starter() -> socket.socket:
 
 
 class Forked:
-    """A run in a terminal, with what a test uses of `subprocess.Popen`.
+    """A run in a terminal or in pipes, with what a test uses of `subprocess.Popen`.
 
     Args:
         arguments: The command.
-        terminal: The terminal's end.
+        streams: The descriptors of its input, output and errors; a terminal is all three.
         env: Its whole environment.
         cwd: Its folder.
     """
 
-    def __init__(self, arguments: tuple[str, ...], terminal: int, env: dict[str, str], cwd: Path | None) -> None:
+    def __init__(
+        self, arguments: tuple[str, ...], streams: tuple[int, int, int], env: dict[str, str], cwd: Path | None
+    ) -> None:
         request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
         self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(_starter(), [json.dumps(request).encode()], [terminal, theirs.fileno()])
+            socket.send_fds(_starter(), [json.dumps(request).encode()], [*streams, theirs.fileno()])
         self.pid = int(self._told.recv(100))
         self.returncode: int | None = None
 
@@ -79,7 +84,7 @@ def _serve(requests: socket.socket) -> None:
     """Fork for each request; it returns in the process of a run alone."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        request, ends, _, _ = socket.recv_fds(requests, 1_000_000, 2)
+        request, ends, _, _ = socket.recv_fds(requests, 1_000_000, 4)
         if not request:
             os._exit(0)
         if os.fork() == 0:
@@ -90,25 +95,29 @@ def _serve(requests: socket.socket) -> None:
             os.close(each)
 
 
-def _keep(request: dict[str, Any], terminal: int, told: int) -> None:
+def _keep(request: dict[str, Any], *ends: int) -> None:
+    *streams, told = ends
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if (run := os.fork()) == 0:
         os.close(told)
-        _begin(request, terminal)
+        _begin(request, streams)
         return
-    os.close(terminal)
+    for each in streams:
+        os.close(each)
     os.write(told, str(run).encode())
     os.write(told, str(os.waitstatus_to_exitcode(os.waitpid(run, 0)[1])).encode())
     os._exit(0)
 
 
-def _begin(request: dict[str, Any], terminal: int) -> None:
-    """What a new process of Python has: a session, a terminal, signals, a folder, an environment, streams."""
+def _begin(request: dict[str, Any], streams: list[int]) -> None:
+    """What a new process of Python has: a session, a terminal if any, signals, a folder, an environment, streams."""
     os.setsid()
-    for each in range(3):
-        os.dup2(terminal, each)
-    os.close(terminal)
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for place, each in enumerate(streams):
+        os.dup2(each, place)
+    for each in streams:
+        os.close(each)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["cwd"])
     os.environ.clear()
@@ -122,8 +131,15 @@ def _begin(request: dict[str, Any], terminal: int) -> None:
 
 
 if __name__ == "__main__":
+    import langchain_supabase_memory.adapters.transports.postgres
     import langchain_supabase_memory.memory.memory  # noqa: F401
+    from langchain_supabase_memory.cli.application import COMMANDS, commands
 
+    for name in COMMANDS:
+        if name not in ("demo", "inspect", "mcp"):  # which a forked run never is
+            commands.get_command(click.Context(commands), name)
+    gc.collect()
+    gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
     from langchain_supabase_memory.cli import main
 
