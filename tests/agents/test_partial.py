@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Iterator, MutableMapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
+from starlette.responses import StreamingResponse
 
 from langchain_supabase_memory import (
     MemoryConfig,
@@ -28,6 +31,7 @@ from langchain_supabase_memory.errors import ConfigurationError
 
 ANSWER = "One two three four five six seven."
 PLACE: Any = {"configurable": {"thread_id": "t"}}
+PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 
 
 class BrokenError(Exception):
@@ -51,6 +55,17 @@ class Streaming(GenericFakeChatModel):
     def _generate(self, messages: list[BaseMessage], *given: Any, **named: Any) -> Any:
         self.shown.append(messages)
         return super()._generate(messages, *given, **named)
+
+
+class Slow(Streaming):
+    """Takes its time between two pieces."""
+
+    async def _astream(
+        self, messages: list[BaseMessage], *given: Any, **named: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in super()._stream(messages, *given, **named):
+            yield chunk
+            await asyncio.sleep(0.2)
 
 
 def model(*answers: str, fails: int = 0) -> Streaming:
@@ -114,6 +129,38 @@ async def test_a_cancelled_task_keeps_what_came(memory: SupabaseMemory) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [(kind, mark) for kind, _, mark in stored(memory)] == [("human", False), ("ai", True)]
+
+
+async def test_a_response_whose_reader_leaves_keeps_what_came(memory: SupabaseMemory) -> None:
+    """Starlette cancels it again and again; the run has a task of its own, as the page on streaming says."""
+    keeping, begun = agent(memory, Slow(messages=iter([AIMessage(ANSWER)]))), asyncio.Event()
+
+    async def pieces() -> AsyncIterator[str]:
+        async for piece, _ in keeping.astream(asked(), PLACE, stream_mode="messages"):
+            yield str(piece.text)
+
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    written: dict[str, Any] = {"asyncio": asyncio, "pieces": lambda thread, text: pieces()}
+    exec(next(each for each in blocks if "pieces_while_read" in each), written)
+
+    async def receive() -> dict[str, Any]:
+        await begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message.get("body"):
+            begun.set()
+
+    response = StreamingResponse(written["pieces_while_read"]("t", "Count"))
+    await response({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+    for _ in range(500):
+        if len(stored(memory)) == 2:
+            break
+        await asyncio.sleep(0.01)
+    (_, (kind, text, mark)) = stored(memory)
+    assert (kind, mark) == ("ai", True)
+    assert ANSWER.startswith(text)
+    assert text != ANSWER
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])
