@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
 import os
 import sys
@@ -15,6 +17,8 @@ from langchain_supabase_memory.cli.application import PROGRAM, OutputClosedError
 BROKEN_PIPE: Final = 141
 """The exit code after a closed pipe, as with `| head`: 128 and the number of SIGPIPE."""
 
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
+
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command.
@@ -27,6 +31,7 @@ def run(arguments: list[str] | None = None) -> int:
     """
     if logging.lastResort is not None:
         logging.lastResort.addFilter(_is_worth_logging)
+    _prepare_streams()
     try:
         status = commands.main(arguments, PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -36,10 +41,30 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         return _abort_status(error)
     except (OutputClosedError, BrokenPipeError):
-        # The interpreter flushes again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        _discard_output()
+        click.echo(f"The output could not be written: {os.strerror(error.errno)}.", err=True)
+        return 1
     return status if isinstance(status, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Write codes for characters that the output's encoding lacks, and nowhere if there is no output."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed before the start, as with `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Send what is left to write nowhere, because the interpreter writes it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:

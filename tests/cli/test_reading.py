@@ -513,6 +513,33 @@ def test_a_pipe_that_closes_is_no_traceback(conn_string: str, user_id: str, call
         assert process.returncode == 141
 
 
+def test_an_output_of_another_encoding_shows_codes(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
+    """A pipe on Windows is one of them, and a Latin-1 locale."""
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("Caf\u00e9 \u4f60\u597d \U0001f3fa")])
+    command = [*PROGRAM, "show", "t", *caller, "--user", user_id]
+    done = subprocess.run(
+        command, capture_output=True, env={**surroundings(), "PYTHONIOENCODING": "latin-1"}, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Caf\xe9 \\u4f60\\u597d \\U0001f3fa" in done.stdout
+
+
+def test_an_output_that_is_full_or_closed_is_no_traceback(
+    conn_string: str, user_id: str, caller: tuple[str, str]
+) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("t").append([HumanMessage("said " * 20_000)])
+    for command in (["show", "t", "--all"], ["conversations"]):
+        words = [*PROGRAM, *command, *caller, "--user", user_id]
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, env=surroundings(), check=False)
+        assert (done.returncode, done.stderr) == (1, b"The output could not be written: No space left on device.\n")
+        shell = ["sh", "-c", '"$@" >&-', "sh", *words]
+        closed = subprocess.run(shell, stderr=subprocess.PIPE, env=surroundings(), check=False)
+        assert (closed.returncode, closed.stderr) == (0, b"")
+
+
 def test_ctrl_c_in_the_middle_of_reading(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         memory.conversation("t").append([HumanMessage("said " * 20_000) for _ in range(20)])
