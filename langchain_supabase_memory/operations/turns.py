@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import references
-from langchain_supabase_memory.language.messages.attribution import plain_label
+from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
 from langchain_supabase_memory.values import Reference, Turn
 
@@ -215,8 +215,11 @@ def _no_template() -> InvalidInputError:
 
 
 def speaker(turn: Turn) -> str:
-    """Return what a transcript calls who asked: `User`, or their name in a space."""
-    return "User" if turn.author_name is None else plain_label(turn.author_name)
+    """Return what a transcript calls who asked: `User`, and in a space their name, such as `User (Ana)`.
+
+    The role comes first, since a name may look like `Assistant`.
+    """
+    return content.speaker("User", turn.author_name)
 
 
 def turn_of(row: Mapping[str, Any]) -> Turn:

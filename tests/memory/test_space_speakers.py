@@ -262,11 +262,13 @@ def test_a_turn_says_who_asked(door: Door, people: tuple[str, str, str]) -> None
     theirs.memory.conversation("plan").append([HumanMessage("Or green."), AIMessage("Noted, too.")])
     talk = theirs.memory.conversation("plan")
     assert [each.author_name for each in talk.turns.list()] == ["Ana", "Ben"]
-    assert talk.turns.as_text() == "Ana: Glaze it blue.\nAssistant: Noted.\n\nBen: Or green.\nAssistant: Noted, too."
+    assert talk.turns.as_text() == (
+        "User (Ana): Glaze it blue.\nAssistant: Noted.\n\nUser (Ben): Or green.\nAssistant: Noted, too."
+    )
     pointed = talk.resolve("the first one")
     assert pointed is not None
     block = referenced_turn_message(pointed.turn, ContextBudget(characters=4000)).text
-    assert "Ana: Glaze it blue." in block
+    assert "User (Ana): Glaze it blue." in block
     assert "User:" not in block
 
 
