@@ -47,7 +47,8 @@ def run(arguments: list[str] | None = None) -> int:
         if error.errno not in _UNWRITABLE:
             raise
         _discard_output()
-        click.echo(f"The output could not be written: {os.strerror(error.errno)}.", err=True)
+        where = error.filename or "The output"
+        click.echo(f"{where} could not be written: {os.strerror(error.errno)}.", err=True)
         return 1
     return status if isinstance(status, int) else 0
 

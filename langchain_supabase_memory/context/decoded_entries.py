@@ -1,7 +1,8 @@
 """Decode stored messages for a prompt, and keep what was decoded and measured: a turn does it for new ones only.
 
 Each turn reads all its messages from the database, under the rights of who asks. What is kept serves only the very
-payload that it was made from, byte by byte, so an edited message, a fork's or another owner's is decoded anew.
+payload that it was made from, byte by byte: an edited message is decoded anew, and so is another owner's, unless the
+database gave that owner the same bytes. Whoever asks gets a message of their own.
 """
 
 from __future__ import annotations

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
 from langchain_supabase_memory import (
     Retention,
@@ -23,7 +25,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.tools import get_turn_tool
 from langchain_supabase_memory.worker import cleanup
-from tests.chat_models import calls, says
+from tests.chat_models import ScriptedModel, calls, says
 
 
 @pytest.fixture
@@ -36,6 +38,36 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def config(thread_id: str = "t") -> Any:
     return {"configurable": {"thread_id": thread_id}}
+
+
+class Reply(BaseModel):
+    """What an agent answers in a form."""
+
+    text: str
+
+
+CALLED = AIMessage("", tool_calls=[{"name": "Reply", "args": {"text": "Hi"}, "id": "call-1"}])
+
+
+@pytest.mark.parametrize(
+    ("form", "answer", "told"),
+    [
+        (ProviderStrategy(Reply), AIMessage('{"text": "Hi"}'), [("Hello", '{"text": "Hi"}')]),
+        (ToolStrategy(Reply), CALLED, []),
+    ],
+    ids=["provider", "tool"],
+)
+def test_a_form_completes_a_turn_where_the_provider_fills_it_in(
+    memory: SupabaseMemory, form: Any, answer: AIMessage, told: list[tuple[str, str]]
+) -> None:
+    """As a tool it is a call, which is no final answer; its words are stored all the same."""
+    model = ScriptedModel(script=lambda _: answer.model_copy())
+    agent = create_agent(model, [], middleware=[SupabaseMemoryMiddleware(memory)], response_format=form)
+    result = agent.invoke({"messages": [HumanMessage("Hello")]}, config("form"))
+    assert result["structured_response"] == Reply(text="Hi")
+    conversation = memory.conversation("form")
+    assert [(each.user_query, each.ai_response) for each in conversation.turns.list()] == told
+    assert len(conversation.read(last=9)) == len(result["messages"])
 
 
 def asks(text: str) -> Any:
