@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,13 +113,18 @@ def _in_order(
     state: Sequence[ComparableMessage], stored: Sequence[ComparableMessage], places: Iterable[int], rows: Iterable[int]
 ) -> dict[int, int]:
     """Match places of a state to rows with equal messages, each behind the one before in the given order."""
+    order = list(rows)
+    equal: dict[ComparableMessage, list[int]] = {}
+    for number, row in enumerate(order):
+        equal.setdefault(stored[row], []).append(number)
     found: dict[int, int] = {}
-    left = list(rows)
+    start = 0
     for place in places:
-        number = next((number for number, row in enumerate(left) if stored[row] == state[place]), None)
-        if number is not None:
-            found[place] = left[number]
-            left = left[number + 1 :]
+        numbers = equal.get(state[place], [])
+        at = bisect_left(numbers, start)
+        if at < len(numbers):
+            found[place] = order[numbers[at]]
+            start = numbers[at] + 1
     return found
 
 
