@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.runnable_types import alternates
@@ -34,6 +35,7 @@ from langchain_supabase_memory.context.alternate import alternate_roles
 from langchain_supabase_memory.context.shared_part import shared_request
 from langchain_supabase_memory.errors import MissingDependencyError
 from langchain_supabase_memory.language.messages import chaining, codec
+from langchain_supabase_memory.language.messages.content import as_answer, is_marked_answer
 from langchain_supabase_memory.memory.pending_manifests import build_manifest
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, Perspective
@@ -284,9 +286,12 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
 
     def _finish_turn(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Bring the store to the state of the turn's end, and start what waited for it."""
+        answer = _tool_answer(state["messages"])
+        if answer is not None:
+            state = {**state, "messages": [*state["messages"][:-1], answer]}
         update = yield from self._store(state, runtime)
         self._loader.finish_turn(self._key(runtime))
-        return update
+        return update if answer is None else {**(update or {}), "messages": [answer]}
 
     def _store_ahead(self, state: MemoryState, runtime: Runtime[Any]) -> Effects[dict[str, Any] | None]:
         """Bring the store to the state, and read the pack in the same round trip, for the call that follows.
@@ -344,7 +349,7 @@ class SupabaseMemoryMiddleware(Unpicklable, AgentMiddleware[MemoryState, Any, An
             call = self._partial.keeping(key, run, call)
         response = yield prompt.and_finish(call, writer)
         known = [*state.messages, *([] if prompt.pack is None else prompt.pack.messages)]
-        response = replace(response, result=codec.distinct(response.result, known))
+        response = replace(response, result=codec.distinct(_with_answer(response), known))
         if prompt.pack is not None:
             # By what the state says was asked: other middleware may have made another message of it for the request.
             lists = build_manifest(
@@ -453,6 +458,25 @@ _UNSUMMARIZED: Final = GuardedTask("A summary that was asked for could not be ma
 def _remembered(record: StateRecord | None) -> dict[str, Any]:
     """What the state holds of what was stored; nothing if nothing was."""
     return {} if record is None else {_STORED: record.to_dict()}
+
+
+def _with_answer(response: ModelResponse[Any]) -> list[BaseMessage]:
+    """The response's messages. The tool's message of a structured response is the turn's answer."""
+    is_answer = response.structured_response is not None
+    return [
+        as_answer(message) if is_answer and isinstance(message, ToolMessage) else message for message in response.result
+    ]
+
+
+def _tool_answer(messages: Sequence[BaseMessage]) -> ToolMessage | None:
+    """The message of a tool that ended the run, such as one that returns directly, as the turn's answer.
+
+    Returns:
+        `None` if the run ended with something else, or the turn has its answer.
+    """
+    turn = list(takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages)))
+    is_answered = any(is_marked_answer(message.response_metadata) for message in turn)
+    return as_answer(turn[0]) if turn and isinstance(turn[0], ToolMessage) and not is_answered else None
 
 
 def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> ModelResponse[Any]:

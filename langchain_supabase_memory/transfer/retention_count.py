@@ -10,6 +10,8 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.language.messages.content import is_marked_answer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,7 +78,11 @@ class RetentionCount:
 
 
 def _is_final(row: Mapping[str, Any]) -> bool:
+    """Whether a message is a final answer, as the database's column says."""
     payload = row.get("payload")
     data = payload.get("data") if isinstance(payload, dict) else None
-    calls = data.get("tool_calls") if isinstance(data, dict) else None
-    return row.get("role") == "assistant" and bool(row.get("text") or row.get("images")) and not calls
+    if not isinstance(data, dict) or not (row.get("text") or row.get("images")):
+        return False
+    if row.get("role") == "tool":
+        return is_marked_answer(data.get("response_metadata"))
+    return row.get("role") == "assistant" and not data.get("tool_calls")

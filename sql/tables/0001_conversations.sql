@@ -246,10 +246,14 @@ create table memory.conversation_messages (
   payload               json        not null, -- json, not jsonb: jsonb reorders keys, which breaks prompt caches
   bytes                 integer     not null generated always as (
     memory_private.checked_message_bytes(payload, text, metadata, images, characters, tokens)) stored,
-  -- A turn is complete when it has a final answer: one that says something and calls nothing.
+  -- A turn is complete when it has a final answer: one that says something and calls nothing, or a tool's, if the run
+  -- ended with it.
   final                 boolean     not null generated always as (
-    role = 'assistant' and (text <> '' or images is not null)
-    and case when json_typeof(payload #> '{data,tool_calls}') = 'array'
+    (text <> '' or images is not null)
+    and case when role = 'tool'
+             then coalesce(payload #>> '{data,response_metadata,supabase_memory,final}' = 'true', false)
+             when role <> 'assistant' then false
+             when json_typeof(payload #> '{data,tool_calls}') = 'array'
              then json_array_length(payload #> '{data,tool_calls}') = 0 else true end) stored,
   unreadable            text check (octet_length(unreadable) <= 200),
   parent                bigint check (parent < sequence and parent >= -9007199254740991),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
@@ -47,27 +49,59 @@ class Reply(BaseModel):
 
 
 CALLED = AIMessage("", tool_calls=[{"name": "Reply", "args": {"text": "Hi"}, "id": "call-1"}])
+WRONG = AIMessage("", tool_calls=[{"name": "Reply", "args": {"words": "Hi"}, "id": "call-0"}])
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize(
-    ("form", "answer", "told"),
+    ("form", "answers", "told"),
     [
-        (ProviderStrategy(Reply), AIMessage('{"text": "Hi"}'), [("Hello", '{"text": "Hi"}')]),
-        (ToolStrategy(Reply), CALLED, []),
+        (ProviderStrategy(Reply), [AIMessage('{"text": "Hi"}')], '{"text": "Hi"}'),
+        (ToolStrategy(Reply), [CALLED], "Returning structured response: text='Hi'"),
+        (ToolStrategy(Reply, tool_message_content="Told"), [CALLED], "Told"),
+        (ToolStrategy(Reply), [WRONG, CALLED], "Returning structured response: text='Hi'"),
     ],
-    ids=["provider", "tool"],
+    ids=["provider", "tool", "own words", "second try"],
 )
-def test_a_form_completes_a_turn_where_the_provider_fills_it_in(
-    memory: SupabaseMemory, form: Any, answer: AIMessage, told: list[tuple[str, str]]
+async def test_a_structured_response_completes_a_turn(
+    memory: SupabaseMemory, color: str, form: Any, answers: list[AIMessage], told: str
 ) -> None:
-    """As a tool it is a call, which is no final answer; its words are stored all the same."""
-    model = ScriptedModel(script=lambda _: answer.model_copy())
-    agent = create_agent(model, [], middleware=[SupabaseMemoryMiddleware(memory)], response_format=form)
-    result = agent.invoke({"messages": [HumanMessage("Hello")]}, config("form"))
-    assert result["structured_response"] == Reply(text="Hi")
-    conversation = memory.conversation("form")
-    assert [(each.user_query, each.ai_response) for each in conversation.turns.list()] == told
-    assert len(conversation.read(last=9)) == len(result["messages"])
+    """As a tool's message, too: what the model tried before it is no answer."""
+    endless = cycle(answers)
+    model = ScriptedModel(script=lambda _: next(endless).model_copy())
+    middleware = SupabaseMemoryMiddleware(memory)
+    agent: Any = create_agent(model, [], middleware=[middleware], response_format=form, checkpointer=InMemorySaver())
+    for number in (1, 2):
+        asked = {"messages": [HumanMessage("Hello")]}
+        if color == "sync":
+            result = agent.invoke(asked, config("form"))
+        else:
+            result = await agent.ainvoke(asked, config("form"))
+        assert result["structured_response"] == Reply(text="Hi")
+        conversation = memory.conversation("form")
+        assert [each.ai_response for each in conversation.turns.list()] == [told] * number
+        assert len(conversation.read(last=99)) == len(result["messages"])
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+async def test_a_tool_that_returns_directly_completes_a_turn(memory: SupabaseMemory, color: str) -> None:
+    @tool(return_direct=True)
+    def price() -> str:
+        """Tell the price."""
+        return "12 pesos"
+
+    model = ScriptedModel(script=lambda _: calls("price").model_copy(update={"id": None}))
+    agent: Any = create_agent(
+        model, [price], middleware=[SupabaseMemoryMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    for number in (1, 2):
+        if color == "sync":
+            result = agent.invoke(asks("How much is it?"), config("direct"))
+        else:
+            result = await agent.ainvoke(asks("How much is it?"), config("direct"))
+        conversation = memory.conversation("direct")
+        assert [each.ai_response for each in conversation.turns.list()] == ["12 pesos"] * number
+        assert len(conversation.read(last=99)) == len(result["messages"]) == 3 * number
 
 
 def asks(text: str) -> Any:

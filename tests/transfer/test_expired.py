@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import Retention
 from langchain_supabase_memory.language.messages.codec import to_row
+from langchain_supabase_memory.language.messages.content import as_answer
 from langchain_supabase_memory.transfer.retention_count import RetentionCount
 from tests.cases import cases
 
@@ -19,6 +20,7 @@ MESSAGES = {
     "answer": AIMessage("It is hot."),
     "call": AIMessage("", tool_calls=[{"name": "heat", "args": {}, "id": "c"}]),
     "tool": ToolMessage("900", tool_call_id="c"),
+    "direct": as_answer(ToolMessage("900", tool_call_id="c")),
 }
 DAY = 86_400
 

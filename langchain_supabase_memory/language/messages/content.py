@@ -323,6 +323,17 @@ def is_partial(message: BaseMessage) -> bool:
     return isinstance(marks, dict) and marks.get("partial") is True
 
 
+def as_answer(message: ToolMessage) -> ToolMessage:
+    """Mark a tool's message as a final answer: the run ended with it, and no model said anything behind it."""
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, OURS: {"final": True}}})
+
+
+def is_marked_answer(response_metadata: object) -> bool:
+    """Return whether the metadata of a tool's message mark it as a final answer."""
+    marks = response_metadata.get(OURS) if isinstance(response_metadata, dict) else None
+    return isinstance(marks, dict) and marks.get("final") is True
+
+
 def in_prompt(message: BaseMessage) -> BaseMessage:
     """Return a message as it appears in a prompt: a partial answer says that it was stopped."""
     if not is_partial(message):
