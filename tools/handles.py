@@ -58,7 +58,7 @@ SCOPES = {
     "key": "{memory}.key(thread_id, None, agent_id)",
     "scope": "{memory}.scope(agent_id=agent_id)",
     "owner": "{memory}.owner()",
-    "user_id": "{memory}.scope_text()",
+    "user_id": "{memory}.served_user_id",
     "agent_id": "{memory}.agent(agent_id)",
     "space": "{memory}.space_id",
     "member": "{memory}.member",

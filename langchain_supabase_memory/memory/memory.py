@@ -733,7 +733,7 @@ class SupabaseMemory(Constructors):
         return self._services.run(
             forget_expired(
                 self._services,
-                self._services.scope_text(),
+                self._services.served_user_id,
                 agent_id=agent_id,
                 thread_id=thread_id,
                 retention=retention or self._services.settings.retention,
@@ -753,7 +753,7 @@ class SupabaseMemory(Constructors):
         return await self._services.arun(
             forget_expired(
                 self._services,
-                self._services.scope_text(),
+                self._services.served_user_id,
                 agent_id=agent_id,
                 thread_id=thread_id,
                 retention=retention or self._services.settings.retention,

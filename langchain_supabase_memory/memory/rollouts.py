@@ -58,11 +58,11 @@ class Rollouts(MemoryHandle):
         Returns:
             The stage; `None` if there is no decision.
         """
-        return self._services.run(stage(self._services.agent(agent_id), self._services.scope_text()))
+        return self._services.run(stage(self._services.agent(agent_id), self._services.served_user_id))
 
     async def astage(self, *, agent_id: str | None = None) -> Stage | None:
         """The async twin of `stage`."""
-        return await self._services.arun(stage(self._services.agent(agent_id), self._services.scope_text()))
+        return await self._services.arun(stage(self._services.agent(agent_id), self._services.served_user_id))
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """List the newest decisions on an agent's stage, in order, with who made each and when.

@@ -296,6 +296,11 @@ class Services(Unpicklable):
             return getattr(self.transport, "user", None)
         return None if isinstance(self.user_id, DefaultUser) else self.user_id
 
+    @property
+    def served_user_id(self) -> str | None:
+        """The user that work is done for; `None` for all users, also of an embedded memory with its default user."""
+        return None if isinstance(self.user_id, DefaultUser) else self.scope_text()
+
     def scope(self, user_id: str | None = None, agent_id: str | None = None) -> Scope:
         """Return the scope of all of a user's conversations, or those with one agent.
 

@@ -221,8 +221,8 @@ class Topics(MemoryHandle):
 
         A worker does it by itself. Any number of processes may call it at once. It needs server permissions.
         """
-        return self._services.run(update(self._services.scope_text(), embedder=self._services.embedder_name))
+        return self._services.run(update(self._services.served_user_id, embedder=self._services.embedder_name))
 
     async def aupdate(self) -> TopicUpdate:
         """The async twin of `update`."""
-        return await self._services.arun(update(self._services.scope_text(), embedder=self._services.embedder_name))
+        return await self._services.arun(update(self._services.served_user_id, embedder=self._services.embedder_name))

@@ -47,11 +47,11 @@ class DailyUsage(MemoryHandle):
         Returns:
             How many messages were counted.
         """
-        return self._services.run(update(self._services.scope_text()))
+        return self._services.run(update(self._services.served_user_id))
 
     async def aupdate(self) -> int:
         """The async twin of `update`."""
-        return await self._services.arun(update(self._services.scope_text()))
+        return await self._services.arun(update(self._services.served_user_id))
 
     def insights(
         self, *, since: date | None = None, until: date | None = None, agent_id: str | None = None, k: int | None = None

@@ -51,7 +51,7 @@ class Work(MemoryHandle):
         """
         return self._services.run(
             status(
-                self._services.scope_text(),
+                self._services.served_user_id,
                 agent_id=agent_id,
                 thread_id=thread_id,
                 state=state,
@@ -74,7 +74,7 @@ class Work(MemoryHandle):
         """The async twin of `status`."""
         return await self._services.arun(
             status(
-                self._services.scope_text(),
+                self._services.served_user_id,
                 agent_id=agent_id,
                 thread_id=thread_id,
                 state=state,
@@ -102,11 +102,11 @@ class Work(MemoryHandle):
         Returns:
             The number of conversations.
         """
-        return self._services.run(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
+        return self._services.run(retry(self._services.served_user_id, agent_id=agent_id, thread_id=thread_id))
 
     async def aretry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """The async twin of `retry`."""
-        return await self._services.arun(retry(self._services.scope_text(), agent_id=agent_id, thread_id=thread_id))
+        return await self._services.arun(retry(self._services.served_user_id, agent_id=agent_id, thread_id=thread_id))
 
     def unreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """List the messages that cannot be read. They are left out of context packs but stay stored.
@@ -123,11 +123,11 @@ class Work(MemoryHandle):
         Raises:
             InvalidInputError: `limit` is negative.
         """
-        return self._services.run(unreadable(self._services.scope_text(), limit=limit))
+        return self._services.run(unreadable(self._services.served_user_id, limit=limit))
 
     async def aunreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
-        return await self._services.arun(unreadable(self._services.scope_text(), limit=limit))
+        return await self._services.arun(unreadable(self._services.served_user_id, limit=limit))
 
     def users(
         self, *, prefix: str | None = None, contains: str | None = None, limit: int = 25, after: str | None = None
@@ -149,7 +149,7 @@ class Work(MemoryHandle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
-            list_users(self._services.scope_text(), prefix=prefix, contains=contains, limit=limit, after=after)
+            list_users(self._services.served_user_id, prefix=prefix, contains=contains, limit=limit, after=after)
         )
 
     async def ausers(
@@ -157,7 +157,7 @@ class Work(MemoryHandle):
     ) -> UserPage:
         """The async twin of `users`."""
         return await self._services.arun(
-            list_users(self._services.scope_text(), prefix=prefix, contains=contains, limit=limit, after=after)
+            list_users(self._services.served_user_id, prefix=prefix, contains=contains, limit=limit, after=after)
         )
 
     def summarize_due(
@@ -180,7 +180,7 @@ class Work(MemoryHandle):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(
-            summarize_due(self._services, self._services.scope_text(), policy=policy, model=model)
+            summarize_due(self._services, self._services.served_user_id, policy=policy, model=model)
         )
 
     async def asummarize_due(
@@ -188,7 +188,7 @@ class Work(MemoryHandle):
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarize_due`."""
         return await self._services.arun(
-            summarize_due(self._services, self._services.scope_text(), policy=policy, model=model)
+            summarize_due(self._services, self._services.served_user_id, policy=policy, model=model)
         )
 
     def index_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
@@ -205,7 +205,7 @@ class Work(MemoryHandle):
         """
         return self._services.run(
             index_due(
-                self._services.scope_text(),
+                self._services.served_user_id,
                 chunking=self._services.chunking(),
                 messages=messages,
                 embedder=self._services.embedder_name,
@@ -217,7 +217,7 @@ class Work(MemoryHandle):
         """The async twin of `index_due`."""
         return await self._services.arun(
             index_due(
-                self._services.scope_text(),
+                self._services.served_user_id,
                 chunking=self._services.chunking(),
                 messages=messages,
                 embedder=self._services.embedder_name,
