@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     effects,
 )
+from langchain_supabase_memory.adapters.transports.embedded_transport import EmbeddedTransport
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.agents.streaming import record_stream
 from langchain_supabase_memory.effects import offload
@@ -92,6 +94,27 @@ def test_a_turn_of_an_agent_waits_once(silent: SupabaseMemory, color: str) -> No
     assert len(asked(silent)) == 1
     # The application sends its history again: what waits is this turn's question and answer.
     assert len(silent._services.outbox) == 2
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_the_start_of_an_embedded_server_is_no_part_of_a_deadline(
+    conn_string: str, user_id: str, color: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    starts: list[float] = []
+
+    def start() -> str:
+        if not starts:
+            time.sleep(1.2)
+        starts.append(time.monotonic())
+        return conn_string
+
+    with SupabaseMemory(EmbeddedTransport(start), user_id=user_id, model=None) as memory:
+        middleware = SupabaseMemoryMiddleware(memory, deadline_seconds=1, on_error="log")
+        agent = create_agent(FakeListChatModel(responses=["hello"]), middleware=[middleware])
+        asked: Any = {"messages": [HumanMessage("Hello")]}
+        _ = agent.invoke(asked, RUN) if color == "sync" else asyncio.run(agent.ainvoke(asked, RUN))
+        assert [each.ai_response for each in memory.conversation("t").turns.list()] == ["hello"]
+        assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

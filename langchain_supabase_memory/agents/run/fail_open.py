@@ -182,6 +182,9 @@ _MAX_TURNS: Final = 1_000
 _REST_SECONDS: Final = 30.0
 """How long a turn continues without memory after its deadline was spent, in seconds; this includes resumed runs."""
 
+_START_SECONDS: Final = 60.0
+"""How long an embedded server may take to start, in seconds, at the first call; this is no part of the deadline."""
+
 _Turns: TypeAlias = "OrderedDict[tuple[ConversationKey, str], _Budget]"
 
 _BUDGETS: Final[WeakKeyDictionary[SupabaseMemory, _Turns]] = WeakKeyDictionary()
@@ -274,6 +277,9 @@ class FailOpen:
         if self.left_seconds <= 0:
             self.handle(TimeoutError(), task, key)
             return None
+        services = self.memory._services
+        if not services.causes.has_answered and services.transport.endpoint.address is None:
+            more += _START_SECONDS
         begun = time.monotonic()
         try:
             result: T | None = yield Attempt(self, flow, task, key, (seconds or self.left_seconds) + more)
