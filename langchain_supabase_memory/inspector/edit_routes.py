@@ -191,7 +191,7 @@ async def _subject(context: RequestContext) -> Hashable:
 async def _undo(context: RequestContext, form: Mapping[str, str]) -> str:
     """Undo the change that a form names."""
     subject = await _subject(context)
-    await context.state.undos.pop(context.session, form.get("undo", ""), subject).reverse(context)
+    await context.state.undos.undo(context, form.get("undo", ""), subject)
     return context.page_link("/board")
 
 

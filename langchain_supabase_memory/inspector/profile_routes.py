@@ -63,7 +63,7 @@ async def _mark(context: RequestContext, form: Mapping[str, str]) -> str:
 
 async def _undo(context: RequestContext, form: Mapping[str, str]) -> str:
     """Undo the change that a form names."""
-    await context.state.undos.pop(context.session, form.get("undo", ""), _subject(context)).reverse(context)
+    await context.state.undos.undo(context, form.get("undo", ""), _subject(context))
     return _page(context)
 
 

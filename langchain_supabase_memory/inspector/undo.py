@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -46,6 +46,7 @@ class UndoStore:
 
     def __init__(self) -> None:
         self._changes: OrderedDict[str, UndoableChange] = OrderedDict()
+        self._running: set[str] = set()
 
     def put(self, change: UndoableChange) -> str:
         """Keep a change for a minute.
@@ -73,21 +74,31 @@ class UndoStore:
         change = self._changes.get(token)
         return change if change is not None and change.session == session else None
 
-    def pop(self, session: str, token: str, subject: Hashable) -> UndoableChange:
-        """Return and remove a session's change.
+    async def undo(self, context: RequestContext, token: str, subject: Hashable) -> None:
+        """Undo a session's change, once. What the database could not be reached for can be undone again.
 
         Args:
-            session: The session that asks.
+            context: The request that asks.
             token: The token.
             subject: The conversation or the user that the address names.
 
         Raises:
             InvalidInputError: There is none any more.
+            SupabaseMemoryError: The change could not be undone.
         """
-        change = self.find(session, token)
-        if change is None or change.subject != subject:
+        change = self.find(context.session, token)
+        if change is None or change.subject != subject or token in self._running:
             raise InvalidInputError(
                 "This cannot be undone any more.", hint="A change can be undone once, for a minute. Change it by hand."
             )
-        del self._changes[token]
-        return change
+        is_over = True
+        self._running.add(token)
+        try:
+            await change.reverse(context)
+        except UnavailableError:
+            is_over = False
+            raise
+        finally:
+            self._running.discard(token)
+            if is_over:
+                self._changes.pop(token, None)

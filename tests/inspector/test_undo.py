@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +13,7 @@ from langchain_core.messages import HumanMessage
 from starlette.requests import Request
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.inspector import undo
 from langchain_supabase_memory.inspector.screens.board import can_undo_delete
 from tests.inspector.visiting import Person, Reader
@@ -70,6 +72,29 @@ async def test_a_pin_an_edit_and_a_deletion_are_undone(memory: SupabaseMemory) -
 
 def parse_form(answer: httpx.Response) -> dict[str, str]:
     return {"undo": parse_qs(urlsplit(answer.headers["location"]).query)["undo"][0]}
+
+
+async def test_what_failed_with_the_database_away_can_be_undone_again(memory: SupabaseMemory) -> None:
+    said = await begun(memory)
+    before = await items(said)
+    (item,) = (await said.board.aread()).items
+    async with Person(memory, write=True, actor="ana") as person:
+        answer = await person.post("/conversation/board/pin", {"pin": item.id}, **ASKED)
+        changes = person.app.state.inspector.undos._changes
+        token = parse_form(answer)["undo"]
+        change, failures = changes[token], iter([UnavailableError("The database is away.", hint="Try again.")])
+
+        async def reverse(context: Any) -> None:
+            for failure in failures:
+                raise failure
+            await change.reverse(context)
+
+        changes[token] = replace(change, reverse=reverse)
+        assert (await take_back(person, answer)).status_code == 503
+        assert await items(said) != before
+        assert (await take_back(person, answer)).status_code == 303
+        assert await items(said) == before
+        assert token not in changes
 
 
 async def test_a_summary_is_undone(memory: SupabaseMemory) -> None:
