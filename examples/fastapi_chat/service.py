@@ -1,5 +1,6 @@
 """A chat service: one agent for all users, and row level security by the token of each request."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -68,11 +69,26 @@ async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -
 async def stream(thread_id: str, said: Said, user: User, later: BackgroundTasks) -> StreamingResponse:
     """Answer one message, piece by piece as plain text. The memory stores the whole answer at its end."""
     run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
+    queue: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def fill() -> None:
+        asked = {"messages": [HumanMessage(said.text)]}
+        try:
+            async for piece, about in agent.astream(asked, run, stream_mode="messages"):
+                if isinstance(piece, AIMessage) and about["langgraph_node"] == "model":
+                    queue.put_nowait(str(piece.text))
+        finally:
+            queue.put_nowait(None)
 
     async def pieces() -> AsyncIterator[str]:
-        async for piece, about in agent.astream({"messages": [HumanMessage(said.text)]}, run, stream_mode="messages"):
-            if isinstance(piece, AIMessage) and about["langgraph_node"] == "model":
-                yield str(piece.text)
+        # The run has a task of its own: where the reader leaves, it is cancelled once, and stops the model.
+        running = asyncio.create_task(fill())
+        try:
+            while (piece := await queue.get()) is not None:
+                yield piece
+            await running
+        finally:
+            running.cancel()
 
     later.add_task(revise, thread_id, user)
     return StreamingResponse(pieces(), media_type="text/plain; charset=utf-8", background=later)
