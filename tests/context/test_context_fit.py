@@ -38,7 +38,7 @@ from langchain_supabase_memory.context.summary_part import MESSAGE_ID
 from langchain_supabase_memory.context.token_meter import TokenMeter, meter
 from langchain_supabase_memory.context.truncate import truncate
 from langchain_supabase_memory.language.messages import content, fence
-from langchain_supabase_memory.language.messages.blocks import NO_RESULT, PromptEntry, blocks
+from langchain_supabase_memory.language.messages.blocks import NO_RESULT, NOT_CALLED, PromptEntry, blocks
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey, Segment
 from tests import provider_rules
@@ -700,6 +700,14 @@ def test_a_tool_message_without_its_call_is_left_out_and_reported() -> None:
     pack = packed([found("lost", "gone"), *chat(1), asking("c1"), found("one", "c1"), found("again", "c1")], [NOW])
     assert [message.content for message in pack.messages if isinstance(message, ToolMessage)] == ["one"]
     assert pack.omitted == [(0, 0, "a tool result without its call"), (5, 5, "a tool result without its call")]
+
+
+def test_a_call_whose_arguments_are_no_json_is_not_said_to_be_running() -> None:
+    valid = [{"name": "look_up", "args": {}, "id": "c1"}]
+    invalid: Any = [{"name": "look_up", "args": '{"word', "id": "c2", "error": None, "type": "invalid_tool_call"}]
+    pack = packed([*chat(1), AIMessage("", id="cut", tool_calls=valid, invalid_tool_calls=invalid)], [NOW])
+    results = [message for message in pack.messages if isinstance(message, ToolMessage)]
+    assert [(each.tool_call_id, each.content) for each in results] == [("c1", NO_RESULT), ("c2", NOT_CALLED)]
 
 
 def test_an_interrupted_call_is_answered() -> None:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 NO_RESULT: Final = "[no result: this call was interrupted, or is still running]"
 """The text that replaces the missing result of a call."""
 
+NOT_CALLED: Final = "[no result: this call was not made, as its arguments are no JSON object]"
+"""The text that replaces the missing result of a call whose arguments could not be parsed: no tool got it."""
+
 ORPHAN: Final = "a tool result without its call"
 """The reason for dropping a result."""
 
@@ -237,7 +240,8 @@ def _is_empty(message: BaseMessage) -> bool:
 
 def _answer(block: Block) -> None:
     for call in block.unanswered:
-        result = ToolMessage(NO_RESULT, tool_call_id=call["id"] or "", name=call.get("name"), status="error")
+        text = NO_RESULT if isinstance(call["args"], dict) else NOT_CALLED
+        result = ToolMessage(text, tool_call_id=call["id"] or "", name=call.get("name"), status="error")
         block.entries.append(PromptEntry(content.mark_as_ours(result)))
 
 
