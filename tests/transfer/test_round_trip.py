@@ -123,6 +123,14 @@ def test_all_of_a_user_is_equal_elsewhere_and_a_repeat_changes_nothing(memory: S
     assert snapshot(memory, other) == snapshot(memory, one)
 
 
+def test_a_message_that_a_fast_clock_dated_is_equal_elsewhere(memory: SupabaseMemory, tmp_path: Path) -> None:
+    one, other = fresh(), fresh()
+    ahead = datetime(2140, 1, 1, tzinfo=UTC)
+    memory.for_user(one).conversation("studio").append([HumanMessage("From a fast clock", id="f1")], created_at=ahead)
+    moved(memory, one, other, tmp_path)
+    assert snapshot(memory, other) == snapshot(memory, one)
+
+
 def test_what_a_person_deleted_from_a_board_does_not_come_back_elsewhere(
     memory: SupabaseMemory, tmp_path: Path
 ) -> None:
