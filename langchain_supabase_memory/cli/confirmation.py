@@ -25,9 +25,11 @@ def require_tty(is_agreed: bool) -> None:
         UsageError: There is no terminal.
     """
     if not is_agreed and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        command = click.get_current_context().command
+        can_only_count = any(each.name == "dry_run" for each in command.params)
         raise click.UsageError(
-            "There is no terminal to ask in, so nothing was deleted. Pass --yes to delete without asking, or "
-            "--dry-run to see what would be deleted."
+            "There is no terminal to ask in, so nothing was deleted. Pass --yes to delete without asking"
+            f"{', or --dry-run to see what would be deleted' if can_only_count else ''}."
         )
 
 

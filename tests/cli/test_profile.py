@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
+from langchain_supabase_memory.operations.profile import Purpose
 from tests.cli.running import NOWHERE, refused, run
 
 
@@ -49,7 +51,8 @@ def test_an_item_from_its_beginning_to_its_end(given: tuple[str, ...], conn_stri
     assert "2 items hold now." in ok("confirm", new, new, *given)
     assert "1 item of the profile deleted." in ok("delete", new, *given, "--yes")
     assert listed(given) == ["Answer in Tagalog."]
-    assert "analytics is off" in ok("consent", "analytics", "off", *given)
+    for purpose in ("topics", "signals", "tone", "analytics"):
+        assert f"{purpose} is off" in ok("consent", purpose, "off", *given, "--yes")
     assert "profile is off" in ok("consent", "profile", "off", *given, "--yes")
     assert listed(given) == []
     assert "does not allow a profile" in refused("profile", "remember", "I like tea.", *given)
@@ -63,9 +66,13 @@ def test_what_cannot_be_done_is_said(given: tuple[str, ...], conn_string: str) -
     assert "Several items begin so" in refused("profile", "confirm", "", *given)
     assert "Missing option '--user'" in refused("profile", "--database-url", conn_string)
     assert "Options come after the command" in refused("profile", *given, "remember", "x", *given)
-    for each in (("delete", first), ("consent", "profile", "off")):
-        assert "no terminal" in refused("profile", *each, *given)
-    assert "--yes cannot apply" in refused("profile", "consent", "tone", "off", "--yes", *given)
+    for each in (("delete", first), *(("consent", purpose, "off") for purpose in get_args(Purpose))):
+        told = refused("profile", *each, *given)
+        assert "no terminal" in told
+        assert "--dry-run" not in told, "the command has no such option"
+    with SupabaseMemory.from_conn_string(conn_string, user_id=given[-1]) as memory:
+        assert memory.privacy.consents() == [], "nothing is refused before it was confirmed"
+    assert "--yes cannot apply" in refused("profile", "consent", "tone", "on", "--yes", *given)
     assert (
         "a space has no profile"
         in refused(

@@ -205,6 +205,21 @@ async def test_who_refuses_a_profile_has_none(of: Any, server: SupabaseMemory, m
         assert (await person.post("/profile/remember", {"text": "I am vegan", "kind": "fact"})).status_code == 303
 
 
+async def test_what_goes_is_said_of_each_purpose(of: Any, maya: str) -> None:
+    async with Person(of(maya), write=True) as person:
+        page = await person.page(PROFILE)
+    told = page.text
+    assert "nothing is derived for it" not in told, "every purpose is derived for"
+    for gone in (
+        "Everything on this page",
+        "All topics",
+        "All signals",
+        "The tone of every message",
+        "All usage by day",
+    ):
+        assert gone in told, gone
+
+
 async def test_the_copy_has_every_item(of: Any, server: SupabaseMemory, maya: str, conn_string: str) -> None:
     fill(conn_string, maya, 450, "held")
     server.for_user(maya).privacy.consent("tone", False, actor="maya")

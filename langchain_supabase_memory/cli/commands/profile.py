@@ -37,6 +37,15 @@ _GROUPS: Final = (
 )
 """The headings of the list, each with its kinds."""
 
+_DERIVED: Final[dict[Purpose, str]] = {
+    "profile": "all that is remembered",
+    "topics": "all topics and their names",
+    "signals": "all signals",
+    "tone": "the tone of all messages",
+    "analytics": "all usage by day",
+}
+"""What there is of each purpose, and goes when it is refused."""
+
 _TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M"]
 
 _user = user_option("Whose profile it is")
@@ -207,24 +216,26 @@ def history(address: Address, item: str, user_id: str, as_json: bool) -> None:
 @click.argument("allowed", type=click.Choice(["on", "off"]))
 @_user
 @_actor
-@click.option("--yes", is_flag=True, help="Delete the profile without asking.")
+@click.option("--yes", is_flag=True, help="With off: delete what there is without asking.")
 def consent(address: Address, purpose: Purpose, allowed: str, user_id: str, actor: str | None, yes: bool) -> None:
     """Allow or refuse that something is derived about a user.
 
-    What is refused is derived no more, and what there is goes: with `profile off`, everything that is remembered.
+    What is refused is derived no more, and what there is goes: with `profile off`, everything that is remembered. So
+    `off` asks first.
 
     \b
     Example:
       supabase-memory profile consent profile off --user maya
     """  # noqa: D301  # click reads the control character
-    deletes = purpose == "profile" and allowed == "off"
-    if deletes:
+    if allowed == "off":
         confirmation.require_tty(yes)
     else:
         reject_options(["yes"], "Nothing is deleted.")
     with address.open() as memory:
-        if deletes and not yes:
-            confirmation.confirm(f"Delete all that is remembered about the user {format_id(user_id)}, for good?")
+        if allowed == "off" and not yes:
+            confirmation.confirm(
+                f"Delete {_DERIVED[purpose]} of the user {format_id(user_id)}, and derive nothing more?"
+            )
         memory.for_user(user_id).privacy.consent(purpose, allowed == "on", actor=actor or user_id)
     click.echo(f"{purpose} is {allowed} for the user {format_id(user_id)}.")
 
