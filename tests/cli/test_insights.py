@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+from langchain_core.messages import AIMessage, HumanMessage
+
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.operations.advice import FEWEST
 from tests.cli.running import run
 
 
@@ -15,7 +18,7 @@ def test_days_and_counts(conn_string: str, user_id: str) -> None:
     given = ("insights", "--database-url", conn_string)
     code, output = run(*given, "--user", user_id)
     assert code == 0, output
-    assert "default: 1 turns" in output
+    assert "default: 1 turn, 0 tokens sent" in output
     code, output = run(*given, "--user", user_id, "--json")
     assert json.loads(output)["days"][0]["messages"] == 1
     code, output = run(*given)
@@ -24,3 +27,16 @@ def test_days_and_counts(conn_string: str, user_id: str) -> None:
     assert json.loads(output)["k"] == 5
     code, output = run(*given, "--user", "nobody here")
     assert "Nothing is counted" in output
+
+
+def test_advice_has_its_setting_on_a_line_of_its_own(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        talk = memory.conversation("t")
+        for number in range(FEWEST):
+            asked = HumanMessage(f"Question {number}")
+            talk.append([asked, AIMessage("I do not know.")], pack=talk.context(asked))
+        memory.usage.update()
+    code, output = run("insights", "--database-url", conn_string, "--user", user_id)
+    assert code == 0, output
+    assert [line for line in output.splitlines() if line.startswith("  ")] == ["  config=MemoryConfig(recall='user')"]
+    assert "\\u" not in output

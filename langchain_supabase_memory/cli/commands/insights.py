@@ -53,11 +53,13 @@ def _print_days(days: list[UsageDay], advice: list[Advice], as_json: bool) -> No
         return
     for each in days:
         _echo(
-            f"{each.day}  {each.agent_id}: {each.turns:,} turns, {each.pack_tokens:,} tokens sent, "
+            f"{each.day}  {each.agent_id}: {formatting.pluralize(each.turns, 'turn')}, "
+            f"{formatting.pluralize(each.pack_tokens, 'token')} sent, "
             f"{each.spared_tokens:,} spared, {each.recalls_empty:,} of {each.recalls:,} recalls empty"
         )
     for found in advice:
-        _echo(f"{found.rule}: {found.finding}\n  {found.setting}")
+        _echo(f"{found.rule}: {found.finding}")
+        _echo(f"  {found.setting}")
     if not days:
         click.echo("Nothing is counted in these days. A worker counts behind the answers.", err=True)
 
