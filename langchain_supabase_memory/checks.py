@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 _KINDS: Final[dict[type, str]] = {str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -137,6 +138,27 @@ def choice(name: str, value: object, choices: Iterable[str], *, optional: bool =
     *rest, last = [*(f'"{word}"' for word in words), *([more] if more else [])]
     hint = f'Did you mean "{near[0]}"? ' if near else ""
     raise ConfigurationError(f"{name} is none of the choices.", hint=f"{hint}Pass {', '.join(rest)} or {last}.")
+
+
+def known_names(name: str, values: object, choices: Iterable[str]) -> list[str]:
+    """Check a list of names, and return it.
+
+    Args:
+        name: The argument's name.
+        values: The value passed.
+        choices: The allowed names.
+
+    Raises:
+        InvalidInputError: It is no list, such as one name alone, or has a name that is none of the choices.
+    """
+    allowed = list(choices)
+    hint = f"Pass some of {', '.join(allowed)}."
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise wrong_type(name, "a list of names", values, hint, InvalidInputError)
+    listed = list(values)
+    if not all(isinstance(each, str) and each in allowed for each in listed):
+        raise InvalidInputError(f"{name} has an unknown name.", hint=hint)
+    return listed
 
 
 def boolean(name: str, value: object) -> None:

@@ -21,6 +21,7 @@ from importlib.metadata import version
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, overload
 
+from langchain_supabase_memory import sql_arguments
 from langchain_supabase_memory.deadline import apart, in_thread
 from langchain_supabase_memory.errors import SchemaMissingError, SchemaOutdatedError
 
@@ -327,9 +328,11 @@ def call(function: str, arguments: Mapping[str, Any], operation: Operation | Non
         The function's answer, as Python values.
 
     Raises:
+        InvalidInputError: An argument has another type than the function takes.
         SchemaMissingError: The schema is not installed in the database.
         SchemaOutdatedError: The schema is installed, but from a release that lacks this function.
     """
+    arguments = sql_arguments.checked(arguments)
     try:
         return (yield Call(function, arguments, operation))
     except SchemaMissingError as missing:

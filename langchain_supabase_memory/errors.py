@@ -423,8 +423,13 @@ def from_error(code: str, message: str | None, hint: str | None) -> SupabaseMemo
         hint: Its hint; by default the class's own.
     """
     kind = type(from_code(code))
-    said = [f"{text[:1].upper()}{text[1:]}." if text else None for text in (message, hint)]
+    said = [f"{_capitalized(text)}." if text else None for text in (message, hint)]
     return kind(said[0], code=code, hint=said[1])
+
+
+def _capitalized(text: str) -> str:
+    """Return a sentence that begins with a capital, or with the name of a function or an argument as it is."""
+    return text if "_" in text.partition(" ")[0] else f"{text[:1].upper()}{text[1:]}"
 
 
 def node_unavailable(code: str) -> UnavailableError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.messages import ChatMessage
 
 from langchain_supabase_memory import documents
-from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.checks import known_names, require_type, wrong_type
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
@@ -27,7 +28,7 @@ from langchain_supabase_memory.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     from langchain_core.messages import BaseMessage
 
@@ -106,6 +107,7 @@ def append(
     if idempotency_key is not None:
         check_id("idempotency_key", idempotency_key)
     codec.ensure_ids(listed, idempotency_key)
+    require_type("metadata", metadata, Mapping, 'metadata={"source": "web"}', optional=True)
     beside = None if metadata is None else sanitizer.encode(dict(metadata))
     if redactor is not None:
         beside = redact_value(beside, redactor)
@@ -414,9 +416,7 @@ def read_rows(
         check_limit("to_sequence", to_sequence)
     if first is not None and last is not None:
         raise InvalidInputError("first and last cannot be combined.", hint="Pass first or last.")
-    unknown = sorted({str(column) for column in columns} - {*ALL_COLUMNS, "sequence"})
-    if unknown:
-        raise InvalidInputError(f"There is no column {unknown[0]}.", hint=f"Columns are {', '.join(ALL_COLUMNS)}.")
+    known_names("columns", columns, ("sequence", *ALL_COLUMNS))
     most = first if last is None else last
     if most == 0 or to_sequence == -1:
         return []
@@ -564,7 +564,7 @@ def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
 def _times(created_at: datetime | Sequence[datetime | None] | None, length: int) -> list[str | None]:
     if created_at is None:
         return [None] * length
-    if isinstance(created_at, datetime):
+    if isinstance(created_at, (datetime, str)) or not isinstance(created_at, Sequence):
         return [moment("created_at", created_at)] * length
     if len(created_at) != length:
         raise InvalidInputError(

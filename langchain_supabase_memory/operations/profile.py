@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.checks import choice, known_names
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
@@ -156,9 +156,8 @@ def read(
         InvalidInputError: A time has no time zone, a state is unknown, or a space is named: it has no profile.
     """
     check_limit("limit", limit)
-    if isinstance(states, str) or any(state not in get_args(ProfileState) for state in states):
-        raise InvalidInputError("Unknown state of an item.", hint=f"States are {', '.join(get_args(ProfileState))}.")
-    arguments = {"p_at": moment("at", at), "p_agent_id": agent_id, "p_states": list(states)}
+    listed = known_names("states", states, get_args(ProfileState))
+    arguments = {"p_at": moment("at", at), "p_agent_id": agent_id, "p_states": listed}
     return (yield from _read(owner, arguments, limit))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.checks import choice, positive_duration
+from langchain_supabase_memory.checks import choice, positive_duration, wrong_type
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import retention_argument
@@ -330,5 +330,7 @@ def _keep(retention: Mapping[str, Any] | None) -> Retention | None:
 
 
 def _check_text(name: str, text: object, *, optional: bool = False) -> None:
-    if not isinstance(text, str) or not (optional or text.strip()):
-        raise InvalidInputError(f"{name} must be a string.", hint=f'Pass {name}="...".')
+    if not isinstance(text, str):
+        raise wrong_type(name, "a text", text, f'Pass {name}="...".', InvalidInputError)
+    if not (optional or text.strip()):
+        raise InvalidInputError(f"{name} must not be empty.", hint=f'Pass {name}="...".')

@@ -56,6 +56,7 @@ JWT = "eyJhbGciOiJI.eyJzdWIi.canary"
 
 memory: Any = SupabaseMemory.from_conn_string(CONN, user_id="u")
 given: Any = None
+given_object: Any = object()
 history: Any = SupabaseChatMessageHistory("s", memory)
 chat: Any = FakeListChatModel(responses=["x"])
 client: Any = create_client(URL, JWT)
@@ -401,7 +402,7 @@ CALLS = {
     ),
     "a number as question": Mistake(lambda: memory.recall(7), "Pass the user's words", InvalidInputError),
     "a column that is none": Mistake(
-        lambda: memory.conversation("t").read(columns=["content"]), "Columns are", InvalidInputError
+        lambda: memory.conversation("t").read(columns=["content"]), "Pass some of sequence, message_id", InvalidInputError
     ),
     "a turn as text": Mistake(lambda: memory.conversation("t").turns.get("last"), "whole number|Pass", InvalidInputError),
     "nobody": Mistake(
@@ -410,7 +411,54 @@ CALLS = {
     "an index of nothing": Mistake(lambda: memory.conversation("t").chunks.reembed(), r"embeddings=OpenAIEmbeddings"),
 }  # fmt: skip
 
-MISTAKES = {**OPENING, **SIGNED_IN, **SETTINGS, **MODELS, **OVER, **CALLS}
+ARGUMENTS = {
+    "a number as the agent of a list": Mistake(
+        lambda: memory.work.status(agent_id=5), "agent_id must be a text, not a number. Pass agent_id=", InvalidInputError
+    ),
+    "an object as the agent of the advice": Mistake(
+        lambda: memory.advice(agent_id=given_object), "agent_id must be a text, not an object", InvalidInputError
+    ),
+    "a number for a dry run": Mistake(
+        lambda: memory.conversation("t").forget(dry_run=1), "dry_run must be True or False, not a number", InvalidInputError
+    ),
+    "a word for a dry run": Mistake(
+        lambda: memory.forget_expired(dry_run="yes"), "dry_run must be True or False, not a text", InvalidInputError
+    ),
+    "a text as the number of a summary": Mistake(
+        lambda: memory.conversation("t").summaries.delete("1", actor="ana"), "number must be a whole number", InvalidInputError
+    ),
+    "a truth value as a similarity": Mistake(
+        lambda: memory.recall_summaries("kiln", min_similarity=True), "min_similarity must be a number", InvalidInputError
+    ),
+    "a type of a recall alone": Mistake(
+        lambda: memory.recall("kiln", types="fact"), "types must be a list of names, not a text", InvalidInputError
+    ),
+    "a column alone": Mistake(
+        lambda: memory.conversation("t").read(columns="text"), "columns must be a list of names", InvalidInputError
+    ),
+    "a state alone": Mistake(
+        lambda: memory.profile.read(states="held"), "states must be a list of names, not a text", InvalidInputError
+    ),
+    "a state that is none": Mistake(
+        lambda: memory.profile.read(states=["new"]), "states has an unknown name. Pass some of held", InvalidInputError
+    ),
+    "a time as text": Mistake(
+        lambda: memory.conversation("t").append("x", created_at="2026-01-31T12:00:00Z"), "must be a datetime", InvalidInputError
+    ),
+    "metadata as text": Mistake(lambda: memory.conversation("t").append("x", metadata="web"), "Pass metadata="),
+    "weights as a dictionary": Mistake(lambda: memory.recall("kiln", weights={"words": 1}), r"RecallWeights\("),
+    "a space without a name": Mistake(
+        lambda: memory.spaces.create(""), "name must not be empty", InvalidInputError
+    ),
+    "a number as the token of a space": Mistake(
+        lambda: memory.spaces.join(5), "token must be a text, not a number", InvalidInputError
+    ),
+    "a number of messages as text": Mistake(
+        lambda: memory.work.index_due(messages="5"), "messages must be a whole number", InvalidInputError
+    ),
+}  # fmt: skip
+
+MISTAKES = {**ARGUMENTS, **OPENING, **SIGNED_IN, **SETTINGS, **MODELS, **OVER, **CALLS}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -533,6 +581,18 @@ def test_what_postgres_says_of_a_connection_becomes_the_next_action(
     assert type(error) is kind
     assert re.search(words, str(error)), str(error)
     assert "canary" not in str(error)
+
+
+@each_case(
+    ("text", "said"),
+    [
+        ("memory_spaces() lists those you are in", "memory_spaces() lists those you are in."),
+        ("p_branch is no object", "p_branch is no object."),
+        ("store a message first", "Store a message first."),
+    ],
+)
+def test_a_name_of_a_function_begins_no_sentence_with_a_capital(text: str, said: str) -> None:
+    assert str(errors.from_error("PT404", text, text)) == f"{said[:-1]}. [PT404] {said}"
 
 
 def test_no_error_is_raised_with_an_empty_hint() -> None:

@@ -21,6 +21,7 @@ import pytest
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import DatabaseError, from_code
+from langchain_supabase_memory.sql_arguments import TYPES
 from tests.converse import Caller, converse
 from tests.each_case import each_case
 from tests.services.postgres import Cluster
@@ -169,6 +170,19 @@ def test_no_function_is_longer_than_140_lines() -> None:
 
 def test_the_files_define_what_the_catalog_has(catalog: Catalog) -> None:
     assert sorted(FUNCTIONS) == sorted(catalog.public()) == sorted(SHAPES)
+
+
+PYTHON_TYPES = {"text": str, "uuid": str, "boolean": bool, "integer": int, "bigint": int, "double precision": float}
+"""The Python type of a value that is sent for an argument of a SQL type."""
+
+
+def test_scalar_arguments_have_the_types_of_the_catalog(catalog: Catalog) -> None:
+    types: dict[str, set[type | None]] = {}
+    for found in catalog.public().values():
+        for name, sql_type in zip(found.names, found.types, strict=False):
+            types.setdefault(name, set()).add(PYTHON_TYPES.get(sql_type))
+    one = {name: each.pop() for name, each in types.items() if len(each) == 1}
+    assert {name: each for name, each in one.items() if each is not None} == TYPES
 
 
 @each_function

@@ -20,7 +20,7 @@ from langchain_supabase_memory.language.chunks.episodes import APART, PlacedUnit
 from langchain_supabase_memory.language.chunks.speech import PartSignals, SpeechBefore, signals_of
 from langchain_supabase_memory.language.chunks.units import StoredText, Unit, texts, units
 from langchain_supabase_memory.language.messages import codec, content
-from langchain_supabase_memory.operations.arguments import conversation_ids
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, keys
 from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Signal
@@ -172,6 +172,7 @@ def index_due(*, user_id: str | None = None, messages: int = 0, vectors: bool = 
         messages: How many unindexed messages to tolerate.
         vectors: Whether conversations with chunks that lack a vector are due, too.
     """
+    check_limit("messages", messages, optional=False)
     return (yield from keys("memory_index_due", {"p_messages": messages, "p_user_id": user_id, "p_vectors": vectors}))
 
 

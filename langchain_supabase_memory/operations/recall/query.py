@@ -7,6 +7,7 @@ from datetime import datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from langchain_supabase_memory.checks import known_names, require_type
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks.kinds import KINDS
@@ -79,8 +80,9 @@ class Filters:
             number = getattr(self, each)
             if number is not None and (not isinstance(number, (int, float)) or not least <= number <= 1):
                 raise InvalidInputError(f"{each} must be a number from {least} to 1.", hint=f"Pass {each}=0.5.")
-        if self.types is not None and (isinstance(self.types, str) or not set(self.types) <= set(KINDS)):
-            raise InvalidInputError("types contains an unknown type.", hint=f"Types are {', '.join(KINDS)}.")
+        if self.types is not None:
+            known_names("types", self.types, KINDS)
+        require_type("weights", self.weights, RecallWeights, "weights=RecallWeights(words=1.0)")
         if self.fusion not in ("score", "rrf"):
             raise InvalidInputError("fusion is not one of the choices.", hint='Pass "score" or "rrf".')
         bounds(self.time_range, datetime.now(zone(self.time_zone)))
