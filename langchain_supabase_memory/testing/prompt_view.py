@@ -14,10 +14,22 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-PromptPart = Literal["recalled", "passage", "summary", "recent"]
-"""The part of a prompt: recalled messages, a tool's passage, the summary, or the newest messages."""
+PromptPart = Literal["recalled", "passage", "summary", "recent", "profile", "board", "shared", "turn"]
+"""The part of a prompt: recalled messages, a tool's passage, the summary, the newest messages, items of the profile, of
+the board and of boards that are shared, or the turn that the user's words point at."""
 
-_PARTS: Final[dict[str, PromptPart]] = {"recalled": "recalled", "passage": "passage", "summary": "summary"}
+_PARTS: Final[dict[str, PromptPart]] = {
+    "recalled": "recalled",
+    "passage": "passage",
+    "summary": "summary",
+    "user_profile": "profile",
+    "board": "board",
+    "shared": "shared",
+    "referenced_turn": "turn",
+}
+_ITEMS: Final = frozenset({"profile", "board", "shared"})
+_ITEM: Final = re.compile(r"- [^:]+: (.*?)(?: \[[^\]]*\])?")
+_SPEAKER: Final = re.compile(r"(?:User|Assistant)[^:]*: (.*)")
 _FENCE: Final = "<conversation_memory>"
 _TAG: Final = re.compile(r"</?(\w+)([^>]*)>")
 _MESSAGES: Final = re.compile(r'messages="(\d+)')
@@ -90,6 +102,10 @@ def _prompt_lines(text: str) -> Iterator[PromptLine]:
         elif part == "recalled" and match:
             message = int(match[1])
             yield PromptLine(unescape(match[2]).strip(), part, message, day)
+        elif part in _ITEMS or part == "turn":
+            found = (_ITEM if part in _ITEMS else _SPEAKER).fullmatch(raw)
+            if found and part:  # other lines are headings
+                yield PromptLine(unescape(found[1]).strip(), part)
         elif part is not None:
             yield PromptLine(unescape(raw).strip(), part, message, day)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForLLMRun
 
 NOTHING = "I can see nothing about that."
+
+
+_SAID: Final[frozenset[prompt_view.PromptPart]] = frozenset({"recalled", "passage", "summary", "recent"})
+_NOTED: Final[frozenset[prompt_view.PromptPart]] = frozenset({"profile", "board", "shared"})
 
 
 class OfflineQuotingModel(BaseChatModel):
@@ -55,13 +59,19 @@ class OfflineQuotingModel(BaseChatModel):
 
 
 def quote(lines: Sequence[prompt_view.PromptLine], question: str) -> str:
-    """Quote the line that shares most words with the question; an empty text if none shares a word."""
-    best = prompt_view.rank(
-        [line for line in lines if without_questions(line.text)],
-        question,
-        key=lambda line: without_questions(line.text),
-    )
-    return f"“{best[0].text}”" if best else ""
+    """Quote the line that shares most words with the question; an empty text if none shares a word.
+
+    What was said is quoted before what was noted of it on a board or in a profile. Where no line shares a word, the
+    turn that the question points at is quoted.
+    """
+    told = [line for line in lines if without_questions(line.text) and line.part != "turn"]
+    for parts in (_SAID, _NOTED):
+        best = prompt_view.rank(
+            [line for line in told if line.part in parts], question, key=lambda line: without_questions(line.text)
+        )
+        if best:
+            return f"“{best[0].text}”"
+    return " ".join(f"“{line.text}”" for line in lines if line.part == "turn")
 
 
 def without_questions(text: str) -> str:

@@ -14,16 +14,24 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
+from langchain.agents import create_agent
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from rich.console import Console
 
-from langchain_supabase_memory import ChunkPolicy, ExtractiveSummarizer, SupabaseMemory
+from langchain_supabase_memory import (
+    ChunkPolicy,
+    ExtractiveSummarizer,
+    MemoryConfig,
+    SupabaseMemory,
+    SupabaseMemoryMiddleware,
+)
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli import commands as package
 from langchain_supabase_memory.cli import models
@@ -346,6 +354,25 @@ def test_the_stand_in_asks_its_tool_only_where_nothing_was_recalled() -> None:
     assert model.invoke([recalled, question]).text == "“Rizal was born”"
 
 
+def test_the_stand_in_quotes_what_was_noted_where_nothing_that_was_said_fits(conn_string: str, user_id: str) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=MemoryConfig(profile=True)) as memory:
+        memory.profile.remember("Drinks black tea", kind="preference", subject="beverage")
+        kiln = memory.conversation("kiln")
+        kiln.add_turn("My kiln is in Cebu", "Good.")
+        kiln.board.add("action", "Order cones: six of them", actor="maya")
+        kiln.board.add("fact", "The kiln stands in the yard", actor="maya")
+        agent = create_agent(OfflineQuotingModel(), middleware=[SupabaseMemoryMiddleware(memory)])
+
+        def answer(question: str) -> str:
+            state: Any = {"messages": [HumanMessage(question)]}
+            return str(agent.invoke(state, {"configurable": {"thread_id": "kiln"}})["messages"][-1].text)
+
+        assert answer("What tea do I drink?") == "“Drinks black tea”"
+        assert answer("How many cones?") == "“Order cones: six of them”"
+        assert answer("Where is the kiln?") == "“My kiln is in Cebu”", "what was said comes first"
+        assert answer("yung una nga ulit") == "“My kiln is in Cebu” “Good.”"
+
+
 def test_where_a_line_of_a_prompt_is_from() -> None:
     recalled = (
         "2026-10-02:\nUser [12]: a <b> & c\n  and on\nMang Tonyo [14]: 1,800\n2026-10-03:\nAssistant [20]: [x]: y"
@@ -370,6 +397,21 @@ def test_where_a_line_of_a_prompt_is_from() -> None:
         ("[x]: y", "recalled", 20, "2026-10-03"),
         ("It is", "passage", 30, "2026-10-15"),
         ("7391", "passage", 30, "2026-10-15"),
+    ]
+    noted = [
+        fence.message(fence.fenced([fence.element("user_profile", "- fact (home): Cebu: the old city")]), "p"),
+        fence.message(fence.fenced([fence.element("board", "- to do: Order cones [message 4]")]), "b"),
+        fence.message(
+            fence.fenced([fence.element("shared", "In the space Team:\n- fact: Clay comes [Ben, 2026-11-28]")]), "s"
+        ),
+        fence.message(fence.fenced([fence.element("referenced_turn", "It is this turn:\nUser (Ana): a\nAssistant: b")]), "t"),
+    ]  # fmt: skip
+    assert [(line.text, line.part) for line in prompt_view.lines(noted)] == [
+        ("Cebu: the old city", "profile"),
+        ("Order cones", "board"),
+        ("Clay comes", "shared"),
+        ("a", "turn"),
+        ("b", "turn"),
     ]
 
 

@@ -13,7 +13,7 @@ import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from rich.markup import escape
@@ -352,6 +352,17 @@ def _replay(console: Console, conn_string: str, lines: list[transcript.DemoLine]
                 raise SupabaseMemoryError("The process that stores the conversation failed.", hint="See above.")
 
 
+_PARTS: Final[Mapping[prompt_view.PromptPart, str]] = {
+    "summary": "summary",
+    "recent": "newest messages",
+    "profile": "profile",
+    "board": "board",
+    "shared": "boards that are shared",
+    "turn": "turn that the question points at",
+}
+"""What an answer quotes, in words."""
+
+
 def _origin(answer: AgentAnswer) -> str:
     """Describe the source of an answer."""
     line = answer.source
@@ -361,7 +372,7 @@ def _origin(answer: AgentAnswer) -> str:
         return f"from message {line.message} of {line.day}, one of {answer.recalled} recalled"
     if line.part == "passage":
         return f"from message {line.message} of {line.day}, found with search_conversation_history"
-    return "from the summary" if line.part == "summary" else "from the newest messages"
+    return f"from the {_PARTS[line.part]}"
 
 
 def _show_references(console: Console, memory: SupabaseMemory) -> None:
