@@ -172,6 +172,24 @@ def test_a_streamed_turn_is_stored_as_a_message(memory: SupabaseMemory) -> None:
     assert messages[1].content == "streamed in several pieces"
 
 
+async def test_of_a_stopped_answer_is_stored_what_the_page_says(memory: SupabaseMemory) -> None:
+    def chat() -> Runnable[Any, Any]:
+        model = GenericFakeChatModel(messages=iter([AIMessage("It is the thermocouple")]))
+        return with_history(memory, prompted(model), input_messages_key="input", history_messages_key="history")
+
+    for pieces, kept in ((1, []), (3, ["What is E-47?", "It "])):
+        closed = chat().stream({"input": "What is E-47?"}, session(f"closed {pieces}"))
+        for _ in range(pieces):
+            next(closed)
+        closed.close()  # type: ignore[attr-defined]
+        assert stored(memory, f"closed {pieces}") == kept
+
+    left = chat().astream({"input": "What is E-47?"}, session("left"))
+    await anext(left)
+    await left.aclose()  # type: ignore[attr-defined]
+    assert stored(memory, "left") == []
+
+
 def test_several_configuration_keys(memory: SupabaseMemory) -> None:
     of_many = SupabaseMemory(memory._services.transport)
 
