@@ -336,5 +336,6 @@ def _reject_two_databases() -> None:
 
 
 def _option_names(names: Sequence[str]) -> str:
-    """Format parameters as options."""
-    return ", ".join("--" + name.replace("_", "-") for name in names)
+    """Format parameters of the running command as its options are typed: `user_id` is `--user`."""
+    typed = {each.name: each.opts for each in click.get_current_context().command.params}
+    return ", ".join(next(option for option in typed[name] if option.startswith("--")) for name in names)

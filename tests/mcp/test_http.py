@@ -505,7 +505,9 @@ def test_what_it_refuses_to_start_with() -> None:
         assert key not in said
     assert "publishable key is missing" in refused("mcp", "--http", *url)
     assert "url is missing" in refused("mcp", "--http", "--key", PUBLISHABLE)
-    assert "its signed-in user" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--user", "maya")
+    assert "--user cannot apply. Over HTTP each request belongs to its signed-in user." in refused(
+        "mcp", "--http", *url, "--key", PUBLISHABLE, "--user", "maya"
+    )
     assert "its signed-in user" in refused("mcp", "--http", *url, "--key", PUBLISHABLE, "--token", "a.b.c")
     assert "needs the Data API" in refused("mcp", "--http", "--database-url", "postgresql://x@127.0.0.1:1/x")
     assert "needs the Data API" in refused("mcp", "--http", "--embedded", "folder")
