@@ -62,7 +62,7 @@ async def test_each_file_says_what_is_held(caller: Caller, user_id: str) -> None
     assert f": Order a thermocouple [by a person] ({today} " in board
     assert "E-47" in board
     summary = (await use(caller.color, files, "read", "/summary.md")).file_data["content"]
-    assert "There is no summary yet. There are 1 messages" in summary
+    assert "There is no summary yet. There is 1 message;" in summary
 
 
 async def test_the_summary_and_what_becomes_of_it(caller: Caller, user_id: str) -> None:

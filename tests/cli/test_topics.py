@@ -50,6 +50,6 @@ def test_a_topic_from_its_beginning_to_its_end(given: tuple[str, ...], conn_stri
     assert "1 topic merged." in ok("merge", rye["id"], kiln["id"], *given)
     assert len(listed(given)) == 2
     assert listed(given, "--since", "2999-01-01") == {}
-    assert "1 words opted out" in ok("forget", kiln["id"], "--word", "kiln", "--yes", *given)
+    assert "1 word opted out" in ok("forget", kiln["id"], "--word", "kiln", "--yes", *given)
     assert len(listed(given)) == 1
     assert "There is no such topic" in refused("topics", "rename", kiln["id"], "X", *given)

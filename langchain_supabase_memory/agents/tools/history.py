@@ -229,9 +229,7 @@ def read_summary(call: ToolCall, key: ConversationKey) -> Flow[tuple[list[Passag
     last = newest[0].sequence
     if not segments:
         messages = yield from count(key, retention=retention)
-        where = (
-            f"There are {messages:,} messages; the newest is number {last}. {_conversation_phrase(call, key)}".rstrip()
-        )
+        where = f"{_count_phrase(messages)}; the newest is number {last}. {_conversation_phrase(call, key)}".rstrip()
         return [], f"There is no summary yet. {where}"
     segment = segments[0]
     attributes: dict[str, str | int] = {
@@ -265,6 +263,10 @@ def recall_context(call: ToolCall, context_type: ContextType, conversation_id: s
         replace(each, attributes={**each.attributes, **call.conversation_attributes(key)}) for each in found.passages
     ]
     return fit(passages, call.binding.characters, notes)
+
+
+def _count_phrase(messages: int) -> str:
+    return "There is 1 message" if messages == 1 else f"There are {messages:,} messages"
 
 
 def _conversation_phrase(call: ToolCall, key: ConversationKey) -> str:

@@ -73,7 +73,9 @@ def _topics(talked_about: Sequence[Topic], zone: tzinfo) -> list[str]:
         place = "".join(
             f", as in conversation {name(each.thread_id)}, message {each.sequence}" for each in topic.quotes[:1]
         )
-        lines.append(f"{name(topic.label)}: {topic.episodes} episodes{last}{place}")
+        lines.append(
+            f"{name(topic.label)}: {topic.episodes} {'episode' if topic.episodes == 1 else 'episodes'}{last}{place}"
+        )
     return lines
 
 

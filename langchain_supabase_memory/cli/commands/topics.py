@@ -70,7 +70,7 @@ def topics(
         days = (
             "" if each.first_at is None or each.last_at is None else f", {_day(each.first_at)} to {_day(each.last_at)}"
         )
-        episodes = "1 episode" if each.episodes == 1 else f"{each.episodes:,} episodes"
+        episodes = formatting.pluralize(each.episodes, "episode")
         _echo(f"{each.id[:8]}  {each.label}{' (hidden)' if each.hidden else ''}")
         _echo(f"          {episodes}{days}")
     if not found:
@@ -138,7 +138,8 @@ def forget(address: Address, topic: str, user_id: str, words: tuple[str, ...], a
                 f"Remember nothing more of {spell_out(', '.join(would.words)) or 'it'}, in any conversation?"
             )
         gone = owner.topics.forget(found, words=chosen, actor=actor or user_id)
-    click.echo(f"{len(gone.words)} words opted out of; the topic had {gone.episodes:,} episodes.")
+    opted_out, episodes = formatting.pluralize(len(gone.words), "word"), formatting.pluralize(gone.episodes, "episode")
+    click.echo(f"{opted_out} opted out of; the topic had {episodes}.")
 
 
 def _find(owner: SupabaseMemory, topic: str) -> Topic:
