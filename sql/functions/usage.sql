@@ -443,19 +443,23 @@ begin
                       order by f.day, f.agent_id, f.what)
       from (select c.agent_id, c.day, c.what, c.users + memory_private.insight_noise(
                      v_rule.secret, c.agent_id || ':' || c.day || ':' || c.what, c.users, v_scale) as noisy
-            from (select d.agent_id, d.day, w.what, count(*) as users
-                  from memory.usage_days d
-                  cross join lateral (
-                    select 'talked' as what where d.turns > 0
-                    union all
-                    select n.name from unnest(
-                      array['correction', 'asked_again', 'thanks', 'complaint', 'confusion', 'giving_up', 'asks_for_person',
-                            'tool_failed'], d.signals) as n (name, chunks)
-                    where n.chunks > 0
-                    union all
-                    select 'empty_recall' where d.recalls_empty > 0) w
-                  where d.day between v_from and v_to and (p_agent_id is null or d.agent_id = p_agent_id)
-                  group by d.agent_id, d.day, w.what having count(*) >= v_rule.k) c) f
+            -- Counted before it is spread over cells, so that a row is read once however many cells it is in.
+            from (select g.agent_id, g.day, w.what, w.users
+                  from (select d.agent_id, d.day, count(*) filter (where d.turns > 0) as talked,
+                               count(*) filter (where d.recalls_empty > 0) as empty_recall,
+                               array[count(*) filter (where d.signals[1] > 0), count(*) filter (where d.signals[2] > 0),
+                                     count(*) filter (where d.signals[3] > 0), count(*) filter (where d.signals[4] > 0),
+                                     count(*) filter (where d.signals[5] > 0), count(*) filter (where d.signals[6] > 0),
+                                     count(*) filter (where d.signals[7] > 0), count(*) filter (where d.signals[8] > 0)
+                                    ] as signals
+                        from memory.usage_days d
+                        where d.day between v_from and v_to and (p_agent_id is null or d.agent_id = p_agent_id)
+                        group by d.agent_id, d.day) g
+                  cross join lateral unnest(
+                    array['talked', 'empty_recall', 'correction', 'asked_again', 'thanks', 'complaint', 'confusion',
+                          'giving_up', 'asks_for_person', 'tool_failed'],
+                    array[g.talked, g.empty_recall] || g.signals) as w (what, users)
+                  where w.users >= v_rule.k) c) f
       where f.noisy >= v_least), '[]'));
 end
 $function$;
