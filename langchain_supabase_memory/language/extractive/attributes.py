@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language.extractive.changes import ME
@@ -122,7 +123,9 @@ def evoked(clauses: Clauses) -> frozenset[str]:
     return frozenset(each for kind in said for each in _nouns(kind.partition(".")[2]))
 
 
+@cache
 def _nouns(name: str) -> frozenset[str]:
+    """Return the stems of the words that name an attribute."""
     return frozenset(stem(word) for words in phrases().words_in(f"nouns.{name}") for word in words)
 
 
