@@ -202,28 +202,40 @@ create or replace function memory_private.detect_language(p_text text) returns t
 language plpgsql stable security invoker set search_path = ''
 as $function$
 declare
-  v_words integer;
-  v_best  text;
+  v_lexemes text[];
+  v_counts  integer[];
+  v_words   integer;
+  v_best    text;
 begin
-  select sum(cardinality(t.positions)) into v_words from unnest(to_tsvector('simple', p_text)) t;
+  select array_agg(t.lexeme), array_agg(cardinality(t.positions)), sum(cardinality(t.positions))
+    into v_lexemes, v_counts, v_words
+    from unnest(to_tsvector('simple', p_text)) t;
   if coalesce(v_words, 0) < 40 then
     return null;
   end if;
+  -- Each different word is looked up once, and only in dictionaries that have stop words.
   select l.name into v_best
   from (select c.cfgname::text as name,
-               (select coalesce(sum(cardinality(t.positions)), 0)
-                from unnest(to_tsvector(c.oid::regconfig, p_text)) t) as kept
+               (select coalesce(sum(w.count), 0) from unnest(v_lexemes, v_counts) as w (lexeme, count)
+                where ts_lexize(
+                  case when octet_length(w.lexeme) = char_length(w.lexeme) then a.mapdict else o.mapdict end, w.lexeme)
+                  = '{}') as stops
         from pg_catalog.pg_ts_config c
-        where c.cfgnamespace = 'pg_catalog'::regnamespace and c.cfgname <> 'simple'
+        -- Some languages read words of ASCII letters by another dictionary.
+        join pg_catalog.pg_ts_config_map a on a.mapcfg = c.oid and a.maptokentype = 1 and a.mapseqno = 1
+        join pg_catalog.pg_ts_config_map o on o.mapcfg = c.oid and o.maptokentype = 2 and o.mapseqno = 1
+        where c.cfgnamespace = 'pg_catalog'::regnamespace
+          and exists (select from pg_catalog.pg_ts_dict d
+                      where d.oid in (a.mapdict, o.mapdict) and d.dictinitoption ilike '%stopwords%')
         union all
         -- Postgres stems Indonesian, but knows none of its stop words.
-        select 'indonesian', v_words - coalesce(sum(cardinality(t.positions)), 0)
-        from unnest(to_tsvector('simple', p_text)) t
-        where t.lexeme = any ('{ada,adalah,akan,aku,apa,atau,bagaimana,belum,berapa,bisa,boleh,dalam,dan,dari,dengan,di,
+        select 'indonesian', coalesce(sum(w.count), 0)
+        from unnest(v_lexemes, v_counts) as w (lexeme, count)
+        where w.lexeme = any ('{ada,adalah,akan,aku,apa,atau,bagaimana,belum,berapa,bisa,boleh,dalam,dan,dari,dengan,di,
           dia,hanya,harus,ini,itu,jika,juga,kalau,kami,kamu,karena,ke,kita,lebih,mana,mereka,oleh,pada,sangat,saya,
           seperti,sudah,tidak,untuk,yang}')) l
-  where l.kept < v_words * 0.8
-  order by l.kept, l.name
+  where l.stops > v_words * 0.2
+  order by l.stops desc, l.name
   limit 1;
   return coalesce(v_best, 'simple');
 end
