@@ -21,11 +21,12 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.settings import RecallWeights
 from tests.embedders import ScriptedEmbedder
 from tests.services.postgres import OLDER_PGVECTOR, Cluster, packaged
+from tests.services.sessions import Sessions
 
 pytestmark = pytest.mark.postgres
 
 WIDTH = 32
-TENANTS = {"giant": 12_000, "large": 6_000, "small": 1_500, "tiny": 60}
+TENANTS = {"giant": 6_000, "large": 3_000, "small": 1_500, "tiny": 60}
 MEANING = RecallWeights(0, 1, 0, 0, 0, 0, 0, 0, 0)
 
 FILL = """
@@ -63,7 +64,7 @@ SERVERS: dict[str, Callable[[], Cluster]] = {
     scope="module",
     params=["default", "pgvector 0.7", pytest.param("postgres 16", marks=pytest.mark.slow)],
 )
-def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
+def filled(request: pytest.FixtureRequest, kept_sessions: Sessions) -> Iterator[tuple[Cluster, str]]:
     """Four tenants of very different sizes, with the index."""
     with SERVERS[request.param]() as cluster:
         name = cluster.create_database()
@@ -72,7 +73,8 @@ def filled(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
             cluster.execute(FILL.format(user=user, size=size, width=WIDTH), database=name)
         migrate(cluster.conn_string(name), vector_index=WIDTH)
         cluster.execute("analyze", database=name)
-        yield cluster, name
+        with kept_sessions.of(cluster.port, name):
+            yield cluster, name
 
 
 def questions(connection: psycopg.Connection, user: str, size: int) -> list[list[float]]:
