@@ -116,12 +116,12 @@ def embedding(cluster: Cluster, own: str, server: psycopg.Connection[Any], user_
 
 
 def test_planted_topics_are_found_by_words_and_live_on_when_a_tenth_is_forgotten(talker: Talker) -> None:
-    planted = talks()
-    assert (len(planted), len(PHRASES)) == (960, 24)
+    planted = talks(20)
+    assert (len(planted), len(PHRASES)) == (480, 24)
     talker.talk(planted)
-    assert talker.memory.topics.update() == topics.TopicUpdate(960, 1)
+    assert talker.memory.topics.update() == topics.TopicUpdate(480, 1)
     found = [(planted[int(thread[1:])].topic, topic) for thread, topic in talker.rows("c.thread_id, s.topic_id::text")]
-    assert len(found) == 960
+    assert len(found) == 480
     assert adjusted_rand_index([topic for _, topic in found], [name for name, _ in found]) >= 0.5
     listed = talker.memory.topics.read(quotes=3, limit=500)
     words = {topic: set[str]() for topic in {topic for _, topic in found}}
