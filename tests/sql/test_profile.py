@@ -218,11 +218,11 @@ def test_the_order_of_authority(server: psycopg.Connection[Any], case: tuple[str
 
 
 def test_the_opposite_every_day(owner: Owner) -> None:
-    for day in range(250):
+    for day in range(210):
         owner.learn("tea", at=START + timedelta(days=day), polarity=(-1) ** day)
     held = owner.one("tea", "held")
     assert held["polarity"] == -1
-    assert datetime.fromisoformat(held["held_at"]) == START + timedelta(days=249)
+    assert datetime.fromisoformat(held["held_at"]) == START + timedelta(days=209)
     (row,) = owner.connection.execute(
         "select count(*) from memory.profile_items where user_id = %s", [owner.user_id]
     ).fetchall()
