@@ -64,11 +64,18 @@ WORDS = [
     "lantern",
 ]
 
+FRUIT = ["apples", "pears", "plums", "figs", "quinces", "cherries"]
+
 
 def said(draw: random.Random, number: int) -> list[BaseMessage]:
     words = " ".join(draw.choices(WORDS, k=draw.randint(20, 60)))
     more = " ".join(draw.choices(WORDS, k=draw.randint(5, 90)))
     return [HumanMessage(f"Turn {number}: the {words}.", id=f"q{number}"), AIMessage(f"The {more}.", id=f"a{number}")]
+
+
+def talk(conversation: Conversation, draw: random.Random, turns: int = 80) -> None:
+    """Store turns at once, where it is no matter how they came in."""
+    conversation.append([each for number in range(turns) for each in said(draw, number)])
 
 
 TOLD = "I was in the studio all day long, with the others, and it was late when we went home again. "
@@ -127,8 +134,7 @@ def test_recent_messages_have_the_larger_part(memory: SupabaseMemory) -> None:
 
 def test_who_asks_nothing_is_told_little(memory: SupabaseMemory) -> None:
     draw, conversation = random.Random(5), memory.conversation("t")
-    for number in range(80):
-        conversation.append(said(draw, number))
+    talk(conversation, draw)
     conversation.context("Hello.")  # summarizes, so that there is something to recall
 
     def recalled(**asked: Any) -> int:
@@ -151,14 +157,19 @@ def a_past(conversation: Conversation) -> list[BaseMessage]:
         for number in range(60)
     ]
     conversation.append(told)
-    for number in range(90):
-        words = " ".join(draw.choices(["apples", "pears", "plums", "figs", "quinces", "cherries"], k=50))
+    for start, end in pairwise((0, 1, 21, 41, 61, 81, 90)):  # in parts, each of which is summarized
+        days = ((number, " ".join(draw.choices(FRUIT, k=50))) for number in range(start, end))
         conversation.append(
-            [HumanMessage(f"Day {number}: {words}.", id=f"f{number}"), AIMessage("Fine.", id=f"g{number}")]
+            [
+                message
+                for number, words in days
+                for message in (
+                    HumanMessage(f"Day {number}: {words}.", id=f"f{number}"),
+                    AIMessage("Fine.", id=f"g{number}"),
+                )
+            ]
         )
-        if number % 20 == 0:
-            conversation.context("Hello.")
-    conversation.context("Hello.")
+        conversation.context("Hello.")
     conversation.index()
     return told
 
@@ -396,8 +407,7 @@ async def test_a_tool_loop_appends_and_moves_the_window_at_most_once(
 ) -> None:
     draw = random.Random(9)
     memory.conversation("other").append(said(draw, 100))
-    for number in range(80):
-        memory.conversation("t").append(said(draw, number))
+    talk(memory.conversation("t"), draw)
     memory.conversation("t").context("Hello.")
     memory.work.index_due()
     chat = ScriptedModel(script=lambda prompt: _step(prompt))
@@ -421,8 +431,7 @@ async def test_what_is_forgotten_in_a_tool_loop_is_not_shown_again(
     draw = random.Random(9)
     secret: list[BaseMessage] = [HumanMessage("The kiln's door code is 4812.", id="secret"), AIMessage("Noted.")]
     memory.conversation(thread).append(secret)
-    for number in range(80):
-        memory.conversation("t").append(said(draw, number))
+    talk(memory.conversation("t"), draw)
     memory.conversation("t").context("Hello.")
     memory.work.index_due()
 
@@ -453,8 +462,7 @@ async def test_what_a_person_takes_away_in_a_tool_loop_is_not_shown_again(
     memory: SupabaseMemory, way: str, what: str
 ) -> None:
     draw, conversation = random.Random(9), memory.conversation("t")
-    for number in range(80):
-        conversation.append(said(draw, number))
+    talk(conversation, draw)
     conversation.context("Hello.")
     conversation.index()
     conversation.board.add("fact", "The door's code is 4812.", actor="maya")
@@ -480,8 +488,7 @@ def test_what_one_user_recalls_is_in_no_other_users_prompt(conn_string: str, use
         memory = base.for_token(lambda: {"sub": signed_in[0], "role": "authenticated"})
         conversation, draw = memory.conversation("t"), random.Random(9)
         conversation.append([HumanMessage("The kiln's door code is 4812."), AIMessage("Noted.")])
-        for number in range(60):
-            conversation.append(said(draw, number))
+        talk(conversation, draw, 60)
         conversation.context("Hello.")
         conversation.index()
         chat = says("Cone nine.")
