@@ -190,10 +190,18 @@ async def test_one_call_looks_at_so_many_and_says_where_to_go_on(caller: Caller,
     assert (numbers(second), second.after) == ([100], None)
 
 
-async def test_an_answer_ends_where_it_is_large(caller: Caller, user_id: str) -> None:
-    talk = caller.service.for_user(user_id).conversation("t")
-    for n in range(7):  # of 3 MB each, where a call reads about 8
-        await caller(talk.append, [HumanMessage(f"{n} clay " + "x" * 1_500_000)])
+@pytest.fixture(scope="module")
+def talker(conn_string: str) -> str:
+    """A user with seven messages of 3 MB each, where a call reads about 8."""
+    user_id = "who-talks-at-length"
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        for n in range(7):
+            memory.conversation("t").append([HumanMessage(f"{n} clay " + "x" * 1_500_000)])
+    return user_id
+
+
+async def test_an_answer_ends_where_it_is_large(caller: Caller, talker: str) -> None:
+    talk = caller.service.for_user(talker).conversation("t")
     sizes: list[int] = []
     after = None
     while not sizes or after:
