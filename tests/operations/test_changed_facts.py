@@ -63,9 +63,10 @@ def hold(memory: SupabaseMemory, number: int, *, has_board: bool) -> Conversatio
     """Store a scenario; with a board, it is revised on the way."""
     conversation = memory.conversation(f"fact-{number}")
     messages = talk(number)
-    for start in range(0, len(messages), STEP):
-        part = messages[start : start + STEP]
-        conversation.append(part, created_at=[START + timedelta(hours=start + place) for place in range(len(part))])
+    times = [START + timedelta(hours=place) for place in range(len(messages))]
+    step = STEP if has_board else len(messages)
+    for start in range(0, len(messages), step):
+        conversation.append(messages[start : start + step], created_at=times[start : start + step])
         if has_board:
             conversation.board.revise()
     return conversation
