@@ -19,6 +19,7 @@ from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 
 from langchain_supabase_memory import ContextBudget, SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
 from langchain_supabase_memory.agents.run.load import EVENT, INDEXING, SUMMARIZING
 from langchain_supabase_memory.deadline import seconds_left
 from langchain_supabase_memory.effects import Call
@@ -255,6 +256,7 @@ class Broken:
 
     acts_as_user = False
     identity_is_callback = False
+    endpoint = EndpointInfo("postgres", "a fake one")
 
     def __init__(self, inner: Any, hangs: bool = False) -> None:
         self.inner, self.hangs, self.broken = inner, hangs, True

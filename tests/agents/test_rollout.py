@@ -31,6 +31,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
 from langchain_supabase_memory.agents.run.rollout_prompt import COMPARISON
 from langchain_supabase_memory.context.recent_messages import recent_messages
 from langchain_supabase_memory.deadline import seconds_left
@@ -138,6 +139,7 @@ class Watched:
 
     acts_as_user = False
     identity_is_callback = False
+    endpoint = EndpointInfo("postgres", "a fake one")
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
