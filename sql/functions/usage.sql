@@ -19,6 +19,7 @@ as $function$
 declare
   c_most constant bigint := 1000000000000; -- an invalid number of one pack does not end the counting
   v_list json;
+  v_all  boolean := true; -- whether it shows the whole conversation, in which nothing is left to be found
 begin
   pack_tokens := 0; input_tokens := 0; output_tokens := 0; cached_tokens := 0; passages := 0;
   has_call := false; has_board := false;
@@ -30,6 +31,8 @@ begin
       when '1' then
         pack_tokens := least(c_most, pack_tokens + greatest(0, least(c_most, coalesce((v_list ->> 5)::bigint, 0))));
         has_board := has_board or v_list ->> 1 = '3';
+        v_all := v_all and v_list ->> 1 <> '0' and (v_list ->> 1 <> '2' or v_list ->> 2 = '3');
+      when '5' then v_all := false;
       when '3', '4' then passages := passages + 1;
       when '14' then passages := passages + (json_array_length(v_list) - 1) / 3;
       when '6' then
@@ -40,7 +43,7 @@ begin
       else null;
     end case;
   end loop;
-  has_recall := has_recall or passages > 0;
+  has_recall := passages > 0 or has_recall and not (v_all and p_pack #>> '{0,14}' = '1');
   is_wider := whole_tokens > 0 and pack_tokens > whole_tokens;
 end
 $function$;

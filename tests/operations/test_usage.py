@@ -72,7 +72,7 @@ def test_days_have_what_was_said_sent_and_found(memory: SupabaseMemory) -> None:
     assert memory.usage.update() == 4
     (day,) = memory.usage.by_day()
     assert (day.turns, day.messages, day.characters) == (2, 4, 59)
-    assert (day.packs, day.calls, day.recalls) == (1, 1, 1)
+    assert (day.packs, day.calls, day.recalls) == (1, 1, 0), "all that was said is shown"
     assert (day.input_tokens, day.cached_tokens, day.output_tokens) == (90, 40, 10)
     assert day.whole_tokens > 0
     assert day.pack_tokens > 0
@@ -202,8 +202,9 @@ def test_packs_are_read_from_their_manifests(memory: SupabaseMemory, server: Ser
     packs = [
         pack_of([1, 2, 3, 2, 30, 8, 0, 1, -1], [1, 3, 6, 1, 9, 2, -1, -1, -1], [3, 0, 0, 1, 5], [4, 17]),
         pack_of([1, 0, 0, 1, 9, 100, 0, 1, 7], [14, 0, 0, 1, 4, 1, 2]),
-        pack_of([6, huge, huge, huge, huge]),
+        pack_of([6, huge, huge, huge, huge], [5, 0, 12, 1]),
         [[0, 9]],
+        pack_of([1, 2, 3, 2, 0, 0, 0, 1, -1]),  # shows all of its conversation
     ]
     for number, pack in enumerate(packs):
         say(server, memory, f"t{number}", 2)
@@ -214,7 +215,7 @@ def test_packs_are_read_from_their_manifests(memory: SupabaseMemory, server: Ser
         )
     memory.usage.update()
     (day,) = memory.usage.by_day(since=DAY.date(), until=DAY.date())
-    assert (day.packs, day.pack_tokens, day.whole_tokens, day.wider) == (4, 110, 210, 1)
+    assert (day.packs, day.pack_tokens, day.whole_tokens, day.wider) == (5, 110, 280, 1)
     assert (day.recalls, day.recalls_empty, day.passages, day.boards_shown) == (3, 1, 4, 1)
     assert day.input_tokens == 10**12
     rows = server.execute(
