@@ -107,8 +107,10 @@ def append(
     if idempotency_key is not None:
         check_id("idempotency_key", idempotency_key)
     codec.ensure_ids(listed, idempotency_key)
-    require_type("metadata", metadata, Mapping, 'metadata={"source": "web"}', optional=True)
-    beside = None if metadata is None else sanitizer.encode(dict(metadata))
+    beside = None
+    if metadata is not None:
+        require_type("metadata", metadata, Mapping, 'metadata={"source": "web"}')
+        beside = sanitizer.encode(dict(metadata))
     if redactor is not None:
         beside = redact_value(beside, redactor)
 
