@@ -34,7 +34,7 @@ def test_advice_has_its_setting_on_a_line_of_its_own(conn_string: str, user_id: 
         talk = memory.conversation("t")
         for number in range(FEWEST):
             asked = HumanMessage(f"Question {number}")
-            talk.append([asked, AIMessage("I do not know.")], pack=talk.context(asked))
+            talk.append([asked, AIMessage("I do not know.")], pack=talk.context(asked, recall="agent"))
         memory.usage.update()
     code, output = run("insights", "--database-url", conn_string, "--user", user_id)
     assert code == 0, output

@@ -34,6 +34,7 @@ class Counting:
         self.inner, self.calls = inner, list[str]()
         self.acts_as_user = inner.acts_as_user
         self.identity_is_callback = inner.identity_is_callback
+        self.endpoint = inner.endpoint
 
     def perform(self, call: Call) -> Any:
         self.calls.append(call.function)

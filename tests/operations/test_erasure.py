@@ -204,11 +204,11 @@ def test_a_message_that_expired_is_forgotten_in_what_was_made_from_it(
 
 
 def test_what_expired_leaves_nothing_where_summaries_do_not_live_longer(
-    memory: SupabaseMemory, cluster: Cluster, own: str, canary: str
+    memory: SupabaseMemory, cluster: Cluster, own: str, user_id: str, canary: str
 ) -> None:
     fill(memory, canary)
     moment = timedelta(microseconds=1)
-    receipt = memory.forget_expired(retention=Retention(max_age=moment, max_summary_age=moment))
+    receipt = memory.for_user(user_id).forget_expired(retention=Retention(max_age=moment, max_summary_age=moment))
     assert (receipt.conversations, receipt.messages) == (3, 18 + 16)
     assert canary not in cluster.dump(own)
     left(memory, 2)
