@@ -28,9 +28,6 @@ _MAX_THREADS: Final = 2
 _MAX_WAITING: Final = 1_000
 """How many tasks wait at most; what finds no place stays due in the database."""
 
-_IDLE_SECONDS: Final = 10.0
-"""How long a thread waits for the next task, so that turns which follow each other start none, in seconds."""
-
 CLOSE_SECONDS: Final = 5.0
 """How long closing a memory waits for its tasks, in seconds."""
 
@@ -58,7 +55,6 @@ class BackgroundTasks:
         self._waiting: OrderedDict[_Name, _Task] = OrderedDict()
         self._running: set[_Name] = set()
         self._threads = 0
-        self._idle = 0
 
     def __len__(self) -> int:
         """Return how many tasks wait or run."""
@@ -82,9 +78,6 @@ class BackgroundTasks:
             if len(self._waiting) >= _MAX_WAITING:
                 return False
             self._waiting[name] = copy_context(), task
-            if self._idle >= len(self._waiting):
-                self._changed.notify_all()
-                return True
             if self._threads >= _MAX_THREADS:
                 return True
             self._threads += 1
@@ -122,10 +115,6 @@ class BackgroundTasks:
     def _work(self) -> None:
         while True:
             with self._changed:
-                if not self._waiting:
-                    self._idle += 1
-                    self._changed.wait_for(lambda: self._waiting, _IDLE_SECONDS)
-                    self._idle -= 1
                 if not self._waiting:
                     self._threads -= 1
                     if not self._threads:
