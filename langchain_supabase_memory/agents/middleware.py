@@ -462,10 +462,9 @@ def _remembered(record: StateRecord | None) -> dict[str, Any]:
 
 def _with_answer(response: ModelResponse[Any]) -> list[BaseMessage]:
     """The response's messages. The tool's message of a structured response is the turn's answer."""
-    is_answer = response.structured_response is not None
-    return [
-        as_answer(message) if is_answer and isinstance(message, ToolMessage) else message for message in response.result
-    ]
+    if response.structured_response is None:
+        return response.result
+    return [as_answer(message) if isinstance(message, ToolMessage) else message for message in response.result]
 
 
 def _tool_answer(messages: Sequence[BaseMessage]) -> ToolMessage | None:
@@ -474,9 +473,11 @@ def _tool_answer(messages: Sequence[BaseMessage]) -> ToolMessage | None:
     Returns:
         `None` if the run ended with something else, or the turn has its answer.
     """
-    turn = list(takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages)))
+    if not messages or not isinstance(messages[-1], ToolMessage):
+        return None
+    turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
     is_answered = any(is_marked_answer(message.response_metadata) for message in turn)
-    return as_answer(turn[0]) if turn and isinstance(turn[0], ToolMessage) and not is_answered else None
+    return None if is_answered else as_answer(messages[-1])
 
 
 def _stamped(response: ModelResponse[Any], stamp: Mapping[str, Any] | None) -> ModelResponse[Any]:

@@ -78,7 +78,7 @@ class RetentionCount:
 
 
 def _is_final(row: Mapping[str, Any]) -> bool:
-    """Whether a message is a final answer, as the database's column says."""
+    """Return whether a message is a final answer, as the database's column says."""
     payload = row.get("payload")
     data = payload.get("data") if isinstance(payload, dict) else None
     if not isinstance(data, dict) or not (row.get("text") or row.get("images")):

@@ -319,8 +319,7 @@ def partial(text: str, name: str) -> AIMessage:
 
 def is_partial(message: BaseMessage) -> bool:
     """Return whether a message is a partial answer."""
-    marks = message.response_metadata.get(OURS)
-    return isinstance(marks, dict) and marks.get("partial") is True
+    return _has_mark(message.response_metadata, "partial")
 
 
 def as_answer(message: ToolMessage) -> ToolMessage:
@@ -330,8 +329,12 @@ def as_answer(message: ToolMessage) -> ToolMessage:
 
 def is_marked_answer(response_metadata: object) -> bool:
     """Return whether the metadata of a tool's message mark it as a final answer."""
+    return _has_mark(response_metadata, "final")
+
+
+def _has_mark(response_metadata: object, mark: str) -> bool:
     marks = response_metadata.get(OURS) if isinstance(response_metadata, dict) else None
-    return isinstance(marks, dict) and marks.get("final") is True
+    return isinstance(marks, dict) and marks.get(mark) is True
 
 
 def in_prompt(message: BaseMessage) -> BaseMessage:
