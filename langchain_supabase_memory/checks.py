@@ -156,8 +156,9 @@ def known_names(name: str, values: object, choices: Iterable[str]) -> list[str]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise wrong_type(name, "a list of names", values, hint, InvalidInputError)
     listed = list(values)
-    if not all(isinstance(each, str) and each in allowed for each in listed):
-        raise InvalidInputError(f"{name} has an unknown name.", hint=hint)
+    for each in listed:
+        if not isinstance(each, str) or each not in allowed:
+            raise InvalidInputError(f"{name} has an unknown name, {str(each)[:40]!r}.", hint=hint)
     return listed
 
 

@@ -440,7 +440,7 @@ ARGUMENTS = {
         lambda: memory.profile.read(states="held"), "states must be a list of names, not a text", InvalidInputError
     ),
     "a state that is none": Mistake(
-        lambda: memory.profile.read(states=["new"]), "states has an unknown name. Pass some of held", InvalidInputError
+        lambda: memory.profile.read(states=["new"]), "states has an unknown name, 'new'. Pass some of held", InvalidInputError
     ),
     "a time as text": Mistake(
         lambda: memory.conversation("t").append("x", created_at="2026-01-31T12:00:00Z"), "must be a datetime", InvalidInputError

@@ -193,7 +193,7 @@ async def test_only_the_columns_asked_for_come(caller: Caller, user_id: str) -> 
     assert whole.tokens > 800
     assert whole.metadata == {"channel": "web"}
     assert whole.images == [{"kind": "image", "url": "https://example.com/a.png"}]
-    with pytest.raises(InvalidInputError, match="columns has an unknown name"):
+    with pytest.raises(InvalidInputError, match="columns has an unknown name, 'secrets'"):
         await caller(conversation.read, columns=["secrets"])
 
 
