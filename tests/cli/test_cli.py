@@ -472,6 +472,16 @@ def test_a_worker_of_an_application(
         assert status.indexed_through == 3
 
 
+def test_a_worker_gathers_profiles_where_it_is_told_to(conn_string: str, user_id: str) -> None:
+    gathered = []
+    for options in ([], ["--profile"]):
+        with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+            memory.conversation(f"t{len(options)}").append(["From now on, always answer me in Tagalog.", *["Well."] * 20])
+            assert run("worker", "--database-url", conn_string, "--drain", "--user", user_id, *options)[0] == 0
+            gathered.append([each.value for each in memory.profile.read()])
+    assert gathered == [[], ["Tagalog"]]
+
+
 def test_options_that_cannot_apply_are_refused(
     conn_string: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,6 +496,7 @@ def test_options_that_cannot_apply_are_refused(
         for name in ("memory", "worker"):
             said = refused("worker", "--drain", "--app", f"refusing:{name}", option, value)
             assert f"{option} cannot apply. With --app, the application brings its own" in said
+    assert "--profile cannot apply. With --app" in refused("worker", "--app", "refusing:memory", "--profile")
     of_a_worker = {"--concurrency": "4", "--calls-per-minute": "1000", "--archive-after": "1000", "--user": "ana"}
     for option, value in of_a_worker.items():
         said = refused("worker", "--drain", "--app", "refusing:worker", option, value)

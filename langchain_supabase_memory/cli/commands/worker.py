@@ -42,6 +42,11 @@ _DRAW_SECONDS = 0.5
 @click.option("--calls-per-minute", type=float, help="Maximum number of model calls per minute.")
 @click.option("--archive-after", type=float, metavar="HOURS", help="Archive conversations that are idle for this long.")
 @click.option("--user", help="Only process this user's jobs.")
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Gather users' profiles, as MemoryConfig(profile=True) does; --app has its own setting.",
+)
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz on this port.")
 @click.option(
     "--metrics-host", default="127.0.0.1", show_default=True, help="Address for --metrics-port; 0.0.0.0 in a container."
@@ -60,6 +65,7 @@ def worker(
     calls_per_minute: float | None,
     archive_after: float | None,
     user: str | None,
+    profile: bool,
     metrics_port: int | None,
     metrics_host: str,
     drain: bool,
@@ -77,12 +83,13 @@ def worker(
     from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, Metrics
     from langchain_supabase_memory.adapters.telemetry.server import MetricsServer
     from langchain_supabase_memory.adapters.transports.event_loop import run
+    from langchain_supabase_memory.memory.config import MemoryConfig
     from langchain_supabase_memory.worker import Worker, WorkerPolicy
 
     if not drain:
         reject_options(["seconds"], "It goes with --drain.")
     with ExitStack() as stack:
-        target = models.load_app()
+        target = models.load_app("profile")
         is_animated = formatting.can_animate()
         if not logging.getLogger(PACKAGE).hasHandlers():  # neither --log-format nor the application sets a handler
             configure("plain", logging.WARNING if is_animated else logging.INFO)
@@ -90,7 +97,7 @@ def worker(
             reject_options(_WORKER_OPTIONS, "The application's Worker has its own policy.")
         else:
             if target is None:
-                target = stack.enter_context(address.open(**models.settings()))
+                target = stack.enter_context(address.open(**models.settings(), config=MemoryConfig(profile=profile)))
             policy = WorkerPolicy(
                 concurrency=concurrency,
                 model_calls_per_minute=calls_per_minute,
