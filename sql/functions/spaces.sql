@@ -17,7 +17,7 @@ begin
   end if;
   if not exists (select from memory.spaces s where s.user_id = p_space) then
     raise exception 'there is no such space, or you are not in it'
-      using errcode = 'PT404', hint = 'memory_spaces() lists those you are in';
+      using errcode = 'PT404', hint = 'name one of the spaces that you are in';
   end if;
   if p_writes and not memory_private.is_server() then
     raise exception 'in a space only a server does this'
@@ -174,7 +174,7 @@ begin
   select m.role into v_role from memory.memberships m where m.user_id = p_member and m.space_id = p_space;
   if v_role is null or v_role = 0 and p_least > 0 then
     raise exception 'there is no such space, or you are not in it'
-      using errcode = 'PT404', hint = 'memory_spaces() lists those you are in';
+      using errcode = 'PT404', hint = 'name one of the spaces that you are in';
   end if;
   if v_role < p_least then
     raise exception 'only a % of the space may do this', memory_private.role_name(p_least)
@@ -524,7 +524,7 @@ begin
      or not p_expires_seconds between 0.001 and 31536000
   then
     raise exception 'an invitation is for 1 to 1000 readers or contributors, and for at most a year'
-      using errcode = 'PT400', hint = 'make somebody who has joined a manager by memory_set_member';
+      using errcode = 'PT400', hint = 'make somebody a manager who has joined';
   end if;
   v_now := clock_timestamp();
   delete from memory.invitations i
@@ -653,13 +653,13 @@ begin
   perform from memory.memberships m where m.space_id = p_space and m.role = 3 for update;
   select m.role into v_is from memory.memberships m where m.user_id = p_member and m.space_id = p_space for update;
   if coalesce(v_is, 0) = 0 and p_user_id is not null then
-    raise exception 'there is no such member' using errcode = 'PT404', hint = 'people join by memory_invite and memory_join';
+    raise exception 'there is no such member' using errcode = 'PT404', hint = 'invite them: people join by themselves';
   end if;
   if v_is = 3 and v_role < 3 and not exists (
     select from memory.memberships m where m.space_id = p_space and m.role = 3 and m.user_id <> p_member)
   then
     raise exception 'a space has a manager' using errcode = 'PT400',
-      hint = 'make somebody else a manager first, or forget the space by memory_forget_space';
+      hint = 'make somebody else a manager first, or forget the space';
   end if;
   if coalesce(v_is, 0) = 0 and v_role > 0 and (
     (select count(*) from memory.memberships m where m.space_id = p_space and m.role > 0) >= v_limits.space_members
@@ -735,7 +735,7 @@ begin
       using errcode = 'PT400', hint = 'pass a first name, for example';
   end if;
   if not exists (select from memory.memberships m where m.user_id = p_member and m.space_id = p_space and m.role > 0) then
-    raise exception 'there is no such member' using errcode = 'PT404', hint = 'memory_space lists who is in a space';
+    raise exception 'there is no such member' using errcode = 'PT404', hint = 'look at who is in the space';
   end if;
   return jsonb_build_object(
     'space_id', p_space, 'user_id', p_member, 'name', memory_private.label_person(p_space, p_member, v_name));

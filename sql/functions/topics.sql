@@ -1077,7 +1077,7 @@ begin
                   else v_topic.words[:3] end;
   if not v_words <@ v_topic.words then
     raise exception 'a topic is forgotten by its own words'
-      using errcode = 'PT400', hint = 'pass some of its words, or opt out of another by memory_opt_out';
+      using errcode = 'PT400', hint = 'pass some of its words; other words have an opt-out of their own';
   end if;
   v_ids := array(
     select t.id from memory.topics t where t.user_id = v_user and (t.id = p_topic_id or t.merged_into = p_topic_id));

@@ -288,7 +288,7 @@ begin
        or not (v_each ->> 'gone')::boolean and coalesce(v_each ->> 'text', '') = ''
     then
       raise exception 'an item has no words, or a state that its kind does not have'
-        using errcode = 'PT400', hint = 'pass what memory_edits gave';
+        using errcode = 'PT400', hint = 'pass the edits of an export as they are';
     end if;
     select array_agg(m.message_id order by e.place), array_agg(m.sequence order by e.place) into v_ids, v_places
     from jsonb_array_elements_text(coalesce(v_each -> 'message_ids', '[]')) with ordinality e (id, place)
@@ -495,7 +495,7 @@ begin
     select from unnest(array['opt_outs', 'items', 'deleted', 'ratings', 'summaries', 'profile', 'consents', 'topics']) k
     where jsonb_typeof(coalesce(v_edits -> k, '[]')) <> 'array')
   then
-    raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass what memory_edits gave';
+    raise exception 'that is no document of edits' using errcode = 'PT400', hint = 'pass the edits of an export as they are';
   end if;
   perform memory_private.lock_opt_outs(v_user, v_edits -> 'opt_outs' <> '[]' or v_edits -> 'consents' <> '[]');
   for v_each in select * from jsonb_array_elements(coalesce(v_edits -> 'opt_outs', '[]')) loop
@@ -557,7 +557,7 @@ begin
   v_refused := v_refused + v_part.refused;
   return jsonb_build_object('restored', v_restored, 'refused', v_refused);
 exception when invalid_text_representation or numeric_value_out_of_range or invalid_parameter_value then
-  raise exception 'a value of these edits cannot be read' using errcode = 'PT400', hint = 'pass what memory_edits gave';
+  raise exception 'a value of these edits cannot be read' using errcode = 'PT400', hint = 'pass the edits of an export as they are';
 end
 $function$;
 comment on function public.memory_restore is
