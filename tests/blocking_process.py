@@ -78,6 +78,7 @@ from langchain_supabase_memory import (
     WorkerPolicy,
     arecord_stream,
 )
+from langchain_supabase_memory.adapters.transports.pools import AsyncPool
 from langchain_supabase_memory.agents.deepagents_files import MemoryFiles
 from langchain_supabase_memory.agents.openai_session import SupabaseSession
 from langchain_supabase_memory.deadline import in_thread
@@ -582,6 +583,29 @@ async def away(place: Place) -> None:
         history = SupabaseChatMessageHistory("away", memory)
         await history.aadd_messages([HumanMessage("Hello")])
         assert history.pending == 1
+
+
+@use
+async def few_connections(_: Place) -> None:
+    """A server that gives one connection: another call waits for it."""
+    given: list[object] = []
+
+    async def opener() -> object:
+        if given:
+            raise ConnectionRefusedError
+        given.append(object())
+        return given[0]
+
+    async def close(_: object) -> None:
+        given.clear()
+
+    pool = AsyncPool(opener, close, 2)
+    first = await pool.take()
+    second = asyncio.create_task(pool.take())
+    await asyncio.sleep(0.01)
+    pool.give_back(first, is_usable=True)
+    assert await second is first
+    await pool.close()
 
 
 @use

