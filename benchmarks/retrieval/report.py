@@ -23,7 +23,7 @@ _QUESTIONS: Final = 757
 """The questions in the half of LoCoMo on which the targets were set."""
 RANKING: Final = {"r@10": 83.5, "r@2000c": 83.6, "r@4000c": 89.0}
 """The results of this package's ranking when its targets were set; it must not lose a tenth of a point."""
-PACK_TARGETS: Final = {"2000": 80.5, "4000": 87.5, "12000": 93.8}
+PACK_TARGETS: Final = {"2000": 80.5, "4000": 87.5, "12000": 92.0}
 STAGED_TARGETS: Final = {"2000": 82.5, "4000": 88.5, "12000": 94.5}
 """The target share of evidence in packs by budget, without and with a second stage."""
 
