@@ -12,7 +12,7 @@ from langchain_supabase_memory.context.board import BoardPart, allocate, max_ite
 from langchain_supabase_memory.context.fit import FittedContext, fit
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.profile_part import ProfilePart
-from langchain_supabase_memory.context.reasons import FOR_RECALLED, LEFT_OUT, NO_ROOM
+from langchain_supabase_memory.context.reasons import CUT, FOR_RECALLED, LEFT_OUT, NO_ROOM
 from langchain_supabase_memory.context.recall_part import RecallPart
 from langchain_supabase_memory.context.recall_share import is_about_past, worth_showing
 from langchain_supabase_memory.context.shared_part import SharedPart
@@ -234,7 +234,12 @@ class PackBuilder:
 
 
 def _moved_at(document: Mapping[str, Any], fitted: FittedContext) -> datetime | None:
-    """When the prompt's beginning moved last, as far as it is known: with its segment, or as the conversation began."""
+    """When the prompt's beginning moved last: with its segment, or as the conversation began; `None` if unknown.
+
+    It is unknown where messages are left out that no summary covers: what was learned from these is nowhere else.
+    """
+    if fitted.ranges or any(why in LEFT_OUT - {CUT} for why in fitted.omitted.values()):
+        return None
     summary = fitted.head.summary
     if summary is None:
         began = document.get("created_at")

@@ -127,7 +127,7 @@ class ProfilePart:
         What a person wrote is shown at once, and what does not hold any more is gone at once.
 
         Args:
-            moved_at: When it moved; `None` if there was no prompt before.
+            moved_at: When it moved; `None` if there was no prompt before, or it is not known.
         """
         if moved_at is None:
             return self

@@ -83,6 +83,31 @@ def test_a_prompts_beginning_stays_until_it_moves_anyway(person: SupabaseMemory)
     assert "vegan" not in profile_of(person, "talk"), "and gone at once"
 
 
+SMALL = {
+    "a small budget": (ContextBudget(characters=2_000), {}),
+    "no summarizer": (ContextBudget(characters=6_500), {"model": None}),
+    "a number of messages": (ContextBudget(max_messages=4), {"model": None}),
+}
+
+
+@pytest.mark.parametrize("setting", SMALL)
+def test_what_was_learned_stays_in_view_where_its_messages_are_left_out(
+    conn_string: str, user_id: str, setting: str
+) -> None:
+    budget, more = SMALL[setting]
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, config=ON) as person:
+        hears(person, "talk", "From now on, always answer me in Tagalog.")
+        assert profile_of(person, "talk") == "", "the user's words are in view"
+        for number in range(12):
+            words = f"Kiln {number}: {'it is warm. ' * 50}"
+            person.conversation("talk").append([HumanMessage(words), AIMessage("All right.")])
+    arguments: Any = {"user_id": user_id, "config": ON, **more}
+    with SupabaseMemory.from_conn_string(conn_string, **arguments) as memory:
+        pack = memory.conversation("talk").context("Was the kiln warm?", budget=budget)
+        assert pack.omitted[0][0] == 0
+        assert "Tagalog" in str(pack.prompt[0].content)
+
+
 def test_what_holds_now_says_what_held_before(person: SupabaseMemory) -> None:
     hears(person, "first", "I live in Manila.")
     person.profile.remember("Manila", kind="fact", subject="home")
