@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _KINDS: Final[dict[type, str]] = {str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -153,13 +151,62 @@ def known_names(name: str, values: object, choices: Iterable[str]) -> list[str]:
     """
     allowed = list(choices)
     hint = f"Pass some of {', '.join(allowed)}."
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise wrong_type(name, "a list of names", values, hint, InvalidInputError)
-    listed = list(values)
-    for each in listed:
-        if not isinstance(each, str) or each not in allowed:
-            raise InvalidInputError(f"{name} has an unknown name, {str(each)[:40]!r}.", hint=hint)
-    return listed
+    names = as_list(name, values, "a list of names", hint)
+    for each in names:
+        if not isinstance(each, str):
+            raise wrong_type(f"A name of {name}", "a text", each, hint, InvalidInputError)
+        if each not in allowed:
+            raise InvalidInputError(f"{name} has an unknown name, {each[:40]!r}.", hint=hint)
+    return names
+
+
+def as_list(name: str, values: object, expected: str, hint: str) -> list[Any]:
+    """Check that a value is a list or another collection, and return it as a list.
+
+    Args:
+        name: The argument's name.
+        values: The value passed.
+        expected: What it must be, with its article, such as "a list of ids".
+        hint: What to pass.
+
+    Raises:
+        InvalidInputError: It is not, such as one text alone.
+    """
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise wrong_type(name, expected, values, hint, InvalidInputError)
+    return list(values)
+
+
+def as_texts(name: str, values: object, expected: str, hint: str) -> list[str]:
+    """Check that a value is a list of texts, and return it; arguments and errors as for `as_list`."""
+    checked = as_list(name, values, expected, hint)
+    for each in checked:
+        if not isinstance(each, str):
+            raise wrong_type(f"Each of {name}", "a text", each, hint, InvalidInputError)
+    return checked
+
+
+def as_uuid(name: str, value: object) -> str:
+    """Return the id of an item, a chunk or a topic as text.
+
+    Args:
+        name: The argument's name, for the error message.
+        value: The id: a `UUID`, or its text.
+
+    Raises:
+        InvalidInputError: `value` is neither.
+    """
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, str):
+        try:
+            return str(UUID(value))
+        except ValueError:
+            pass
+    got = "" if isinstance(value, str) else f", not {type_name(value)}"
+    raise InvalidInputError(
+        f"{name} must be an id as the memory makes them{got}.", hint="Pass what a list returned, or its id."
+    )
 
 
 def boolean(name: str, value: object) -> None:

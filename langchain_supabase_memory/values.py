@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args, overload
 from uuid import UUID
 
 from langchain_supabase_memory import markup
+from langchain_supabase_memory.checks import as_list
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.markup import minute
@@ -188,24 +189,26 @@ ALL_SIGNALS: Final = 255
 """The bits of all signals."""
 
 
-def as_signals(signals: Iterable[Signal | str]) -> int:
+def as_signals(signals: Iterable[Signal | str], name: str = "signals") -> int:
     """Return the bits of signals.
 
     Args:
-        signals: Members of `Signal`, or their labels.
+        signals: Members of `Signal`, or their labels; one may stand alone.
+        name: The argument's name, for the error message.
 
     Raises:
         InvalidInputError: One of them is not a signal.
     """
     names = {each.label: each for each in Signal}
     bits = 0
-    for each in [signals] if isinstance(signals, (str, Signal)) else signals:
+    hint = f"Pass some of {', '.join(names)}."
+    for each in [signals] if isinstance(signals, (str, Signal)) else as_list(name, signals, "a list of signals", hint):
         found = names.get(each) if isinstance(each, str) else each
         if not isinstance(found, Signal) or not 0 < found <= ALL_SIGNALS:
-            raise InvalidInputError("signals has something that is no signal.", hint=f"Pass {', '.join(names)}.")
+            raise InvalidInputError(f"{name} has something that is no signal.", hint=hint)
         bits |= found
     if not bits:
-        raise InvalidInputError("signals is empty.", hint=f"Pass some of {', '.join(names)}.")
+        raise InvalidInputError(f"{name} has no signal.", hint=hint)
     return bits
 
 

@@ -48,7 +48,7 @@ class ExpectedWords:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip() or len(self.text) > LONGEST:
             raise InvalidInputError(
-                f"What it should have known must be a text of 1 to {LONGEST:,} characters.",
+                f"expected must be a text of 1 to {LONGEST:,} characters.",
                 hint='Pass a fact or a code in a few words, such as "hazelnut allergy".',
             )
 

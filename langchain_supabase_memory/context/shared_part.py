@@ -90,7 +90,7 @@ def shared_request(
             )
     return SharedRequest(
         tuple(dict.fromkeys(map(as_space_id, spaces))),
-        tuple(dict.fromkeys(as_id("agent_id", agent) for agent in agents)),
+        tuple(dict.fromkeys(as_id("Each of agents", agent) for agent in agents)),
         zone(time_zone),
     )
 

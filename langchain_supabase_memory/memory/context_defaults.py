@@ -20,6 +20,7 @@ from langchain_supabase_memory.memory.pending_manifests import build_manifest, s
 from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, Perspective
 from langchain_supabase_memory.operations.recall.query import NO_FILTERS, Filters
 from langchain_supabase_memory.settings import INHERITED, Inherited, check_settings
+from langchain_supabase_memory.values import RECALL_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,7 +191,7 @@ def turn_of(current: Sequence[BaseMessage] | BaseMessage | str | None) -> list[B
         current = [HumanMessage(current)]
     elif isinstance(current, BaseMessage):
         current = [current]
-    turn = codec.as_messages(current or [])
+    turn = codec.as_messages([] if current is None else current, "current")
     codec.ensure_ids(turn)
     return turn
 
@@ -206,6 +207,8 @@ def recall_request(
     if isinstance(scope, Inherited):  # who asks for something wants it recalled
         inherited = memory.config.recall
         scope = inherited if query is None else inherited or "conversation"
+    elif scope is not None and scope not in RECALL_SCOPES:
+        raise InvalidInputError("recall is none of the choices.", hint='Pass "conversation", "agent", "user" or None.')
     text = str(turn[0].text) if turn else None
     return recall_options(memory, text if query is None else query, scope, filters, strict=query is not None)
 

@@ -74,6 +74,9 @@ class ConversationSummaries(ConversationPartHandle):
 
         Args:
             last: Only this many of the newest segments; `None` means all.
+
+        Raises:
+            InvalidInputError: `last` is negative.
         """
         return self._services.run(list_segments(self._key, last=last, retention=self._services.settings.retention))
 

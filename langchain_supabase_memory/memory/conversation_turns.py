@@ -171,7 +171,7 @@ class ConversationTurns(ConversationPartHandle):
             retention: The retention to apply; by default all messages are retained.
 
         Raises:
-            InvalidInputError: `only` has something that is no signal.
+            InvalidInputError: `only` has something that is no signal, or `limit` is negative.
             SupabaseMemoryError: The database refused or could not be reached.
         """
         return self._services.run(

@@ -48,6 +48,9 @@ class Work(MemoryHandle):
 
         Returns:
             The statuses, ordered by owner and id. A conversation with ids that are not valid is left out and logged.
+
+        Raises:
+            InvalidInputError: `state` is unknown, `ids` or `after` are no ids, or `limit` is negative.
         """
         return self._services.run(
             status(

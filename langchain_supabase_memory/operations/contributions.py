@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 
+from langchain_supabase_memory.checks import as_uuid
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import conversation_ids
@@ -139,7 +140,7 @@ def withdraw(space: str, member: str | None, item: Contribution | BoardItem | st
     if isinstance(item, Contribution):
         item_id = item.item_id
     else:
-        item_id = item.id if isinstance(item, BoardItem) else as_id("item", item)
+        item_id = item.id if isinstance(item, BoardItem) else as_uuid("item", item)
     yield from call("memory_withdraw", {"p_space": space, "p_item_id": item_id, "p_user_id": member})
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from langchain_supabase_memory.checks import as_uuid, boolean
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
@@ -191,7 +192,7 @@ def rate(
     if isinstance(chunk, Chunk):
         scope, chunk_id = Scope(owner, chunk.agent_id, chunk.thread_id), chunk.id
     else:
-        scope, chunk_id = Scope(owner), chunk
+        scope, chunk_id = Scope(owner), as_uuid("chunk", chunk)
     weight = _weight(useful, importance)
     arguments = {**scope_ids(scope), "p_chunk_id": chunk_id, "p_importance": weight, "p_by": check_actor(actor)}
     answer = yield from call("memory_rate_chunk", arguments)
@@ -309,6 +310,7 @@ def _weight(useful: bool | None, importance: float | None) -> float:
             "Pass exactly one of useful and importance.", hint="Pass useful=True, or importance=0.9."
         )
     if useful is not None:
+        boolean("useful", useful)
         return USEFUL if useful else USELESS
     if isinstance(importance, bool) or not isinstance(importance, (int, float)) or not 0 <= importance <= 1:
         raise InvalidInputError("importance must be a number from 0 to 1.", hint="Pass importance=0.9, say.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 from langchain_core.messages import ChatMessage
 
 from langchain_supabase_memory import documents
-from langchain_supabase_memory.checks import known_names, require_type, wrong_type
+from langchain_supabase_memory.checks import as_texts, known_names, require_type, wrong_type
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
 from langchain_supabase_memory.language.messages import codec, content, sanitizer, truncation
@@ -488,9 +488,8 @@ def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int
     Raises:
         InvalidInputError: `message_ids` is not a list.
     """
-    if isinstance(message_ids, str):
-        raise wrong_type("message_ids", "a list of ids", message_ids, 'Pass ["..."].', InvalidInputError)
-    ids = [codec.row_id(each) for each in message_ids]
+    listed = as_texts("message_ids", message_ids, "a list of ids", 'Pass ["..."].')
+    ids = [codec.row_id(each) for each in listed]
     numbers: list[int] = []
     for first in range(0, len(ids), PAGE):
         page = {"p_message_ids": ids[first : first + PAGE]}
@@ -500,6 +499,8 @@ def reinstate(key: ConversationKey, message_ids: Sequence[str]) -> Flow[list[int
 
 def forget_message(key: ConversationKey, message_id: str, *, dry_run: bool = False) -> Flow[Receipt]:
     """Delete one message and the summaries created from it, as `Conversation.forget_message`."""
+    if not isinstance(message_id, str):
+        raise wrong_type("message_id", "a text", message_id, "Pass message_id=message.id.", InvalidInputError)
     arguments = {**conversation_ids(key), "p_message_id": codec.row_id(message_id), "p_dry_run": dry_run}
     return _receipt((yield from call("memory_forget_message", arguments)), dry_run)
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from langchain_supabase_memory.checks import choice, known_names
+from langchain_supabase_memory.checks import as_uuid, boolean, choice, known_names
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import check_actor, check_limit, moment
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
-from langchain_supabase_memory.values import as_id
+from langchain_supabase_memory.values import check_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,14 +215,14 @@ def remember(
         TooLargeError: The profile is full, or too many suggestions wait for the user.
     """
     choice("kind", kind, get_args(ProfileKind))
-    if polarity not in (-1, 0, 1):
-        raise InvalidInputError("polarity is -1, 0 or 1.", hint="Pass polarity=-1 for what the user does not want.")
+    if agent_id is not None:
+        check_id("agent_id", agent_id)
     made = {
         "kind": kind,
         "value": _text("text", text, LONGEST_VALUE, redactor),
         "subject": None if subject is None else _text("subject", subject, LONGEST_SUBJECT, redactor),
         "condition": None if condition is None else _text("condition", condition, LONGEST_SUBJECT, redactor),
-        "polarity": polarity,
+        "polarity": _polarity(polarity),
         "agent_id": agent_id,
     }
     return (yield from _edit(owner, "remember", actor, item=made, author_kind=author_kind))
@@ -271,7 +271,8 @@ def correct(
         InvalidInputError: The value is not valid, or mentions an opted-out topic.
         NotFoundError: There is no such item.
     """
-    made = {"value": _text("value", value, LONGEST_VALUE, redactor), "polarity": polarity}
+    sign = None if polarity is None else _polarity(polarity)
+    made = {"value": _text("value", value, LONGEST_VALUE, redactor), "polarity": sign}
     return (yield from _edit(owner, "correct", actor, item_id=_item_id(item), item=made))
 
 
@@ -301,6 +302,7 @@ def pin(owner: str | None, item: ProfileItem | str, *, pinned: bool = True, acto
     Raises:
         NotFoundError: There is no such item.
     """
+    boolean("pinned", pinned)
     yield from _edit(owner, "pin" if pinned else "unpin", actor, item_id=_item_id(item))
 
 
@@ -421,7 +423,15 @@ def _edit(
 
 
 def _item_id(item: ProfileItem | str) -> str:
-    return item.id if isinstance(item, ProfileItem) else as_id("item", item)
+    return item.id if isinstance(item, ProfileItem) else as_uuid("item", item)
+
+
+def _polarity(polarity: object) -> int:
+    if isinstance(polarity, bool) or not isinstance(polarity, int) or polarity not in (-1, 0, 1):
+        raise InvalidInputError(
+            "polarity must be -1, 0 or 1.", hint="Pass polarity=-1 for what the user does not want."
+        )
+    return polarity
 
 
 def _text(name: str, text: object, longest: int, redactor: Redactor | None) -> str:

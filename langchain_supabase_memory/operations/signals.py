@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.effects import Flow, call
-from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
 from langchain_supabase_memory.values import ALL_SIGNALS, FoundSignal, Signal, as_signals
 
@@ -37,12 +37,12 @@ def signals(
         retention: The retention to apply; by default all messages are retained.
 
     Raises:
-        InvalidInputError: `only` has something that is no signal.
+        InvalidInputError: `only` has something that is no signal, or `limit` is negative.
         SupabaseMemoryError: The database refused or could not be reached.
     """
-    bits = ALL_SIGNALS if only is None else as_signals(only)
+    bits = ALL_SIGNALS if only is None else as_signals(only, "only")
     found: list[FoundSignal] = []
-    left = limit
+    left = check_limit("limit", limit)
     place, part = -1, 0
     while left is None or left > 0:
         page = yield from call(

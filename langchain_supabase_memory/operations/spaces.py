@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.checks import choice, positive_duration, wrong_type
+from langchain_supabase_memory.checks import choice, positive_duration, require_type, wrong_type
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import retention_argument
@@ -106,7 +106,7 @@ def create(owner: str | None, name: str, *, about: str = "", keep: Retention | N
     """
     _check_text("name", name)
     _check_text("about", about, optional=True)
-    arguments = {"p_name": name, "p_about": about, "p_retention": retention_argument(keep)}
+    arguments = {"p_name": name, "p_about": about, "p_retention": _keep_argument(keep)}
     answer = yield from call("memory_create_space", {**arguments, "p_user_id": owner})
     return SpaceInfo(answer["space_id"], answer["name"], about, "manager")
 
@@ -135,7 +135,7 @@ def update(
     if name is not None:
         _check_text("name", name)
     _check_text("about", about or "", optional=True)
-    arguments = {"p_name": name, "p_about": about, "p_retention": retention_argument(keep)}
+    arguments = {"p_name": name, "p_about": about, "p_retention": _keep_argument(keep)}
     yield from call("memory_update_space", {"p_space": space, **arguments, "p_user_id": member})
 
 
@@ -319,6 +319,11 @@ def _member(row: Mapping[str, Any]) -> Member:
 
 def _invitation(row: Mapping[str, Any]) -> Invitation:
     return Invitation(row["role"], datetime.fromisoformat(row["expires_at"]), row["uses"], row["created_by"])
+
+
+def _keep_argument(keep: Retention | None) -> dict[str, float | None] | None:
+    require_type("keep", keep, Retention, "keep=Retention(max_age=timedelta(days=30))", optional=True)
+    return retention_argument(keep)
 
 
 def _keep(retention: Mapping[str, Any] | None) -> Retention | None:

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.checks import as_texts, as_uuid, boolean
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
@@ -274,7 +275,7 @@ def merge(owner: str | None, topic: Topic | str, into: Topic | str | None, *, ac
         InvalidInputError: It is the same topic.
         NotFoundError: There is no such topic.
     """
-    answer = yield from _edit(owner, topic, "merge", actor, p_into=None if into is None else topic_id(into))
+    answer = yield from _edit(owner, topic, "merge", actor, p_into=None if into is None else topic_id(into, "into"))
     return str(answer["topic_id"])
 
 
@@ -290,6 +291,7 @@ def hide(owner: str | None, topic: Topic | str, *, hidden: bool = True, actor: s
     Raises:
         NotFoundError: There is no such topic.
     """
+    boolean("hidden", hidden)
     yield from _edit(owner, topic, "hide" if hidden else "show", actor)
 
 
@@ -319,7 +321,9 @@ def forget(
         TooLargeError: The user has as many opt-outs as are allowed.
     """
     asked = {"p_topic_id": topic_id(topic), "p_by": check_actor(actor), "p_user_id": owner, "p_dry_run": dry_run}
-    answer = yield from call("memory_forget_topic", {**asked, "p_words": None if words is None else list(words)})
+    if words is not None:
+        words = as_texts("words", words, "a list of words", "Pass some of topic.words.")
+    answer = yield from call("memory_forget_topic", {**asked, "p_words": words})
     return ForgottenTopic(tuple(answer["words"]), answer["stretches"], answer["chunks"])
 
 
@@ -421,16 +425,13 @@ def update(user_id: str | None, *, embedder: str | None = None) -> Flow[TopicUpd
     return TopicUpdate(episodes, owners)
 
 
-def topic_id(topic: Topic | str) -> str:
+def topic_id(topic: Topic | str, name: str = "topic") -> str:
     """Return a topic's id.
 
     Raises:
         InvalidInputError: It is neither a topic nor an id.
     """
-    found = topic.id if isinstance(topic, Topic) else topic
-    if not isinstance(found, str) or not found:
-        raise InvalidInputError("A topic is named by its id.", hint="Pass a topic that read() listed, or its id.")
-    return found
+    return topic.id if isinstance(topic, Topic) else as_uuid(name, topic)
 
 
 def _edit(

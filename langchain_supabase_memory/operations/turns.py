@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.effects import Flow, call, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import references
@@ -188,6 +189,8 @@ def turns_as_text(
 
 def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str = "\n\n") -> str:
     """Render turns as text for a prompt, as `Conversation.turns_as_text`."""
+    if not isinstance(separator, str):
+        raise wrong_type("separator", "a text", separator, 'Pass separator="\\n".', InvalidInputError)
     parsed = _parse_template(template)
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:

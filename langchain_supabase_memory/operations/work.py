@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from langchain_supabase_memory.checks import as_list, as_uuid
 from langchain_supabase_memory.effects import Flow, call
+from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
 from langchain_supabase_memory.values import ConversationKey
@@ -381,11 +383,19 @@ def status(
 
     Returns:
         The statuses, ordered by owner and id. A conversation with ids that are not valid is left out and logged.
+
+    Raises:
+        InvalidInputError: `state` is unknown, `ids` or `after` are no ids, or `limit` is negative.
     """
+    if state is not None and state not in get_args(WorkState):
+        raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(get_args(WorkState))}.")
     check_limit("limit", limit)
     found: list[ConversationStatus] = []
-    last: Mapping[str, Any] = {} if after is None else dict(zip(("user_id", "id"), after, strict=True))
-    wanted_ids = None if ids is None else list(ids)
+    last: Mapping[str, Any] = {} if after is None else _place(after)
+    wanted_ids = None
+    if ids is not None:
+        hint = "Pass ids=[status.id], of what status() returned."
+        wanted_ids = [as_uuid("Each of ids", each) for each in as_list("ids", ids, "a list of ids", hint)]
     while limit is None or len(found) < limit:
         wanted = PAGE if limit is None else min(PAGE, limit - len(found))
         page = yield from call(
@@ -406,6 +416,16 @@ def status(
             break
         last = page[-1]
     return found
+
+
+def _place(after: tuple[str, str]) -> dict[str, str]:
+    pair = as_list("after", after, "a pair of texts", "Pass after=(status.key.user_id, status.id).")
+    if len(pair) != 2 or not isinstance(pair[0], str):
+        raise InvalidInputError(
+            "after must be the owner and the id of a conversation.",
+            hint="Pass after=(status.key.user_id, status.id).",
+        )
+    return {"user_id": pair[0], "id": as_uuid("The second of after", pair[1])}
 
 
 def queue(*, user_id: str | None = None) -> Flow[Queue]:

@@ -319,7 +319,7 @@ def test_filters_reach_it(memory: SupabaseMemory) -> None:
     query: Any = {"budget": SMALL, "query": "locker code"}
     assert conversation.context("?", **query, types=["question"]).recalled == []
     assert len(conversation.context("?", **query, limit=1).recalled) == 1
-    with pytest.raises(InvalidInputError, match="scope"):
+    with pytest.raises(InvalidInputError, match="recall"):
         conversation.context("?", **query, recall="everybody")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="types"):
         conversation.context("?", **query, types=["gossip"])  # type: ignore[list-item]

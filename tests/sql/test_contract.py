@@ -172,17 +172,19 @@ def test_the_files_define_what_the_catalog_has(catalog: Catalog) -> None:
     assert sorted(FUNCTIONS) == sorted(catalog.public()) == sorted(SHAPES)
 
 
-PYTHON_TYPES = {"text": str, "uuid": str, "boolean": bool, "integer": int, "bigint": int, "double precision": float}
-"""The Python type of a value that is sent for an argument of a SQL type."""
+SCALARS = {"text", "boolean", "integer", "bigint", "double precision"}
 
 
 def test_scalar_arguments_have_the_types_of_the_catalog(catalog: Catalog) -> None:
-    types: dict[str, set[type | None]] = {}
+    types: dict[str, set[str]] = {}
     for found in catalog.public().values():
         for name, sql_type in zip(found.names, found.types, strict=False):
-            types.setdefault(name, set()).add(PYTHON_TYPES.get(sql_type))
+            types.setdefault(name, set()).add("text" if sql_type == "uuid" else sql_type)
+    for each in types.values():
+        if each == {"integer", "bigint"}:
+            each.remove("integer")
     one = {name: each.pop() for name, each in types.items() if len(each) == 1}
-    assert {name: each for name, each in one.items() if each is not None} == TYPES
+    assert {name: each for name, each in one.items() if each in SCALARS} == TYPES
 
 
 @each_function

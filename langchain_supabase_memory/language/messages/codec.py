@@ -22,7 +22,7 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
-from langchain_supabase_memory.checks import wrong_type
+from langchain_supabase_memory.checks import type_name, wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import attribution, content, rendering, sanitizer, truncation
 from langchain_supabase_memory.language.messages.redaction.payload import redact_payload
@@ -44,12 +44,13 @@ _IDS: Final = UUID("0f4f9a0b-7b1c-4f52-8f0e-5b8f0b6f2d11")
 _UNREADABLE: Final = "supabase_memory_unreadable"
 
 
-def as_messages(messages: object) -> list[BaseMessage]:
+def as_messages(messages: object, name: str = "messages") -> list[BaseMessage]:
     """Convert anything that LangChain accepts as messages to a list of messages.
 
     Args:
         messages: One or several messages, texts, pairs of a role and a text, or dictionaries with a role and content;
             or a prompt value. A text becomes a user message.
+        name: The argument's name, for the error message.
 
     Raises:
         InvalidInputError: An item is not a message.
@@ -60,22 +61,22 @@ def as_messages(messages: object) -> list[BaseMessage]:
         messages = [messages]
     if not isinstance(messages, Iterable):
         hint = 'Pass messages: [HumanMessage("..."), AIMessage("...")].'
-        raise wrong_type("messages", "LangChain messages", messages, hint, InvalidInputError)
-    return [_as_message(position, each) for position, each in enumerate(messages)]
+        raise wrong_type(name, "LangChain messages", messages, hint, InvalidInputError)
+    return [_as_message(name, position, each) for position, each in enumerate(messages)]
 
 
 def _is_pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, str) for each in value)
 
 
-def _as_message(position: int, value: object) -> BaseMessage:
+def _as_message(name: str, position: int, value: object) -> BaseMessage:
     message = value
     if isinstance(value, (str, Mapping)) or _is_pair(value):
         with suppress(ValueError, TypeError, NotImplementedError, KeyError):  # its message may quote content
             (message,) = convert_to_messages([value])  # type: ignore[list-item]
     if isinstance(message, RemoveMessage) or not isinstance(message, BaseMessage):
         raise InvalidInputError(
-            f"The item at position {position} is a {type(value).__name__}, which cannot be stored as a message.",
+            f"The item at position {position} of {name} is {type_name(value)}, which cannot be stored as a message.",
             hint='Pass messages, texts, ("user", "...") or {"role": "user", "content": "..."}.',
         )
     return attribution.own_words(message) if message.additional_kwargs else message

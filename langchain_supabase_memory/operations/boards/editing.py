@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from langchain_supabase_memory.checks import choice
+from langchain_supabase_memory.checks import as_uuid, boolean, choice
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
@@ -51,8 +51,8 @@ def edit_board(
 
     Raises:
         NotFoundError: There is no such conversation or item.
-        InvalidInputError: The actor is empty, the board already has the item, a model may not do that, or the
-            conversation is private.
+        InvalidInputError: The actor is empty, `item` is no id, the board already has the item, a model may not do
+            that, or the conversation is private.
         ConfigurationError: `author_kind` is not valid.
     """
     choice("author_kind", author_kind, EDITORS)
@@ -60,13 +60,16 @@ def edit_board(
         raise InvalidInputError(
             "A private conversation has no board.", hint="Write it on the board of one that is not private."
         )
+    item_id = None
+    if action in ("edit", "pin", "unpin", "delete"):
+        item_id = item.id if isinstance(item, BoardItem) else as_uuid("item", item)
     answer = yield from call(
         "memory_edit_board",
         {
             **conversation_ids(key),
             "p_action": action,
             "p_by": check_actor(actor),
-            "p_item_id": item.id if isinstance(item, BoardItem) else item,
+            "p_item_id": item_id,
             "p_kind": kind,
             "p_type": entity_type,
             "p_text": text,
@@ -75,8 +78,8 @@ def edit_board(
             "p_begin": begin,
         },
     )
-    item_id: str | None = answer["item_id"]
-    return item_id
+    changed: str | None = answer["item_id"]
+    return changed
 
 
 def add_item(
@@ -116,7 +119,7 @@ def add_item(
         raise InvalidInputError("Unknown kind of item.", hint=f"Kinds are {', '.join(BOARD_KINDS)}.")
     types = BOARD_KINDS["entity"].types
     if entity_type is not None and entity_type not in types:
-        raise InvalidInputError("Unknown type of entity.", hint=f"Types are {', '.join(types)}.")
+        raise InvalidInputError("Unknown entity_type.", hint=f"Types are {', '.join(types)}.")
     states = BOARD_KINDS[kind].states
     if state is not None and state not in states:
         raise InvalidInputError(f"Unknown state of a {kind}.", hint=f"States are {', '.join(states)}.")
@@ -165,7 +168,7 @@ def edit_item(
     """
     if text is None and state is None:
         raise InvalidInputError("There is nothing to change.", hint="Pass text, or state.")
-    if state is not None and state not in _ALL_STATES:
+    if state is not None and state not in sorted(_ALL_STATES):
         raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
     words = None if text is None else _item_text(text, redactor)
     yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
@@ -183,6 +186,7 @@ def pin_item(key: ConversationKey, item: BoardItem | str, *, actor: str, pinned:
     Raises:
         NotFoundError: There is no such item.
     """
+    boolean("pinned", pinned)
     yield from edit_board(key, "pin" if pinned else "unpin", actor=actor, item=item)
 
 

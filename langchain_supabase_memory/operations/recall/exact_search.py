@@ -8,6 +8,7 @@ import unicodedata
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from langchain_supabase_memory.checks import boolean
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
@@ -66,6 +67,7 @@ class ExactQuery:
 
     def __post_init__(self) -> None:
         _check_texts(self.texts)
+        boolean("match_case", self.match_case)
         if self.order not in get_args(Order):
             raise InvalidInputError("order is not one of the choices.", hint='Pass "newest" or "oldest".')
         for name, least, most in (("around", 0, AROUND), ("limit", 1, MAX_LIMIT)):
@@ -82,7 +84,7 @@ class ExactQuery:
         return {
             "p_texts": [clean(text) for text in _as_list(self.texts)],
             "p_order": self.order,
-            "p_case": bool(self.match_case),
+            "p_case": self.match_case,
             "p_since": moment("since", self.since),
             "p_until": moment("until", self.until),
             "p_around": self.around,

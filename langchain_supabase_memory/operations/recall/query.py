@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langchain_supabase_memory.checks import known_names, require_type
+from langchain_supabase_memory.checks import boolean, known_names, require_type, wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks.kinds import KINDS
@@ -78,10 +78,13 @@ class Filters:
                 raise InvalidInputError(f"{each} must be a whole number from {least} to {most:,}.", hint="Pass 10.")
         for each, least in (("min_importance", 0), ("min_similarity", -1)):
             number = getattr(self, each)
-            if number is not None and (not isinstance(number, (int, float)) or not least <= number <= 1):
+            if number is not None and (
+                isinstance(number, bool) or not isinstance(number, (int, float)) or not least <= number <= 1
+            ):
                 raise InvalidInputError(f"{each} must be a number from {least} to 1.", hint=f"Pass {each}=0.5.")
         if self.types is not None:
             known_names("types", self.types, KINDS)
+        boolean("episode", self.episode)
         require_type("weights", self.weights, RecallWeights, "weights=RecallWeights(words=1.0)")
         if self.fusion not in ("score", "rrf"):
             raise InvalidInputError("fusion is not one of the choices.", hint='Pass "score" or "rrf".')
@@ -139,9 +142,8 @@ class RecallQuery:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise InvalidInputError(
-                f"A question must be a text, not {type(self.text).__name__}.", hint="Pass the user's words."
-            )
+            hint = "Pass the user's words."
+            raise wrong_type("query", "a text, or a list of texts", self.text, hint, InvalidInputError)
 
     @property
     def text_sent(self) -> str:

@@ -30,7 +30,7 @@ def zone(name: str | tzinfo | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InvalidInputError("There is no such time zone.", hint="Pass 'Asia/Manila', for example.") from None
+        raise InvalidInputError("time_zone is not a time zone.", hint="Pass 'Asia/Manila', for example.") from None
 
 
 def known_zone(name: str | tzinfo | None) -> None:

@@ -175,7 +175,8 @@ def set_stage(agent_id: str, stage: Stage, *, actor: str, share: float = 1.0, re
     """
     chosen, others = stage_of(stage), stage_of(rest)
     if chosen is None or others is None:
-        raise InvalidInputError("Unknown stage.", hint=_HINT)
+        name = "stage" if chosen is None else "rest"
+        raise InvalidInputError(f"{name} is no stage.", hint=_HINT)
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise InvalidInputError("share must be a number from 0 to 1.", hint="Pass share=0.1 for a tenth of the users.")
     named = {"p_agent_id": agent_id, "p_stage": str(chosen), "p_share": float(share), "p_rest": str(others)}

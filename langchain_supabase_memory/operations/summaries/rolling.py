@@ -16,7 +16,7 @@ from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
-from langchain_supabase_memory.operations.arguments import conversation_ids, retention_argument
+from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.model_calls import ModelAnswerError, ask_with_retries, shorten
 from langchain_supabase_memory.operations.pages import keys
 from langchain_supabase_memory.operations.unreadable import numbered_messages
@@ -146,7 +146,11 @@ def list_segments(
         level: 0 for the segments of the rolling summary; from 1 on, that level of the complete one; `None` for its
             highest, which is the complete summary itself.
         retention: The retention; summaries beyond its `max_summary_age` are not returned.
+
+    Raises:
+        InvalidInputError: `last` is negative.
     """
+    check_limit("last", last)
     found: list[Segment] = []
     while last is None or len(found) < last:
         wanted = PAGE if last is None else min(PAGE, last - len(found))
