@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-from fastapi import BackgroundTasks, Depends, FastAPI
+from fastapi import BackgroundTasks, Depends, FastAPI, Path
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import StreamingResponse
 from langchain.agents import create_agent
@@ -47,6 +47,7 @@ app.add_middleware(
 )
 
 User = Annotated[Caller, Depends(signed_in)]
+Thread = Annotated[str, Path(max_length=128, pattern=r"^\P{Cc}+$")]
 
 
 class Said(BaseModel):
@@ -56,7 +57,7 @@ class Said(BaseModel):
 
 
 @app.post("/chat/{thread_id}")
-async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -> dict[str, str]:
+async def chat(thread_id: Thread, said: Said, user: User, later: BackgroundTasks) -> dict[str, str]:
     """Answer one message."""
     # The token decides what the run may reach; `user_id` says whose turn waits here while the database is away.
     run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
@@ -66,7 +67,7 @@ async def chat(thread_id: str, said: Said, user: User, later: BackgroundTasks) -
 
 
 @app.post("/chat/{thread_id}/stream")
-async def stream(thread_id: str, said: Said, user: User, later: BackgroundTasks) -> StreamingResponse:
+async def stream(thread_id: Thread, said: Said, user: User, later: BackgroundTasks) -> StreamingResponse:
     """Answer one message, piece by piece as plain text. The memory stores the whole answer at its end."""
     run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
     queue: asyncio.Queue[str | None] = asyncio.Queue()
@@ -95,14 +96,14 @@ async def stream(thread_id: str, said: Said, user: User, later: BackgroundTasks)
 
 
 @app.get("/chat/{thread_id}")
-async def read(thread_id: str, user: User) -> list[dict[str, str]]:
+async def read(thread_id: Thread, user: User) -> list[dict[str, str]]:
     """What was said in a conversation, the last twenty messages."""
     stored = await memory.for_user(user.user_id).conversation(thread_id).aread(last=20)
     return [{"role": each.message.type, "text": str(each.message.text)} for each in stored]
 
 
 @app.get("/chat/{thread_id}/tokens")
-async def tokens(thread_id: str, user: User) -> dict[str, int]:
+async def tokens(thread_id: Thread, user: User) -> dict[str, int]:
     """The tokens of the next prompt, and of the whole conversation, which it would have without a memory."""
     pack = await memory.for_user(user.user_id).conversation(thread_id).acontext(model=None)
     report = pack.report()
@@ -110,7 +111,7 @@ async def tokens(thread_id: str, user: User) -> dict[str, int]:
 
 
 @app.post("/chat/{thread_id}/summarize")
-async def summarize(thread_id: str, user: User) -> dict[str, int]:
+async def summarize(thread_id: Thread, user: User) -> dict[str, int]:
     """Summarize all but the newest turn now, and return the tokens after it."""
     now = SummaryPolicy(messages=1, keep_messages=2)
     await memory.for_user(user.user_id).conversation(thread_id).summaries.amake(policy=now)

@@ -109,6 +109,15 @@ async def test_a_user_names_nobody_elses_conversation(
     assert rows == [(maya, "private", 2), (noor, "private", 2)]
 
 
+@pytest.mark.parametrize("thread", ["a" * 200, "a%00b", "a%0Ab"])
+async def test_a_thread_that_cannot_be_one_is_refused(
+    of_project: str, project: Project, user_id: str, thread: str
+) -> None:
+    async with client(of_project, project.token(user_id)) as http:
+        answer = await http.post(f"/chat/{thread}", json={"text": "Hello"})
+    assert answer.status_code == 422
+
+
 async def test_the_board_is_brought_up_to_date_after_the_answer(
     of_project: str, project: Project, conn_string: str, user_id: str
 ) -> None:
