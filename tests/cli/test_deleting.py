@@ -217,7 +217,7 @@ def test_of_a_user_whose_conversations_are_gone_the_rest_goes_too(
         assert memory.privacy.opt_outs() == []
     with Terminal("forget", *caller, "--user", user_id) as terminal:
         assert terminal.end() == 0
-        assert f"Nothing is stored, of the user {user_id}." in terminal.text
+        assert f"Nothing is stored of the user {user_id}." in terminal.text
 
 
 def test_ids_that_are_none_are_refused(caller: tuple[str, str], user_id: str) -> None:

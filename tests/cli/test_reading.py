@@ -471,7 +471,8 @@ def test_an_excerpt_is_one_line_with_marks(text: str, query: str) -> None:
 
 def test_conversations_are_listed(conn_string: str, user_id: str, caller: tuple[str, str]) -> None:
     mine = ("conversations", *caller, "--user", user_id)
-    assert run(*mine) == (0, "There is no such conversation.\n")
+    assert run(*mine) == (0, f"The user {user_id} has no conversations.\n")
+    assert run("search", "kiln", *caller, "--user", user_id) == (0, f"The user {user_id} has no conversations.\n")
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
         for number in range(3):
             memory.conversation(f"trip {number}", agent_id=f"a{number % 2}").add_turn(
@@ -491,7 +492,7 @@ def test_conversations_are_listed(conn_string: str, user_id: str, caller: tuple[
     assert ([each["thread_id"] for each in rest["conversations"]], rest["after"]) == (["trip 0"], None)
     assert f"--after {page['after']} shows them" in run(*mine, "--limit", "2")[1]
     assert "trip 1" not in run(*mine, "--agent", "a0")[1]
-    assert run(*mine, "--state", "archived")[1] == "There is no such conversation.\n"
+    assert run(*mine, "--state", "archived")[1] == f"The user {user_id} has no such conversation.\n"
     assert "The place of a page cannot be read" in refused(*mine, "--after", "nowhere")
     with Terminal(*mine, columns=40) as terminal:
         assert terminal.end() == 0

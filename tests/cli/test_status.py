@@ -144,7 +144,9 @@ def test_a_cut_is_said(conn_string: str, owner: str) -> None:
 
 
 def test_nobodys_status_is_no_table(conn_string: str) -> None:
-    assert run("status", "--database-url", conn_string, "--user", "nobody at all")[1].count("\n") == 1
+    queue, nobody = run("status", "--database-url", conn_string, "--user", "nobody at all")[1].splitlines()
+    assert queue.startswith("All conversations: ")
+    assert nobody == "There is no such conversation."
 
 
 def test_a_long_id_loses_its_middle_and_no_letter() -> None:

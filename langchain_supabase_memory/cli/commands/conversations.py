@@ -69,7 +69,9 @@ def conversations(
         for line in conversation_list.plain_lines(page):
             click.echo(line)
     if not page:
-        click.echo("There is no such conversation.", err=True)
+        is_filtered = agent_id or state or signals or after
+        what = "no such conversation" if is_filtered else "no conversations"
+        click.echo(f"The user {formatting.format_id(user_id)} has {what}.", err=True)
     if page.after is not None:
         hint = f"There are more than these {len(page)}: --after {page.after} shows them, --limit more at once."
         click.echo(hint, err=True)

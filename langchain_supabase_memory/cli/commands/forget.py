@@ -43,7 +43,7 @@ def forget(
             if target.is_user and not counts and memory.for_user(user_id).privacy.changes(limit=1):
                 counts = "What the user controls"
             if dry_run or not counts:
-                click.echo(f"{f'{counts} would be deleted' if counts else 'Nothing is stored'}, {scope}.")
+                click.echo(f"{counts} would be deleted, {scope}." if counts else f"Nothing is stored {scope}.")
                 return
             question = f"Delete {counts}, {scope}, for good?"
             if target.is_user:

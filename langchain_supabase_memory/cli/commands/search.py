@@ -45,7 +45,7 @@ def search(
     quotes are one phrase. The number in brackets is the message's number, for `supabase-memory show --around`.
     """
     from langchain_supabase_memory.cli import message_pages, models, search_results
-    from langchain_supabase_memory.cli.formatting import console, echo_json
+    from langchain_supabase_memory.cli.formatting import console, echo_json, format_id
     from langchain_supabase_memory.operations.recall.exact_search import ExactQuery
     from langchain_supabase_memory.values import Scope
 
@@ -63,8 +63,12 @@ def search(
             scope = Scope.of(conversation._key)
             recall = conversation.recall(query, limit=limit)
         matches = search_results.find_matches(memory, scope, texts, limit)
+        is_empty = not (recall.chunks or matches.hits) and not memory.for_user(user_id).conversations(limit=1)
     if as_json:
         echo_json(_document(recall, matches))
+        return
+    if is_empty:
+        click.echo(f"The user {format_id(user_id)} has no conversations.", err=True)
         return
     if recall.failed:
         click.echo(f"Keyword search only, because the embedder failed: {recall.failed}", err=True)

@@ -53,8 +53,11 @@ def status(
         document = {"queue": asdict(queue), "conversations": [asdict(row) for row in rows], "more": has_more}
         formatting.echo_json(document)
         return
+    narrowed = user_id is not None or thread_id is not None
     for line in _queue_lines(queue):
-        click.echo(line)
+        click.echo(f"All conversations: {line}" if narrowed else line)
+    if not rows and (narrowed or state is not None):
+        click.echo("There is no such conversation.", err=True)
     if not formatting.is_terminal():
         for line in status_table.plain_lines(rows):
             click.echo(line)
