@@ -189,7 +189,7 @@ def test_what_is_missing_is_said_before_anything_is_opened(tmp_path: Path, conn_
     assert "No database is named" in refused("mcp", "--user", "maya")
     assert "There is no folder" in refused("mcp", "--user", "maya", "--embedded", str(tmp_path / "none"))
     assert "A token goes with the Data API" in refused("mcp", "--token", "a.b.c", "--database-url", conn_string)
-    assert "There is no such time zone" in refused("mcp", "--user", "maya", "--time-zone", "Nowhere/None")
+    assert "time_zone is not a time zone" in refused("mcp", "--user", "maya", "--time-zone", "Nowhere/None")
     assert "It goes with --http" in refused("mcp", "--user", "maya", "--port", "9000")
     url = ("--url", "http://127.0.0.1:1")
     assert "is no JWT" in refused("mcp", *url, "--key", PUBLISHABLE, "--token", "secret")
