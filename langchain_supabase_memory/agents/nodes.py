@@ -119,6 +119,8 @@ class _Node(Unpicklable, Runnable[Any, dict[str, Any]]):
         on_trim: OnTrim = "keep",
         sends_history: bool = False,
     ) -> None:
+        require_type("name", name, str, 'name="save"', optional=True)
+        require_type("input_messages_key", input_messages_key, str, 'input_messages_key="messages"')
         self.name = name or type(self).__name__
         self._memory = require_memory(memory)
         self._bound = RunIdentity(agent_id)
@@ -227,6 +229,7 @@ class LoadContextNode(_Node):
         known_zone(time_zone)
         require_type("perspective", perspective, Perspective, EXAMPLE, optional=True)
         require_type("rollout", rollout, Rollout, 'rollout=Rollout("parallel"), for example', optional=True)
+        require_type("output_messages_key", output_messages_key, str, 'output_messages_key="summarized_messages"')
         self._output = output_messages_key
         self._alternates = bool((budget or memory._services.settings.budget).alternate_roles)
         if self._alternates and self._output == self._input:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, message_chunk_to_message
 
 from langchain_supabase_memory import effects
 from langchain_supabase_memory.agents.run.fail_open import FailOpen, OnError
 from langchain_supabase_memory.agents.run.graph_state import store
-from langchain_supabase_memory.checks import boolean
+from langchain_supabase_memory.checks import boolean, wrong_type
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.memory.require_memory import require_memory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.memory.memory import SupabaseMemory
@@ -56,15 +57,20 @@ def record_stream(
 
     Yields:
         The pieces, as they arrive.
+
+    Raises:
+        ConfigurationError: An argument or a piece is of another type.
     """
     key = require_memory(memory)._services.key(thread_id, None, agent_id)
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
     asked = _question(query)
+    if not isinstance(deltas, Iterable):
+        raise wrong_type("deltas", "an iterable", deltas, f"{_PIECES} arecord_stream takes an async one.")
     effects.run(turn.store_query(asked))
     try:
         for delta in deltas:
-            turn.pieces.append(delta)
+            turn.take(delta)
             yield delta
     except BaseException:
         if partial_answers:
@@ -90,10 +96,12 @@ async def arecord_stream(
     boolean("partial_answers", partial_answers)
     turn = _Turn(key, FailOpen(memory, None, on_error, deadline_seconds))
     asked = _question(query)
+    if not isinstance(deltas, AsyncIterable):
+        raise wrong_type("deltas", "an async iterable", deltas, f"{_PIECES} record_stream takes a sync one.")
     await effects.arun(turn.store_query(asked))
     try:
         async for delta in deltas:
-            turn.pieces.append(delta)
+            turn.take(delta)
             yield delta
     except BaseException:
         if partial_answers:
@@ -103,6 +111,10 @@ async def arecord_stream(
     await effects.arun(turn.store_answer(asked))
 
 
+_PIECES: Final = 'Pass model.stream(...), or the first of each pair of graph.stream(..., stream_mode="messages").'
+"""What a stream of pieces is made by."""
+
+
 @dataclass(frozen=True)
 class _Turn:
     """A turn whose answer is streamed: the conversation, the error handler, and the pieces so far."""
@@ -110,6 +122,19 @@ class _Turn:
     key: ConversationKey
     guard: FailOpen
     pieces: list[str | AIMessageChunk] = field(default_factory=list, repr=False)
+
+    def take(self, piece: object) -> None:
+        """Add a piece: a text, a chunk, or the whole answer of a model that does not stream.
+
+        Raises:
+            ConfigurationError: It is none of these, such as a pair of a graph's stream.
+        """
+        if isinstance(piece, (str, AIMessageChunk)):
+            self.pieces.append(piece)
+        elif isinstance(piece, AIMessage):
+            self.pieces.append(AIMessageChunk(**piece.model_dump(exclude={"type"})))
+        else:
+            raise wrong_type("A piece of deltas", "a text or an AIMessageChunk", piece, _PIECES)
 
     def store_query(self, messages: list[BaseMessage]) -> Effects[None]:
         """Store the user's message."""
@@ -130,6 +155,8 @@ class _Turn:
 
 def _question(query: str | HumanMessage) -> list[BaseMessage]:
     """Return the user's message, with an id."""
+    if not isinstance(query, (str, HumanMessage)):
+        raise wrong_type("query", "a text or a HumanMessage", query, "Pass the user's words.")
     asked: list[BaseMessage] = [HumanMessage(query) if isinstance(query, str) else query]
     codec.ensure_ids(asked)
     return asked

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
@@ -22,7 +22,10 @@ from langchain_supabase_memory import (
     SummaryPolicy,
     SupabaseMemory,
     SupabaseSummarizationNode,
+    arecord_stream,
+    record_stream,
 )
+from langchain_supabase_memory.errors import ConfigurationError
 from tests.chat_models import ScriptedModel, says
 
 OURS = "harbour summary"
@@ -298,3 +301,40 @@ async def test_models_of_recall_are_in_no_stream(conn_string: str, user_id: str,
         streamed = await parts(made, color, given)
     assert asked
     assert shown(streamed) == "The answer"
+
+
+@pytest.mark.parametrize(
+    ("query", "deltas", "words"),
+    [
+        (5, ["a"], "query must be a text or a HumanMessage, not a number"),
+        ("Hello", 5, "deltas must be an"),
+        ("Hello", [("a", {})], "A piece of deltas must be a text or an AIMessageChunk, not a tuple"),
+    ],
+)
+async def test_what_is_no_stream_of_an_answer_is_refused(
+    conn_string: str, user_id: str, query: Any, deltas: Any, words: str
+) -> None:
+    async def adeltas() -> AsyncIterator[Any]:
+        for each in deltas:
+            yield each
+
+    async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        with pytest.raises(ConfigurationError, match=words):
+            list(record_stream(memory, query, deltas, thread_id="t"))
+        with pytest.raises(ConfigurationError, match=words):
+            async for _ in arecord_stream(
+                memory, query, adeltas() if isinstance(deltas, list) else deltas, thread_id="t"
+            ):
+                pass
+        assert all(each.role == "user" for each in memory.conversation("t").read(columns=["role"]))
+
+
+async def test_the_answer_of_a_model_that_does_not_stream_is_a_piece(memory: SupabaseMemory) -> None:
+    pieces: list[Any] = [AIMessageChunk(content="The kiln "), AIMessage("is hot.", name="oven")]
+    for number, each in enumerate((pieces, pieces[1:])):
+        list(record_stream(memory, "Hello", each, thread_id=f"t{number}"))
+    read = [memory.conversation(f"t{number}").read()[-1].message for number in range(2)]
+    assert [(type(each), each and each.text) for each in read] == [
+        (AIMessage, "The kiln is hot."),
+        (AIMessage, "is hot."),
+    ]
