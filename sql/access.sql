@@ -282,7 +282,7 @@ begin
   grant execute on function
     memory_private.label_person(text, text, text), memory_private.delete_contributed_item(text, uuid, text, text),
     memory_private.forget_shared(text, boolean), memory_private.describe_access(),
-    memory_private.storage_relations(regclass), memory_private.sample_share(regclass), memory_private.sample_vectors(text), memory_private.sample_profile(),
+    memory_private.session_settings(), memory_private.storage_relations(regclass), memory_private.sample_share(regclass), memory_private.sample_vectors(text), memory_private.sample_profile(),
     memory_private.longest_wait(), memory_private.open_checkpoint_tables(), memory_private.vector_indexes(boolean),
     memory_private.realtime_tables(),
     memory_private.published_columns(text), memory_private.check_publication(),

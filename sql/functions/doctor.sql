@@ -5,6 +5,7 @@
 -- migration stores the result in memory_private.installation; a later difference means that somebody changed them.
 create or replace function memory_private.describe_access() returns text[]
 language sql stable security invoker set search_path = ''
+set quote_all_identifiers = off set standard_conforming_strings = on -- the same words in every session
 as $function$
   with relations as (
     select c.oid, c.relkind, c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.relacl,
@@ -50,6 +51,25 @@ as $function$
                   coalesce(p.with_check, 'none'))
     from pg_catalog.pg_policies p where p.schemaname in ('memory', 'memory_private'))
   select coalesce(array_agg(l.line order by l.line collate "C"), '{}') from lines l
+$function$;
+
+-- Returns the settings of this session that calls depend on, and the statement that resets one where it is set.
+create or replace function memory_private.session_settings() returns jsonb
+language sql stable security invoker set search_path = ''
+as $function$
+  select jsonb_agg(jsonb_build_object(
+    'name', s.name,
+    'value', case when s.unit = 'ms' and s.setting <> '0' then s.setting || ' ms' else s.setting end,
+    'milliseconds', case when s.unit = 'ms' then s.setting::integer end,
+    'reset', case s.source
+      when 'database' then format('alter database %I reset %s', current_database(), s.name)
+      when 'user' then format('alter role %I reset %s', session_user, s.name)
+      when 'database user' then format('alter role %I in database %I reset %s', session_user, current_database(), s.name)
+      when 'global' then format('alter role all reset %s', s.name) end) order by s.name)
+  from pg_catalog.pg_settings s
+  where s.name in (
+    'default_transaction_read_only', 'lock_timeout', 'row_security', 'session_replication_role',
+    'standard_conforming_strings', 'statement_timeout', 'transaction_timeout')
 $function$;
 
 -- Returns the relations that store a table's rows: the table, or its partitions.
@@ -166,7 +186,7 @@ create function public.memory_worker_doctor(
   p_model text default null -- the embedder's name
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
-set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
+set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off set quote_all_identifiers = off
 as $function$
 declare
   v_shipped text[] := (select i.access from memory_private.installation i);
@@ -193,6 +213,7 @@ begin
            and exists (select from pg_catalog.pg_stat_wal_receiver) then 0
       else greatest(extract(epoch from
              clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())), 0)::float8 end,
+    'settings', memory_private.session_settings(),
     'installed', public.memory_schema(),
     'vector', (
       select jsonb_build_object('version', e.extversion, 'schema', n.nspname)
@@ -258,6 +279,11 @@ Returns: object.
 - distributed: boolean. Whether Citus spreads the tables of owners over several nodes.
 - server: integer. The version of Postgres, such as 180001.
 - replay_lag_seconds: number or null. How far a replica is behind its primary, in seconds; null: it is none.
+- settings: object[]. The settings of the session that calls depend on.
+- settings[].name: text. The name.
+- settings[].value: text. The value.
+- settings[].milliseconds: integer or null. The value of a time limit, 0 for none; null: it is none.
+- settings[].reset: text or null. The statement that resets it, where it is set for the database or a role.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.

@@ -55,7 +55,7 @@ def test_in_a_terminal_the_next_action_stands_below(fresh: str, columns: int) ->
         connection.execute("alter table memory.opt_outs disable row level security")
     with Terminal("doctor", "--database-url", fresh, columns=columns) as terminal:
         assert terminal.end() == 1
-        assert "17 green, 1 red." in terminal.text
+        assert "18 green, 1 red." in terminal.text
         assert "\x1b[1;31mred" in terminal.raw
         assert max(map(len, terminal.lines)) <= columns
         at = next(place for place, line in enumerate(terminal.lines) if line.startswith("red"))

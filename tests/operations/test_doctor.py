@@ -30,7 +30,7 @@ from tests.services.pooler import Pooler
 from tests.services.postgres import Cluster, free_port
 
 LINES = (
-    "address", "transport", "key", "clock", "schema", "pgvector", "access", "checkpoints", "summarizer", "embedder", "worker", "lag",
+    "address", "transport", "key", "clock", "settings", "schema", "pgvector", "access", "checkpoints", "summarizer", "embedder", "worker", "lag",
     "dead work", "retention", "profile", "realtime", "sizes", "autovacuum",
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
@@ -61,7 +61,7 @@ def changed(memory: SupabaseMemory) -> dict[str, str]:
 )
 async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> None:
     findings = {each.name: each for each in await caller(caller.service.doctor)}
-    at = 8 if caller.kind == "data_api" else len(LINES)
+    at = 9 if caller.kind == "data_api" else len(LINES)
     assert tuple(findings) == (*LINES[:at], *(("tokens",) if caller.kind == "data_api" else ()), *LINES[at:])
     # The others share the database, and leave work due; this memory has no summarizer; a bare PostgREST has no Auth.
     odd = {"summarizer", "tokens", "worker", "lag", "dead work", "sizes", "autovacuum"}
@@ -80,7 +80,7 @@ async def test_a_healthy_memory_is_green_on_every_transport(caller: Caller) -> N
 def test_a_new_database_has_only_green_lines(fresh: str) -> None:
     with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {}
-        assert tuple(findings_by_name(memory)) == (*LINES[:10], "vectors", *LINES[10:])
+        assert tuple(findings_by_name(memory)) == (*LINES[:11], "vectors", *LINES[11:])
 
 
 BREAKS = {
@@ -190,6 +190,58 @@ def test_a_right_granted_to_a_custom_role_is_yellow(cluster: Cluster, fresh: str
         assert changed(memory) == {"access": "yellow"}
         execute(fresh, "grant select on memory.conversations to anon")
         assert changed(memory) == {"access": "red"}
+
+
+SETTINGS = {
+    "default_transaction_read_only = on": "red",
+    "row_security = off": "red",
+    "session_replication_role = replica": "red",
+    "standard_conforming_strings = off": "red",
+    "statement_timeout = '900ms'": "yellow",
+    "transaction_timeout = 2000": "yellow",
+    "lock_timeout = '5ms'": "yellow",
+    "statement_timeout = '8s'": None,
+    "quote_all_identifiers = on": None,
+    "search_path = 'nowhere'": None,
+}
+"""Settings of a database, and the state of the line: `None` if nothing is wrong."""
+
+
+@pytest.mark.not_on_citus("the nodes have settings of their own")
+@each_case("setting", SETTINGS)
+def test_a_setting_that_breaks_calls_is_named_and_its_action_mends_it(
+    cluster: Cluster, fresh: str, setting: str
+) -> None:
+    database = fresh.rpartition("/")[2]
+    cluster.execute(f"alter database {database} set {setting}", superuser=True)
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert changed(memory) == ({} if SETTINGS[setting] is None else {"settings": SETTINGS[setting]})
+        found = findings_by_name(memory)["settings"]
+    name = setting.partition(" ")[0]
+    if found.state != "green":
+        assert name in found.text
+        assert found.next_action == f"Run: alter database {database} reset {name}; then restart the clients."
+    cluster.execute(f"alter database {database} reset {name}", superuser=True)
+    with SupabaseMemory.from_conn_string(fresh) as memory:
+        assert changed(memory) == {}
+
+
+def test_a_setting_of_a_role_or_of_a_connection_is_named_as_such(cluster: Cluster, fresh: str) -> None:
+    cluster.execute('create role "reader-only" login; grant postgres to "reader-only"', superuser=True)
+    cluster.execute('alter role "reader-only" set default_transaction_read_only = on', superuser=True)
+    read_only = of_connection.settings(settings_of(cluster.conn_string(fresh.rpartition("/")[2], "reader-only")))
+    assert read_only.next_action == (
+        'Run: alter role "reader-only" reset default_transaction_read_only; then restart the clients.'
+    )
+    hurried = of_connection.settings(settings_of(f"{fresh}?options=-c%20lock_timeout%3D5"))
+    assert (hurried.state, "options of the connection string" in str(hurried.next_action)) == ("yellow", True)
+
+
+def settings_of(conn_string: str) -> list[dict[str, Any]]:
+    with psycopg.connect(conn_string) as connection:
+        [(settings,)] = connection.execute("select memory_private.session_settings()").fetchall()
+    found: list[dict[str, Any]] = settings
+    return found
 
 
 def test_of_many_changes_only_the_first_are_named(fresh: str) -> None:

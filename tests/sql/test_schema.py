@@ -32,6 +32,7 @@ from langchain_supabase_memory.errors import (
 )
 from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.settings import NO_RETRY
+from tests.each_case import each_case
 from tests.examining import findings_by_name, installed
 from tests.services.postgres import Cluster, free_port
 
@@ -220,6 +221,32 @@ def test_a_failed_migration_leaves_nothing(cluster: Cluster) -> None:
     with pytest.raises(Exception, match="migration failed.*already exists"):
         migrate(cluster.conn_string(name))
     assert cluster.dump(name, "--no-comments") == before
+
+
+@each_case("setting", ["statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"])
+def test_time_limits_for_calls_are_no_limit_of_a_migration(cluster: Cluster, setting: str) -> None:
+    name = cluster.create_database()
+    cluster.execute(f"alter database {name} set {setting} = 10", superuser=True)
+    for _ in range(2):
+        assert migrate(cluster.conn_string(name)) == script.current()
+
+
+def test_a_database_that_would_read_the_functions_wrongly_is_told_so(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    cluster.execute(f"alter database {name} set standard_conforming_strings = off", superuser=True)
+    with pytest.raises(MigrationConflictError, match="standard_conforming_strings is off") as caught:
+        migrate(cluster.conn_string(name))
+    statement = caught.value.hint.removeprefix("Run: ").partition(";")[0]
+    cluster.execute(statement, superuser=True)
+    assert migrate(cluster.conn_string(name)) == script.current()
+
+
+def test_a_role_that_may_not_set_up_a_database_is_told_which_role_may(cluster: Cluster) -> None:
+    name = cluster.create_database()
+    cluster.execute("create role may_nothing login", superuser=True)
+    with pytest.raises(AccessError, match="permission denied") as caught:
+        migrate(cluster.conn_string(name, "may_nothing"))
+    assert "Connect as a role that may create schemas" in caught.value.hint
 
 
 def test_a_plain_postgres_gets_the_least_it_needs_and_supabase_is_not_touched(cluster: Cluster) -> None:

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 _PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
 """How long to wait after each deadlock, in seconds."""
 
+_OWNER: Final = (
+    "Connect as a role that may create schemas in this database, as postgres may on Supabase; if there is a memory in"
+    " it, as the role that set it up."
+)
+
 _VECTOR_SCHEMA: Final = (
     "select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace"
     " where e.extname = 'vector'"
@@ -96,8 +101,8 @@ def migrate(
             is a read replica.
         MissingDependencyError: The extra `postgres` is not installed.
         MigrationConflictError: The tables are from a newer release, from files that were edited since, or partitioned
-            or distributed differently than requested; the extension citus is missing; or `spaces` is requested, and a
-            user is named like a space.
+            or distributed differently than requested; the extension citus is missing; `spaces` is requested, and a user
+            is named like a space; or `standard_conforming_strings` is off.
         AuthenticationError: The password or the role is wrong.
         UnavailableError: The server cannot be reached.
         SchemaError: A statement failed; nothing was changed.
@@ -147,10 +152,11 @@ def migrate(
         elif error.diag.message_primary and not isinstance(failure, ConfigurationError):
             # A migration contains no user content, so the server's own message may be shown.
             kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
+            action = f"{_OWNER} Nothing was changed." if isinstance(failure, AccessError) else "Nothing was changed."
             failure = kind(
                 f"The migration failed: {error.diag.message_primary}.",
                 code=error.sqlstate,
-                hint=error.diag.message_hint or "Nothing was changed.",
+                hint=error.diag.message_hint or action,
             )
         raise failure from None
 

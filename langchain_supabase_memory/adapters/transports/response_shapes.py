@@ -167,9 +167,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "memory_worker_claim": _ARRAY,
     "memory_worker_count_usage": _object("counted more"),
     "memory_worker_doctor": _object(
-        "now role sees_all distributed server replay_lag_seconds installed vector indexes broken_indexes added missing"
-        " vectors heartbeat_at expired_at wait_seconds dead profile tables published columns_added columns_missing"
-        " unidentified wal_level open_checkpoint_tables autovacuum",
+        "now role sees_all distributed server replay_lag_seconds settings installed vector indexes broken_indexes added"
+        " missing vectors heartbeat_at expired_at wait_seconds dead profile tables published columns_added"
+        " columns_missing unidentified wal_level open_checkpoint_tables autovacuum",
         parts={"installed": "memory_schema"},
     ),
     "memory_worker_finish": _object("outcome"),

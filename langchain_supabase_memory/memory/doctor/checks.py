@@ -55,6 +55,7 @@ def doctor(services: Services) -> Flow[list[Finding]]:
         connection.role(found["role"], sees_all=found["sees_all"]),
         connection.clock(_time(found["now"]), sent, received),
         *database.replica(found["replay_lag_seconds"]),
+        connection.settings(found["settings"]),
         (yield from database.schema(found["installed"])),
         database.pgvector(
             found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]

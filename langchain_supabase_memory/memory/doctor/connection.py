@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import PermissionDeniedError, SchemaError, SupabaseMemoryError
 from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from langchain_supabase_memory.adapters.transports.endpoint_info import EndpointInfo
@@ -25,6 +26,17 @@ _DISTRIBUTED: Final = (
 _PLAIN: Final = re.compile("[a-z_][a-z0-9_]*")
 _CLOCK_YELLOW_SECONDS: Final = 5.0
 _CLOCK_RED_SECONDS: Final = 60.0
+
+_WRONG_SETTINGS: Final = {
+    ("default_transaction_read_only", "on"): "every write is refused. Supabase sets it where the disk is full",
+    ("row_security", "off"): "every call for a signed-in user is refused",
+    ("session_replication_role", "replica"): "no trigger runs, and workers never get work",
+    ("standard_conforming_strings", "off"): "the functions of this package fail",
+}
+"""The settings that break calls, by name and value: what happens."""
+
+_SHORTEST_TIMEOUTS: Final = {"statement_timeout": 3_000, "transaction_timeout": 3_000, "lock_timeout": 1_000}
+"""The shortest time limits that calls under load keep to, in milliseconds."""
 
 
 def address(endpoint: EndpointInfo) -> Finding:
@@ -89,7 +101,7 @@ def check_user() -> Finding:
     return yellow(
         "key",
         "Calls run as a signed-in user, under row level security. Checks that need a server's rights are skipped: "
-        "clock, pgvector, access, checkpoints, vectors, workers, retention, Realtime, sizes and autovacuum.",
+        "clock, settings, pgvector, access, checkpoints, vectors, workers, retention, Realtime, sizes and autovacuum.",
         "To run all checks, use the project's secret key or a direct connection to Postgres.",
     )
 
@@ -109,6 +121,31 @@ def clock(server: datetime, sent_at: datetime, received: datetime) -> Finding:
     words = f"This machine's clock is {duration_text(apart)} {which} the server's."
     action = "Synchronize this machine's clock by NTP. Message times and the expiry of tokens depend on it."
     return (red if apart > _CLOCK_RED_SECONDS else yellow)("clock", words, action)
+
+
+def settings(rows: Sequence[Mapping[str, Any]]) -> Finding:
+    """Check the settings of the server's sessions that calls depend on.
+
+    Args:
+        rows: The settings, as `memory_worker_doctor` returns them.
+    """
+    name = "settings"
+    for row in rows:
+        effect = _WRONG_SETTINGS.get((row["name"], row["value"]))
+        if effect is not None:
+            return red(name, f"The setting {row['name']} is {row['value']}: {effect}.", _reset(row))
+    for row in rows:
+        if 0 < (row["milliseconds"] or 0) < _SHORTEST_TIMEOUTS.get(row["name"], 0):
+            words = f"The setting {row['name']} is {row['value']}, which is short: calls fail where the server is busy."
+            return yellow(name, words, _reset(row))
+    return green(name, "The settings of the database and the role suit the calls.")
+
+
+def _reset(row: Mapping[str, Any]) -> str:
+    """Return what to do about a setting."""
+    if row["reset"] is None:
+        return "Change it in the server's configuration, or in the options of the connection string; then restart the clients."
+    return f"Run: {row['reset']}; then restart the clients."
 
 
 def tokens(keys: int | None) -> Finding:
