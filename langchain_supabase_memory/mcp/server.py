@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurityError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 
@@ -98,7 +99,7 @@ class MemoryServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         except ResourceError as error:
             cause = _cause(error)
-            if cause is error:
+            if cause is error or isinstance(cause, ResourceSecurityError):  # an id with a NUL
                 raise ResourceNotFoundError("There is no such resource. List the templates of resources.") from None
             words = answers.error_text("A resource", cause, self._causes)
             kind = ResourceNotFoundError if isinstance(cause, (InvalidInputError, NotFoundError)) else ResourceError

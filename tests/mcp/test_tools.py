@@ -389,7 +389,8 @@ async def test_resources_and_prompts(studio: SupabaseMemory, mode: str) -> None:
         assert "Buy clay." in await read(f"{base}/board")
         assert "There is no summary yet" in await read(f"{base}/summary")
         assert "price of clay" in await read(f"{base}/messages/0-0")
-        for uri in ("memory://elsewhere", "file:///etc/passwd", f"{base}/messages/a-b", f"{base}/nothing"):
+        with_nul = "memory://conversations/%00/board"
+        for uri in ("memory://elsewhere", "file:///etc/passwd", f"{base}/messages/a-b", f"{base}/nothing", with_nul):
             with pytest.raises(MCPError, match=r"no such resource|not message numbers"):
                 await read(uri)
 
