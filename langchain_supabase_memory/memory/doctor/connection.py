@@ -144,7 +144,9 @@ def settings(rows: Sequence[Mapping[str, Any]]) -> Finding:
 def _reset(row: Mapping[str, Any]) -> str:
     """Return what to do about a setting."""
     if row["reset"] is None:
-        return "Change it in the server's configuration, or in the options of the connection string; then restart the clients."
+        return (
+            "Change it in the server's configuration or the options of the connection string, and restart the clients."
+        )
     return f"Run: {row['reset']}; then restart the clients."
 
 
