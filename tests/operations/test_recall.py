@@ -8,7 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
 from operator import itemgetter, mul
 from typing import Any
@@ -691,10 +691,23 @@ def test_days_begin_at_midnight_also_when_the_clock_is_changed() -> None:
     assert since.astimezone(UTC) == datetime(2026, 11, 1, 4, tzinfo=UTC)
 
 
+class MachineZone(tzinfo):
+    """A zone under the name of a file of this machine, as some libraries give the machine's own."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        return timedelta(hours=8)
+
+    def dst(self, _: datetime | None) -> None:
+        return None
+
+
 def test_a_zone_without_a_name_is_known_by_its_distance(memory: SupabaseMemory, conn_string: str) -> None:
     with psycopg.connect(conn_string) as connection:
-        for minutes in (480, -210, 0, 345):
-            zone = timezone(timedelta(minutes=minutes))
+        zones = [timezone(timedelta(minutes=minutes)) for minutes in (480, -210, 0, 345)]
+        for zone in (*zones, *map(MachineZone, ("local", "localtime", "posix/Asia/Manila"))):
             now = datetime(2026, 5, 5, 12, tzinfo=zone)
             there = connection.execute("select %s at time zone %s", [now, zone_name(now)]).fetchone()
             assert there == (now.replace(tzinfo=None),)

@@ -11,6 +11,9 @@ from langchain_supabase_memory.errors import ConfigurationError, InvalidInputErr
 TimeRange: TypeAlias = "Literal['today', 'week', 'month', 'all'] | tuple[datetime | None, datetime | None]"
 """`today`, `week`, `month`: the last 1, 7 and 30 days, today included. Or since one instant and before another."""
 
+_FILES: Final = ("localtime", "posix", "posixrules", "right")
+"""What the folder of time zones holds beside zones, or a second time; Postgres has none of it."""
+
 _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 
 
@@ -51,18 +54,27 @@ def parse_time(time: str, time_zone: tzinfo) -> str:
 
 
 def zone_name(now: datetime) -> str:
-    """Return a time zone for Postgres: by its name, or by its UTC offset if it has none.
+    """Return a time zone for Postgres: by its name, or by its UTC offset if it has none that Postgres knows.
 
     Args:
         now: The current time in that time zone.
     """
     key = getattr(now.tzinfo, "key", None)
-    if isinstance(key, str):
+    if isinstance(key, str) and _is_official(key):
         return key
     minutes = round((now.utcoffset() or timedelta()).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
     # POSIX offsets count west of Greenwich as positive.
     return f"<zone>{'-' if minutes >= 0 else '+'}{hours:02}:{rest:02}"
+
+
+def _is_official(key: str) -> bool:
+    """Return whether a key is a name of the time zone database, and no file of this machine such as `localtime`."""
+    try:
+        ZoneInfo(key)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return key.partition("/")[0] not in _FILES
 
 
 def bounds(range_: TimeRange, now: datetime) -> tuple[datetime | None, datetime | None]:
