@@ -142,7 +142,8 @@ def import_report(receipt: ImportReceipt) -> Iterator[str]:
     if receipt.restored:
         yield f"{pluralize(receipt.restored, 'setting')} of people put back."
     if receipt.refused:
-        yield f"{pluralize(receipt.refused, 'setting')} of people not put back, because of an opt-out."
+        why = "because of an opt-out, or because their messages are not here or have a summary"
+        yield f"{pluralize(receipt.refused, 'setting')} of people not put back, {why}."
     if receipt.expired:
         verb = "would expire" if receipt.dry_run else "expired"
         yield f"{pluralize(receipt.expired, 'message')} {verb} at once, because of the retention."

@@ -36,6 +36,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_GZIP: Final = b"\x1f\x8b"
 _ENCODING_HINT: Final = "Name what it is written in, such as encoding='latin-1' (--encoding latin-1)."
 _WHICH: Final = "Name the file conversations.json of the export, or the archive as it was downloaded."
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
@@ -53,7 +54,7 @@ def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryI
         encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
 
     Raises:
-        InvalidInputError: There is no such file or encoding.
+        InvalidInputError: There is no such file or encoding, or the file is compressed.
     """
     with _open(path) as file, _recoded(file, encoding) as stream:
         yield stream
@@ -72,6 +73,10 @@ def _open(path: str | os.PathLike[str]) -> BinaryIO:
 def _recoded(stream: Any, encoding: str | None) -> Iterator[BinaryIO]:
     """Recode a stream to UTF-8 bytes; arguments as for `utf8`."""
     start = stream.peek(4)[:4]
+    if start.startswith(_GZIP):
+        raise InvalidInputError(
+            "The file is compressed by gzip.", hint="Unpack it, by gunzip, and name what comes out."
+        )
     mark, found = next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", _without_mark(start)))
     stream.read(len(mark))
     name = encoding or found

@@ -165,7 +165,8 @@ class ImportReceipt:
             with other content are also in `lost`.
         expired: How many messages retention removed at once, or would.
         restored: How many titles, opt-outs, items and other settings of people were restored.
-        refused: How many of these were not restored, because of an opt-out.
+        refused: How many of these were not restored: because of an opt-out, or because a summary's messages are not
+            there, or have another summary.
         lost: What could not be stored: what, how many, and the first location.
         dry_run: Whether nothing was stored.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sqlite3
@@ -94,6 +95,24 @@ def test_exports_of_chat_products(memory: SupabaseMemory, run: Run, tmp_path: Pa
         assert "stored" in run("import", source, path, "--encoding", "utf-16-le", "--agent", "default").output
         assert said(memory, thread)[0] == first
     assert "no such encoding" in run("import", "claude", path, "--encoding", "nonsense").output
+
+
+def test_a_summary_whose_messages_are_not_there_is_not_put_down_to_an_opt_out(run: Run, tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"kind": "conversation", "agent_id": "default", "thread_id": "t"},
+        {"kind": "edits", "edits": {"summaries": [{"to": "nowhere", "content": "Tea.", "tokens": 1, "by": "maya"}]}},
+    ]
+    path = tmp_path / "some.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert "1 setting of people not put back" in (output := run("import", "jsonl", path).output)
+    assert "their messages are not here" in output
+
+
+@pytest.mark.parametrize("source", ["jsonl", "chatgpt"])
+def test_a_compressed_file_is_named_as_such(run: Run, tmp_path: Path, source: str) -> None:
+    path = tmp_path / "some.gz"
+    path.write_bytes(gzip.compress(json.dumps(CHATGPT).encode()))
+    assert "The file is compressed by gzip. Unpack it" in run("import", source, path).output
 
 
 def test_each_source_is_in_every_list_of_sources() -> None:
