@@ -301,10 +301,14 @@ declare
   v_space   text;
   v_row     record;
 begin
-  if not p_dry_run then
-    perform memory_private.lock_space(m.space_id, true)
-       from (select m.space_id from memory.memberships m where m.user_id = p_user_id order by m.space_id) m;
-  end if;
+  while not p_dry_run loop
+    v_spaces := array(select m.space_id from memory.memberships m where m.user_id = p_user_id order by m.space_id);
+    perform memory_private.lock_space(s, true) from unnest(v_spaces) s;
+    perform memory_private.lock_memberships(p_user_id);
+    -- While it waited for these spaces, somebody may have let the user into another one.
+    exit when not exists (
+      select from memory.memberships m where m.user_id = p_user_id and m.space_id <> all (v_spaces));
+  end loop;
   v_empty := array(
     select m.space_id from memory.memberships m
     where m.user_id = p_user_id and m.role = 3 and not exists (

@@ -63,6 +63,14 @@ as $function$
   select memory_private.lock_owner('space', p_space, p_change)
 $function$;
 
+-- Waits until nobody else changes in which spaces somebody is, and holds that until the transaction ends. Whoever needs a
+-- space's lock as well takes that before.
+create or replace function memory_private.lock_memberships(p_user_id text) returns void
+language sql volatile security invoker set search_path = ''
+as $function$
+  select pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory spaces of ' || p_user_id, 0))
+$function$;
+
 -- Returns what people are called in a space's prompts, by their ids; null of an owner that is no space.
 create or replace function memory_private.person_labels(p_user_id text) returns jsonb
 language plpgsql stable security invoker set search_path = ''
@@ -327,7 +335,7 @@ begin
       using errcode = 'PT400', hint = 'pass a shorter one';
   end if;
   perform memory_private.check_retention(p_retention),
-    pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory spaces of ' || v_user, 0));
+    memory_private.lock_memberships(v_user);
   if greatest(
     (select count(*) from memory.spaces s where s.created_by = v_user),
     (select count(*) from memory.memberships m where m.user_id = v_user and m.role > 0)) >= v_most
@@ -578,7 +586,7 @@ begin
   end if;
   v_user := memory_private.resolve_person(p_user_id);
   perform memory_private.lock_space(coalesce(v_space, ''), true),
-    pg_advisory_xact_lock(hashtextextended('langchain-supabase-memory spaces of ' || v_user, 0));
+    memory_private.lock_memberships(v_user);
   select i.* into v_found from memory.invitations i
    where i.user_id = v_space and i.digest = sha256(convert_to(split_part(p_token, '.', 2), 'UTF8'))
      and i.expires_at > clock_timestamp()
@@ -649,6 +657,9 @@ begin
       'space', p_space, 'member', p_member, 'role', p_role));
   end if;
   perform memory_private.check_role(p_space, p_user_id, case when p_role is null and p_member = p_user_id then 1 else 3 end, true);
+  if p_user_id is null and v_role > 0 then -- only a server adds members
+    perform memory_private.lock_memberships(p_member);
+  end if;
   -- An older snapshot that does not show what another manager has done since is an error here.
   perform from memory.memberships m where m.space_id = p_space and m.role = 3 for update;
   select m.role into v_is from memory.memberships m where m.user_id = p_member and m.space_id = p_space for update;

@@ -354,6 +354,36 @@ def test_a_message_that_is_being_forgotten_is_not_contributed(team: Team, cluste
     assert len(team.board()) == 3
 
 
+@pytest.mark.parametrize("way", ["by an invitation", "by a server"])
+def test_who_joins_while_their_account_is_deleted_leaves_nothing_there(team: Team, way: str) -> None:
+    other = call(team.server, "create_space", name="Annex", user_id="ana")["space_id"]
+    token = call(team.server, "invite", space=other, role="contributor", user_id="ana")["token"]
+    address = team.cluster.conn_string(team.name)
+    with psycopg.connect(address) as writing, psycopg.connect(address, autocommit=True) as deleting:
+        # The deletion has to wait for the first space, in which somebody writes.
+        call(writing, "append", thread_id="t", messages=message("Wait.", "w"), user_id=team.space, author_id="ana")
+        thread = threading.Thread(target=lambda: call(deleting, "forget", user_id="cy", everything=True))
+        thread.start()
+        for _ in range(500):
+            if team.server.execute("select from pg_locks where not granted").fetchall():
+                break
+            time.sleep(0.02)
+        if way == "by a server":
+            call(team.server, "set_member", space=other, member="cy", role="contributor")
+        else:
+            call(team.server, "join", token=token, user_id="cy")
+        said = message("It is canaryjoined.", "late")
+        with psycopg.connect(address) as late:
+            call(late, "append", thread_id="standup", messages=said, user_id=other, author_id="cy")
+            writing.commit()
+            time.sleep(0.3)  # for the deletion to come as far as it can
+        thread.join(20)
+        assert not thread.is_alive()
+    dump = team.dump()
+    assert "canaryjoined" not in dump
+    assert not [line for line in dump.splitlines() if "cy" in line.split("\t")]
+
+
 INJECTIONS = [
     text.format(number=number)
     for number in range(5)
