@@ -271,6 +271,13 @@ def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Clus
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert findings_by_name(memory)["schema"].state == "red"
         assert "0.0.1" in findings_by_name(memory)["schema"].text
+        execute(
+            fresh,
+            "create or replace function public.memory_worker_doctor(p_model text default null) returns jsonb"
+            " language sql as $$ select jsonb_build_object('role', current_user) $$",
+        )
+        assert changed(memory) == {"schema": "red"}, "a release whose doctor reported less"
+        assert "0.0.1" in findings_by_name(memory)["schema"].text
 
 
 def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:

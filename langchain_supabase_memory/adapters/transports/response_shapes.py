@@ -193,6 +193,9 @@ SHAPES: Final[dict[str, Shape]] = {
 """Each function `public.memory_*`, and the shape of its document."""
 
 
+_OTHER_SHAPE: Final = "The response is not an answer of"
+
+
 def validate(function: str, document: Any) -> Any:
     """Return a document, if it has the function's shape.
 
@@ -206,7 +209,16 @@ def validate(function: str, document: Any) -> Any:
     shape = SHAPES.get(function)
     if shape is None or shape.fits(document):
         return document
-    raise no_answer(f"The response is not an answer of {function}.")
+    raise no_answer(f"{_OTHER_SHAPE} {function}.")
+
+
+def has_other_shape(error: Exception) -> bool:
+    """Return whether a call failed because its document has another shape, as that of an older schema may have.
+
+    Args:
+        error: Why it failed.
+    """
+    return isinstance(error, UnavailableError) and error.message.startswith(_OTHER_SHAPE)
 
 
 def parse(text: bytes) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory.adapters.transports.endpoint_info import signing_keys
+from langchain_supabase_memory.adapters.transports.response_shapes import has_other_shape
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.memory.doctor import connection, database, models, profiles, work
@@ -43,7 +45,7 @@ def doctor(services: Services) -> Flow[list[Finding]]:
     try:
         found = yield from (schema_report() if of_user else worker_report(services.embedder_name))
     except SupabaseMemoryError as error:
-        return [*connection.connection_failed(transport.endpoint, error), *(yield from _check_models(services, {}))]
+        return [*(yield from _explain(services, error)), *(yield from _check_models(services, {}))]
     received = datetime.now(UTC)
     here = transport.endpoint
     is_distributed = bool(found.get("distributed"))
@@ -70,6 +72,17 @@ def doctor(services: Services) -> Flow[list[Finding]]:
     return [*findings, *_check_work(services, found),
         database.realtime(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
             database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
+
+
+def _explain(services: Services, error: SupabaseMemoryError) -> Flow[list[Finding]]:
+    """Return why the database gave no report: an older schema, which answers otherwise, or the failure itself."""
+    here = services.transport.endpoint
+    if has_other_shape(error):
+        with suppress(SupabaseMemoryError):
+            schema = yield from database.schema((yield from schema_report()))
+            if schema.state == "red":
+                return [connection.address(here), connection.kind(here), schema]
+    return connection.connection_failed(here, error)
 
 
 def _check_models(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
