@@ -227,6 +227,14 @@ def conn_string(cluster: Cluster, database: str, kept_sessions: Sessions) -> Ite
 
 
 @pytest.fixture(scope="module")
+def own(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
+    """The name of a database of the file's own, to be dumped whole or changed."""
+    name = cluster.migrated_database()
+    with kept_sessions.of(cluster.port, name):
+        yield name
+
+
+@pytest.fixture(scope="module")
 def shared(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
     """The name of a database of the file's own, in which spaces are switched on."""
     name = cluster.migrated_database(spaces=True)

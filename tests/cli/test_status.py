@@ -24,9 +24,9 @@ THREADS = [LONG, ":smile: [red]", HEBREW, HIDDEN, "會" * 60, "e\u0301" * 60, " 
 
 
 @pytest.fixture(scope="module")
-def conn_string(cluster: Cluster) -> str:
+def conn_string(cluster: Cluster, own: str) -> str:
     """A database of this file's own: what others have left due would be done here."""
-    return cluster.conn_string(cluster.migrated_database())
+    return cluster.conn_string(own)
 
 
 @pytest.fixture(scope="module")

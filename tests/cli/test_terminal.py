@@ -24,9 +24,9 @@ from tests.services.postgres import Cluster
 
 
 @pytest.fixture(scope="module")
-def busy(cluster: Cluster) -> str:
+def busy(cluster: Cluster, own: str) -> str:
     """A database of its own, in which there is something to do."""
-    return cluster.conn_string(cluster.migrated_database())
+    return cluster.conn_string(own)
 
 
 def speak(conn_string: str, *threads: str) -> None:

@@ -28,20 +28,15 @@ Of = Callable[[str], SupabaseMemory]
 
 
 @pytest.fixture(scope="module")
-def database(cluster: Cluster) -> str:
-    return cluster.migrated_database()
-
-
-@pytest.fixture(scope="module")
-def api(cluster: Cluster, database: str) -> Iterator[DataApi]:
-    with DataApi(cluster, database) as api:
+def api(cluster: Cluster, own: str) -> Iterator[DataApi]:
+    with DataApi(cluster, own) as api:
         yield api
 
 
 @pytest.fixture(params=["server", "claims", "token"])
-def of(request: pytest.FixtureRequest, cluster: Cluster, database: str) -> Iterator[Of]:
+def of(request: pytest.FixtureRequest, cluster: Cluster, own: str) -> Iterator[Of]:
     """Returns a user's memory, by each door."""
-    with SupabaseMemory.from_conn_string(cluster.conn_string(database)) as server:
+    with SupabaseMemory.from_conn_string(cluster.conn_string(own)) as server:
         if request.param == "server":
             yield server.for_user
         elif request.param == "claims":
@@ -188,8 +183,8 @@ def test_misuse_is_told_plainly(of: Of, ana: str) -> None:
             act()
 
 
-def test_what_a_person_writes_is_redacted(cluster: Cluster, database: str, ana: str) -> None:
-    address = cluster.conn_string(database)
+def test_what_a_person_writes_is_redacted(cluster: Cluster, own: str, ana: str) -> None:
+    address = cluster.conn_string(own)
     with SupabaseMemory.from_conn_string(address, user_id=ana, redactor=PERSONAL_DATA) as memory:
         memory.profile.remember("Write to ana@example.com.")
         (held,) = memory.profile.read()

@@ -41,21 +41,20 @@ class UnheardOfError(Exception):
 
 
 @pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
+def address(cluster: Cluster, own: str) -> str:
     """The address of a database where nobody else's work is, and whose tables check no ids."""
-    name = cluster.migrated_database()
     for (constraint,) in execute(
-        cluster.conn_string(name),
+        cluster.conn_string(own),
         "select conname from pg_constraint where conrelid = 'memory.conversations'::regclass and contype = 'c'",
     ):
-        cluster.execute(f"alter table memory.conversations drop constraint {constraint}", database=name)
-    return cluster.conn_string(name)
+        cluster.execute(f"alter table memory.conversations drop constraint {constraint}", database=own)
+    return cluster.conn_string(own)
 
 
 @pytest.fixture
-def empty(own: str) -> str:
-    execute(own, "truncate memory.conversations, memory_private.owners, memory_private.chores cascade")
-    return own
+def empty(address: str) -> str:
+    execute(address, "truncate memory.conversations, memory_private.owners, memory_private.chores cascade")
+    return address
 
 
 @pytest.fixture

@@ -774,28 +774,27 @@ async def test_a_long_status_comes_whole(caller: Caller, user_id: str, conn_stri
 
 
 @pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
+def address(cluster: Cluster, own: str) -> str:
     """The address of a database of this file's own, where nobody else's work is."""
-    name = cluster.migrated_database()
-    return cluster.conn_string(name)
+    return cluster.conn_string(own)
 
 
 @pytest.fixture
-def empty(own: str) -> Iterator[SupabaseMemory]:
+def empty(address: str) -> Iterator[SupabaseMemory]:
     """A memory whose queue is empty."""
-    change(own, "truncate memory.conversations, memory_private.chores cascade")
-    with SupabaseMemory.from_conn_string(own, user_id="u") as memory:
+    change(address, "truncate memory.conversations, memory_private.chores cascade")
+    with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
         yield memory
 
 
-def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
+def test_the_queue_in_numbers(empty: SupabaseMemory, address: str) -> None:
     assert empty.work.queue() == replace(
         empty.work.queue(), depth=0, due=0, leases=0, waiting=0, dead=0, lag_seconds=0.0
     )
     assert empty.work.queue().next_seconds is None
     for number in range(5):
         empty.conversation(f"t{number}").append([HumanMessage("m")])
-    change(own, "update memory_private.work set since = now() - interval '1 hour'")
+    change(address, "update memory_private.work set since = now() - interval '1 hour'")
     leases = empty._services.run(claiming("u", limit=4))
     empty._services.run(work.finish(leases[0], error="TimeoutError", max_attempts=1))
     empty._services.run(work.finish(leases[1], error="TimeoutError"))
@@ -806,7 +805,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, own: str) -> None:
     assert queue.next_seconds == 0
     empty._services.run(work.finish(empty._services.run(claiming("u"))[0]))
     assert 10 < float(empty.work.queue().next_seconds or 0) <= 30
-    now_due(own, "u")
+    now_due(address, "u")
     queue = empty.work.queue()
     assert (queue.due, queue.waiting) == (2, 0), "what need not wait any more does not"
 

@@ -42,9 +42,9 @@ SAID: Final[list[BaseMessage]] = [
 
 
 @pytest.fixture(scope="module")
-def elsewhere(cluster: Cluster) -> str:
+def elsewhere(cluster: Cluster, own: str) -> str:
     """Another database, in which nothing is."""
-    return cluster.conn_string(cluster.migrated_database())
+    return cluster.conn_string(own)
 
 
 def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:

@@ -38,9 +38,9 @@ WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, debounce_seconds=0.
 
 
 @pytest.fixture(scope="module")
-def address(cluster: Cluster) -> str:
+def address(cluster: Cluster, own: str) -> str:
     """A database where nobody else's work is."""
-    return cluster.conn_string(cluster.migrated_database())
+    return cluster.conn_string(own)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
@@ -41,9 +40,9 @@ on conflict do nothing
 
 
 @pytest.fixture(scope="module")
-def own(cluster: Cluster) -> str:
+def address(cluster: Cluster, own: str) -> str:
     """The address of a database where nobody else's work is."""
-    return cluster.conn_string(cluster.migrated_database())
+    return cluster.conn_string(own)
 
 
 SPACES: Final = """
@@ -56,10 +55,10 @@ insert into memory.conversations (user_id, thread_id, next_sequence) select s.us
 
 
 @pytest.fixture
-def memory(own: str) -> Iterator[SupabaseMemory]:
+def memory(address: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database that is empty."""
-    execute(own, "truncate memory.conversations, memory_private.owners cascade")
-    with SupabaseMemory.from_conn_string(own) as memory:
+    execute(address, "truncate memory.conversations, memory_private.owners cascade")
+    with SupabaseMemory.from_conn_string(address) as memory:
         yield memory
 
 
@@ -100,16 +99,18 @@ def busy(*tasks: Callable[[], None]) -> Iterator[threading.Event]:
         each.result()
 
 
-def test_a_backlog_of_four_hundred_does_not_come_before_another_owners_one(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 400)
-    execute(own, MARK)
+def test_a_backlog_of_four_hundred_does_not_come_before_another_owners_one(
+    memory: SupabaseMemory, address: str
+) -> None:
+    execute(address, FLOOD, 400)
+    execute(address, MARK)
     say(memory, "honest")
     assert sorted(owners(claimed(memory, limit=2))) == ["flood", "honest"]
 
 
-def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 20)
-    execute(own, MARK)
+def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemory, address: str) -> None:
+    execute(address, FLOOD, 20)
+    execute(address, MARK)
     say(memory, "honest")
     for number in range(1, 11):
         assert memory.for_user("flood").conversation(f"t{number}").summaries.request(priority=9)
@@ -130,11 +131,11 @@ def test_a_request_is_taken_before_it_has_settled_but_not_before_others(memory: 
     assert owners(settled()) == ["asking"]
 
 
-def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMemory, own: str) -> None:
-    execute(own, OWNERS, 100)
+def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMemory, address: str) -> None:
+    execute(address, OWNERS, 100)
     for thread in ("u", "v"):
-        execute(own, OWNERS.replace("'t', 1", f"'{thread}', 1"), 100)
-    execute(own, MARK)
+        execute(address, OWNERS.replace("'t', 1", f"'{thread}', 1"), 100)
+    execute(address, MARK)
     rounds = [owners(claimed(memory, limit=20, slots=20)) for _ in range(15)]
     for number in range(3):
         seen = [user for each in rounds[5 * number : 5 * number + 5] for user in each]
@@ -142,18 +143,18 @@ def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMe
     assert claimed(memory) == []
 
 
-def test_a_batch_goes_round_too(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 50)
-    execute(own, OWNERS, 3)
-    execute(own, MARK)
+def test_a_batch_goes_round_too(memory: SupabaseMemory, address: str) -> None:
+    execute(address, FLOOD, 50)
+    execute(address, OWNERS, 3)
+    execute(address, MARK)
     found = owners(claimed(memory, limit=10, slots=None))
     assert Counter(found[:4]) == Counter({"flood": 1, "user 1": 1, "user 2": 1, "user 3": 1})
     assert found[4:] == ["flood"] * 6, "and what is left is for who has more"
 
 
-def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 50)
-    execute(own, MARK)
+def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory, address: str) -> None:
+    execute(address, FLOOD, 50)
+    execute(address, MARK)
     assert owners(claimed(memory)) == ["flood"] * 4, "nobody waits: all of them"
     for thread_id in ("a", "b", "c"):
         say(memory, "honest", thread_id)
@@ -165,16 +166,16 @@ def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory
     assert owners(claimed(memory, limit=3, held={"flood": 1})) == ["flood"] * 3
 
 
-def test_a_worker_with_one_slot_serves_all_in_turn(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 10)
-    execute(own, OWNERS, 2)
-    execute(own, MARK)
+def test_a_worker_with_one_slot_serves_all_in_turn(memory: SupabaseMemory, address: str) -> None:
+    execute(address, FLOOD, 10)
+    execute(address, OWNERS, 2)
+    execute(address, MARK)
     found = [owners(claimed(memory, limit=1, slots=1)) for _ in range(6)]
     assert sorted(found[:3]) == [["flood"], ["user 1"], ["user 2"]]
     assert found[3:] == [["flood"]] * 3
 
 
-def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, own: str) -> None:
+def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, address: str) -> None:
     """A flood of fresh conversations makes its owner's turn no earlier."""
     for name in ("flood", "a", "b"):
         say(memory, name)
@@ -185,10 +186,10 @@ def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, own: st
     assert owners(claimed(memory, limit=1)) == ["b"]
 
 
-def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: SupabaseMemory, own: str) -> None:
+def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: SupabaseMemory, address: str) -> None:
     """Counted in claims and not in seconds: of one slot, so that each claim is one chance."""
-    execute(own, FLOOD, 400)
-    execute(own, MARK)
+    execute(address, FLOOD, 400)
+    execute(address, MARK)
     waited: list[int] = []
     served: Counter[str] = Counter()
 
@@ -216,21 +217,21 @@ def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: 
     assert served["flood"] >= 10, "it gets its turns, too"
 
 
-def test_one_owner_whose_turn_is_locked_keeps_nobody_waiting(memory: SupabaseMemory, own: str) -> None:
-    execute(own, FLOOD, 10)
-    execute(own, OWNERS, 1)
-    execute(own, MARK)
-    with psycopg.connect(own) as other:
+def test_one_owner_whose_turn_is_locked_keeps_nobody_waiting(memory: SupabaseMemory, address: str) -> None:
+    execute(address, FLOOD, 10)
+    execute(address, OWNERS, 1)
+    execute(address, MARK)
+    with psycopg.connect(address) as other:
         other.execute("select 1 from memory_private.owners where user_id = 'flood' for update")
         # A claim that waits for it would never be answered.
         assert owners(claimed(memory, limit=3)) == ["user 1", "flood", "flood"]
 
 
-def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemory, own: str) -> None:
+def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemory, address: str) -> None:
     """The claim has seen that nothing is left, and writes that down; the append comes after it."""
     say(memory, "u", "a")
     batch = json.dumps([to_row(HumanMessage("m", id="m"))])
-    with psycopg.connect(own) as worker, psycopg.connect(own) as talker, ThreadPoolExecutor(1) as aside:
+    with psycopg.connect(address) as worker, psycopg.connect(address) as talker, ThreadPoolExecutor(1) as aside:
         talker.execute("select public.memory_append('b', %s, 'u')", [batch])  # open: not to be seen
         row = worker.execute("select public.memory_worker_claim('w', 4, 60, 0)").fetchone()
         assert row is not None
@@ -243,11 +244,13 @@ def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemo
     assert [lease.key.thread_id for lease in claimed(memory)] == ["b"]
 
 
-def test_a_transaction_that_appends_to_several_conversations_blocks_no_other(memory: SupabaseMemory, own: str) -> None:
+def test_a_transaction_that_appends_to_several_conversations_blocks_no_other(
+    memory: SupabaseMemory, address: str
+) -> None:
     """Two that meet in one conversation wait for each other in one order: who waits for it holds no turn."""
     batch = json.dumps([to_row(HumanMessage("m", id="m"))])
     append = "select public.memory_append(%s, %s, 'u')"
-    with psycopg.connect(own) as one, psycopg.connect(own) as other, ThreadPoolExecutor(1) as aside:
+    with psycopg.connect(address) as one, psycopg.connect(address) as other, ThreadPoolExecutor(1) as aside:
         one.execute(append.encode(), ["a", batch])
         other.execute(append.encode(), ["b", batch])
         waiting = aside.submit(one.execute, append.encode(), ["b", batch])
@@ -258,7 +261,7 @@ def test_a_transaction_that_appends_to_several_conversations_blocks_no_other(mem
     assert len(claimed(memory)) == 2
 
 
-def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: str) -> None:
+def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, address: str) -> None:
     """Appends, claims, finishes, failures, heartbeats, releases, revivals and deletions of six owners at once."""
     finished: Counter[str] = Counter()
     users = [f"u{number}" for number in range(6)]
@@ -292,17 +295,17 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own: st
     assert finished["done"] > 20
     assert finished["lost"] == 0
     found = "select deadlocks from pg_stat_database where datname = current_database()"
-    assert execute(own, found) == [(0,)], "nor is one hidden by trying again"
+    assert execute(address, found) == [(0,)], "nor is one hidden by trying again"
     memory._services.run(work.retry(None))
     time.sleep(0.1)
     for _ in range(200):
         leases = claimed(memory, limit=20, slots=None)
         for lease in leases:
             memory._services.run(work.finish(lease))
-        if not leases and due(own) == 0:
+        if not leases and due(address) == 0:
             break
-    assert execute(own, "select user_id, run_after::text, lease_token from memory_private.work") == []
-    assert execute(own, "select user_id from memory_private.owners") == []
+    assert execute(address, "select user_id, run_after::text, lease_token from memory_private.work") == []
+    assert execute(address, "select user_id from memory_private.owners") == []
 
 
 def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: SupabaseMemory) -> None:
@@ -316,20 +319,20 @@ def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: Supabas
     assert sorted(lease.key.thread_id for lease in claimed(memory)) == ["fails", "is lost"]
 
 
-def test_an_owner_who_was_forgotten_leaves_no_name(memory: SupabaseMemory, own: str) -> None:
+def test_an_owner_who_was_forgotten_leaves_no_name(memory: SupabaseMemory, address: str) -> None:
     for thread_id in ("a", "b", "c"):
         say(memory, "u", thread_id)
-    assert execute(own, "select user_id from memory_private.owners") == [("u",)]
+    assert execute(address, "select user_id from memory_private.owners") == [("u",)]
     memory.for_user("u").conversation("a").forget()
-    assert execute(own, "select user_id from memory_private.owners") == [("u",)]
+    assert execute(address, "select user_id from memory_private.owners") == [("u",)]
     memory.for_user("u").forget_user()
-    assert execute(own, "select user_id from memory_private.owners") == []
+    assert execute(address, "select user_id from memory_private.owners") == []
 
 
-def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, own: str) -> None:
+def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, address: str) -> None:
     """As after a restore without triggers: what is due can always be derived."""
     say(memory, "u")
-    execute(own, "delete from memory_private.owners")
+    execute(address, "delete from memory_private.owners")
     assert claimed(memory) == []
     memory._services.run(work.reconcile())
     assert owners(claimed(memory)) == ["u"]
@@ -400,29 +403,32 @@ def test_a_request_and_an_append_read_no_backlog(crowd: psycopg.Connection) -> N
             assert after[0] - before[0] <= 15, statement
 
 
+@pytest.fixture(scope="module")
+def of_spaces(cluster: Cluster, shared: str) -> str:
+    """The address of another one, in which spaces are switched on."""
+    return cluster.conn_string(shared)
+
+
 @pytest.fixture
-def with_spaces(own: str) -> Iterator[SupabaseMemory]:
+def with_spaces(of_spaces: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database where somebody has created forty spaces, each with something due."""
-    migrate(own, spaces=True)
-    execute(own, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
-    execute(own, SPACES, 40)
-    execute(own, IN_SPACES)
-    execute(own, OWNERS, 3)
-    execute(own, MARK)
-    with SupabaseMemory.from_conn_string(own) as memory:
+    execute(of_spaces, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
+    execute(of_spaces, SPACES, 40)
+    execute(of_spaces, IN_SPACES)
+    execute(of_spaces, OWNERS, 3)
+    execute(of_spaces, MARK)
+    with SupabaseMemory.from_conn_string(of_spaces) as memory:
         yield memory
-    execute(own, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
-    migrate(own, spaces=False)
 
 
 def accounts(leases: list[Lease]) -> list[str]:
     return ["rich" if user.startswith("space:") else user for user in owners(leases)]
 
 
-def test_somebody_with_many_spaces_has_one_turn_in_a_round(with_spaces: SupabaseMemory, own: str) -> None:
+def test_somebody_with_many_spaces_has_one_turn_in_a_round(with_spaces: SupabaseMemory, of_spaces: str) -> None:
     for each in ("u", "v"):
-        execute(own, OWNERS.replace("'t', 1", f"'{each}', 1"), 3)
-    execute(own, MARK)
+        execute(of_spaces, OWNERS.replace("'t', 1", f"'{each}', 1"), 3)
+    execute(of_spaces, MARK)
     found = [user for _ in range(6) for user in accounts(claimed(with_spaces, limit=2, slots=None))]
     for number in range(3):
         assert Counter(found[4 * number : 4 * number + 4]) == Counter(
@@ -430,24 +436,26 @@ def test_somebody_with_many_spaces_has_one_turn_in_a_round(with_spaces: Supabase
         ), found
 
 
-def test_what_nobody_else_waits_for_goes_to_all_spaces(with_spaces: SupabaseMemory, own: str) -> None:
+def test_what_nobody_else_waits_for_goes_to_all_spaces(with_spaces: SupabaseMemory) -> None:
     found = owners(claimed(with_spaces, limit=50, slots=None))
     assert len(set(found)) == len(found) == 43
     assert len(set(accounts(claimed(with_spaces)))) == 0
 
 
-def test_spaces_of_one_person_get_half_of_the_slots_together(with_spaces: SupabaseMemory, own: str) -> None:
+def test_spaces_of_one_person_get_half_of_the_slots_together(with_spaces: SupabaseMemory, of_spaces: str) -> None:
     first = claimed(with_spaces, limit=SLOTS)
     assert Counter(accounts(first))["rich"] == 1
     held = {str(lease.key.user_id): 1 for lease in claimed(with_spaces, limit=2, slots=None)}
     assert len(held) == 2
-    execute(own, OWNERS.replace("'t', 1", "'u', 1"), 3)
-    execute(own, MARK)
+    execute(of_spaces, OWNERS.replace("'t', 1", "'u', 1"), 3)
+    execute(of_spaces, MARK)
     assert "rich" not in accounts(claimed(with_spaces, limit=3, held=held)), "they have two of four"
 
 
-def test_two_workers_claim_for_spaces_of_one_person_without_a_deadlock(with_spaces: SupabaseMemory, own: str) -> None:
-    with SupabaseMemory.from_conn_string(own) as other, ThreadPoolExecutor(2) as pool:
+def test_two_workers_claim_for_spaces_of_one_person_without_a_deadlock(
+    with_spaces: SupabaseMemory, of_spaces: str
+) -> None:
+    with SupabaseMemory.from_conn_string(of_spaces) as other, ThreadPoolExecutor(2) as pool:
         memories = [with_spaces, other] * 20
         found = [
             user for each in pool.map(lambda m: owners(claimed(m, limit=2, slots=None)), memories) for user in each
