@@ -304,13 +304,23 @@ create or replace function memory_private.checked_message_bytes(
 """
 
 
-@pytest.fixture
-def unguarded(cluster: Cluster) -> Iterator[tuple[SupabaseMemory, str]]:
-    """A database without the tables' guards, as if something got through: with a talk of a user and of another."""
-    address = cluster.conn_string(cluster.migrated_database())
+@pytest.fixture(scope="module")
+def without_guards(cluster: Cluster, own: str) -> str:
+    """The address of a database without the tables' guards, as if something got through."""
+    address = cluster.conn_string(own)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(UNGUARD)
         connection.execute(WEIGHED)  # a transaction of its own, as Citus wants it
+    return address
+
+
+@pytest.fixture
+def unguarded(without_guards: str) -> Iterator[tuple[SupabaseMemory, str]]:
+    """A memory of that database, with a talk of a user and of another and nothing else, and its address."""
+    address = without_guards
+    with psycopg.connect(address, autocommit=True) as connection:
+        for table in ("memory.conversations", "memory_private.owners", "memory_private.chores"):
+            connection.execute(f"delete from {table}".encode())
     with SupabaseMemory.from_conn_string(
         address, model=ExtractiveSummarizer(), config=MemoryConfig(policy=SummaryPolicy(messages=6, keep_messages=2))
     ) as memory:
