@@ -21,7 +21,6 @@ from langgraph.types import Command, interrupt
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.adapters.checkpoints.retained import Checkpoint, retained
 from langchain_supabase_memory.adapters.checkpoints.tidy import LOCKED_TABLES, TidyReport, tidy
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError, NotFoundError
 from tests.services.postgres import Cluster
@@ -231,8 +230,7 @@ def test_the_tables_are_closed_to_the_data_api(checkpointer: PostgresSaver, addr
 
 
 def test_the_doctor_says_whether_the_tables_lie_open(cluster: Cluster) -> None:
-    address = cluster.conn_string(cluster.create_database(supabase=True))
-    migrate(address)
+    address = cluster.conn_string(cluster.migrated_database())
     with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
 
         def state() -> str:

@@ -32,7 +32,6 @@ from langchain_supabase_memory import (
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.cli import commands as package
 from langchain_supabase_memory.cli import models
 from langchain_supabase_memory.cli.application import COMMANDS, GROUPS, commands
@@ -175,8 +174,7 @@ def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
 
 
 def test_cleanup_removes_what_is_not_to_be_kept(cluster: Cluster) -> None:
-    conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string)
+    conn_string = cluster.conn_string(cluster.migrated_database())
     with SupabaseMemory.from_conn_string(conn_string, user_id="u") as memory:
         conversation = memory.conversation("t")
         conversation.append([HumanMessage("old")], created_at=datetime.now(UTC) - timedelta(hours=30))

@@ -15,7 +15,6 @@ from benchmarks.answers.questions import ABSTENTION, AnswerQuestion, load
 from benchmarks.answers.run import ResultsFile, Runner, RunSettings
 from benchmarks.retrieval.data import FormError
 from benchmarks.retrieval.package import Package
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.testing import OfflineQuotingModel
 from tests.project.test_retrieval_data import CHAT, LOCOMO, LONGMEMEVAL, PROBING, written
 from tests.services.postgres import Cluster
@@ -162,8 +161,7 @@ def test_a_run_with_stand_ins_is_deterministic_and_continues(
 
 @pytest.mark.postgres
 def test_a_question_that_fails_has_no_result_and_is_asked_again(tmp_path: Path, cluster: Cluster) -> None:
-    conn_string = cluster.conn_string(cluster.create_database())
-    migrate(conn_string)
+    conn_string = cluster.conn_string(cluster.migrated_database())
     data = written(tmp_path / "locomo.json", KILN)
     for at_once, replies, missing in ((1, ["CORRECT", "Perhaps", "WRONG"], 1), (3, ["CORRECT"], 0)):
         results = ResultsFile(tmp_path / "answers.jsonl", SETTINGS)

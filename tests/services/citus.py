@@ -6,7 +6,7 @@ This repository and its packages do not include Citus: `make test-citus PG=...` 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from langchain_supabase_memory.adapters.schema.migrate import migrate
 from tests.services.postgres import Cluster
@@ -68,8 +68,9 @@ class CitusCluster(_Node):
             self.execute(f"select citus_add_node('127.0.0.1', {worker.port})", database=name, superuser=True)
         return name
 
-    def migrated_database(self, *, spaces: bool = False) -> str:
+    def migrated_database(self, *, spaces: bool = False, vector_schema: str = "extensions", **options: Any) -> str:
         """Create a database whose owners are distributed over the workers, and return its name."""
+        assert (vector_schema, options) == ("extensions", {}), "not on Citus"
         name = self.distributed_database()
         migrate(self.conn_string(name), citus=True, spaces=spaces or None)
         return name

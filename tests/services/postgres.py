@@ -74,7 +74,7 @@ class Cluster:
 
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
-    _templates: dict[bool, str] = field(default_factory=dict)
+    _templates: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:
@@ -186,13 +186,22 @@ class Cluster:
     def create_database(
         self, *, supabase: bool = True, legacy_grants: bool = False, vector_schema: str | None = "extensions"
     ) -> str:
-        """Create a database owned by `postgres`, and return its name.
+        """Create a database owned by `postgres`, and return its name: a copy of a template, as in `migrated_database`.
 
         Args:
             supabase: Whether to make it look like a project on Supabase; otherwise it is a plain Postgres database.
             legacy_grants: Whether to use the older default privileges, which grant everything new to the API roles.
             vector_schema: The schema of pgvector, created if missing; `None` omits pgvector.
         """
+        kind = (supabase, legacy_grants, vector_schema)
+        if kind not in self._templates:
+            self._templates[kind] = self._new_database(*kind)
+        name = self.copy_of(self._templates[kind])
+        if supabase:  # settings of a database are not copied
+            self.execute(f"alter database {name} set pgrst.db_schemas = 'public,graphql_public'", superuser=True)
+        return name
+
+    def _new_database(self, supabase: bool, legacy_grants: bool, vector_schema: str | None) -> str:
         name = f"test_{next(_numbers)}"
         self.execute(f"create database {name} owner postgres", superuser=True)
         if supabase:
@@ -214,19 +223,23 @@ class Cluster:
             self.execute((_HERE / "legacy_default_grants.sql").read_text(), database=name, superuser=True)
         return name
 
-    def migrated_database(self, *, spaces: bool = False) -> str:
+    def migrated_database(self, *, spaces: bool = False, vector_schema: str = "extensions", **options: Any) -> str:
         """Create a migrated database like a project on Supabase, and return its name.
 
         It is a copy of a template that is migrated once, and that nothing connects to afterwards.
 
         Args:
             spaces: Whether spaces are switched on.
+            vector_schema: The schema of pgvector.
+            options: Further options of `migrate`.
         """
-        if spaces not in self._templates:
-            template = self.migrated_database() if spaces else self.create_database()
-            migrate(self.conn_string(template), spaces=spaces or None, partitions=self.default_partitions)
-            self._templates[spaces] = template
-        return self.copy_of(self._templates[spaces])
+        kind = (spaces, vector_schema, *sorted(options.items()))
+        if kind not in self._templates:
+            template = self.create_database(vector_schema=vector_schema)
+            given = {"partitions": self.default_partitions, **options}
+            migrate(self.conn_string(template), spaces=spaces or None, **given)
+            self._templates[kind] = template
+        return self.copy_of(self._templates[kind])
 
     def copy_of(self, database: str) -> str:
         """Create a copy of a database that nothing is connected to, and return its name."""

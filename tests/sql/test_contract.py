@@ -18,7 +18,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.adapters.transports.response_shapes import SHAPES
 from langchain_supabase_memory.errors import DatabaseError, from_code
 from langchain_supabase_memory.sql_arguments import TYPES
@@ -138,8 +137,7 @@ class Catalog:
 
 @pytest.fixture(scope="module")
 def connection(cluster: Cluster) -> Iterator[psycopg.Connection[Any]]:
-    address = cluster.conn_string(cluster.migrated_database())
-    migrate(address, spaces=True)
+    address = cluster.conn_string(cluster.migrated_database(spaces=True))
     with psycopg.connect(address, autocommit=True) as connection:
         yield connection
 

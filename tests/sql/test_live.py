@@ -27,6 +27,7 @@ from tests.embedders import WordEmbedder
 from tests.examining import findings_by_name
 from tests.services.decoding import Change, Slot
 from tests.services.postgres import Cluster
+from tests.services.sessions import Sessions
 
 CONVERSATIONS, BOARDS = "memory.conversations", "memory.conversation_summary_boards"
 
@@ -41,11 +42,11 @@ def decoding() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def live(decoding: Cluster) -> str:
+def live(decoding: Cluster, kept_sessions: Sessions) -> Iterator[str]:
     """A database of which Realtime publishes what it is to."""
-    conn_string = decoding.conn_string(decoding.create_database())
-    migrate(conn_string, realtime=True)
-    return conn_string
+    name = decoding.migrated_database(realtime=True)
+    with kept_sessions.of(decoding.port, name):
+        yield decoding.conn_string(name)
 
 
 @pytest.fixture
@@ -210,9 +211,8 @@ def test_a_publication_of_all_tables_is_refused(decoding: Cluster) -> None:
 
 
 def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Cluster) -> None:
-    name = decoding.create_database()
+    name = decoding.migrated_database()
     conn_string = decoding.conn_string(name)
-    migrate(conn_string)
     decoding.execute("create publication supabase_realtime for table memory.conversations", database=name)
     with SupabaseMemory.from_conn_string(conn_string) as memory, psycopg.connect(conn_string, autocommit=True) as other:
         line = findings_by_name(memory)["realtime"]
@@ -243,9 +243,8 @@ def test_a_table_that_somebody_published_whole_is_red_and_mended(decoding: Clust
 
 @each_case("schema", ["memory", "memory_private"])
 def test_a_publication_of_a_whole_schema_is_refused_on_and_off(decoding: Cluster, schema: str) -> None:
-    name = decoding.create_database()
+    name = decoding.migrated_database()
     conn_string = decoding.conn_string(name)
-    migrate(conn_string)
     decoding.execute(
         f"create publication supabase_realtime for tables in schema {schema}", database=name, superuser=True
     )

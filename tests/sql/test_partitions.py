@@ -281,8 +281,8 @@ def test_a_later_migration_keeps_them(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_script_and_files_make_them_too(cluster: Cluster, tmp_path: Path) -> None:
-    migrated, pasted, pushed = (cluster.create_database() for _ in range(3))
-    migrate(cluster.conn_string(migrated), partitions=2)
+    migrated = cluster.migrated_database(partitions=2)
+    pasted, pushed = (cluster.create_database() for _ in range(2))
     code, output = run("sql", "--partitions", "2")
     assert code == 0
     for _ in range(2):
@@ -319,8 +319,7 @@ def test_files_of_another_number_are_refused(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_there_stay_as_they_are(cluster: Cluster) -> None:
-    plain, parted = cluster.create_database(), cluster.create_database()
-    migrate(cluster.conn_string(plain))
+    plain, parted = cluster.migrated_database(partitions=None), cluster.create_database()
     code, output = run("migrate", "--partitions", "2", "--database-url", cluster.conn_string(parted))
     assert code == 0, output
     before = cluster.dump(plain, "--schema-only"), cluster.dump(parted, "--schema-only")

@@ -40,8 +40,7 @@ PACKAGE = "langchain-supabase-memory"
 
 
 def test_running_it_twice_changes_nothing(cluster: Cluster) -> None:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("kept")])
     before = cluster.dump(name, "--no-comments")
@@ -60,8 +59,8 @@ def test_two_at_once_are_safe(cluster: Cluster) -> None:
 
 
 def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) -> None:
-    migrated, pasted, pushed = (cluster.create_database() for _ in range(3))
-    migrate(cluster.conn_string(migrated))
+    migrated = cluster.migrated_database()
+    pasted, pushed = (cluster.create_database() for _ in range(2))
     cluster.execute(script.text(), database=pasted)
     for path in files.write(tmp_path):
         cluster.execute(path.read_text(), database=pushed)
@@ -76,9 +75,7 @@ def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cluster) -> None:
-    fresh, upgraded = cluster.create_database(), cluster.create_database()
-    migrate(cluster.conn_string(fresh))
-    migrate(cluster.conn_string(upgraded))
+    fresh, upgraded = cluster.migrated_database(), cluster.migrated_database()
     # As an older release might have left it: other parameters, a verb that is gone, an open grant; and one of theirs.
     cluster.execute(
         """drop function public.memory_count;
@@ -204,8 +201,7 @@ def test_files_of_an_upgrade_bring_what_is_new(cluster: Cluster, tmp_path: Path)
 
 
 def test_an_edited_migration_is_refused(cluster: Cluster) -> None:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     cluster.execute("update memory_private.migrations set checksum = 'edited'", database=name)
     with pytest.raises(
         MigrationConflictError,
@@ -288,8 +284,7 @@ def test_a_database_without_the_schema_says_what_to_do(cluster: Cluster) -> None
 
 
 def test_an_older_schema_says_what_to_do(cluster: Cluster) -> None:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     cluster.execute("drop function public.memory_count", database=name)
     with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
         with pytest.raises(SchemaOutdatedError, match=r"no memory_count.*supabase-memory migrate"):

@@ -12,7 +12,6 @@ import pytest
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 
 from langchain_supabase_memory import SupabaseMemory, SupabaseStore
-from langchain_supabase_memory.adapters.schema.migrate import migrate
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import AccessError, InvalidInputError, PermissionDeniedError
 from tests.conftest import Caller
@@ -250,8 +249,7 @@ select user_id, path, key, 'words', 3, 1, '$', '[1,0,0]' from memory.store_items
 @pytest.fixture(scope="module", params=["never analyzed", "analyzed"])
 def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Five items of a user beside 6,000 others of theirs and 4,000 of somebody else; a connection as that user."""
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
+    name = cluster.migrated_database()
     for table in ("store_items", "store_vectors"):
         cluster.leave_unvacuumed(name, f"memory.{table}")
     cluster.execute(FILL, database=name)

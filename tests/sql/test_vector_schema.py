@@ -119,9 +119,8 @@ def test_everything_with_vectors_works_by_both_doors(
 
 @each_case("again", [migrate, ensure])
 def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callable[[str], object]) -> None:
-    name = cluster.create_database()
+    name = cluster.migrated_database()
     address = cluster.conn_string(name)
-    migrate(address)
     with SupabaseMemory.from_conn_string(address, user_id="u", embeddings=WordEmbedder(24)) as memory:
         use(memory, "u")
         memory.conversation("kept").append([HumanMessage("kept")])
@@ -141,17 +140,14 @@ def test_where_it_has_moved_the_functions_follow(cluster: Cluster, again: Callab
         assert [each.content for each in memory.recall("kept", limit=1).chunks] == ["kept"]
         memory.conversation("t").forget()
         use(memory, "u")
-    fresh = cluster.create_database(vector_schema="public")
-    migrate(cluster.conn_string(fresh))
-    assert dump(cluster, name) == dump(cluster, fresh)
+    assert dump(cluster, name) == dump(cluster, cluster.migrated_database(vector_schema="public"))
 
 
 @pytest.mark.parametrize("vector_schema", PLACES)
 def test_the_script_names_it(cluster: Cluster, tmp_path: Path, vector_schema: str) -> None:
     """Pasted, pushed as files, and migrated, it is the same; created where it is not there."""
-    migrated, pasted = (cluster.create_database(vector_schema=vector_schema) for _ in range(2))
-    pushed = cluster.create_database(vector_schema=None)
-    migrate(cluster.conn_string(migrated))
+    migrated = cluster.migrated_database(vector_schema=vector_schema)
+    pasted, pushed = cluster.create_database(vector_schema=vector_schema), cluster.create_database(vector_schema=None)
     code, _ = run("sql", "--vector-schema", vector_schema)
     assert code == 0
     text = CliRunner().invoke(commands, ["sql", "--vector-schema", vector_schema]).output

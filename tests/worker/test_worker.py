@@ -1021,8 +1021,7 @@ AGAIN = "alter function public.of_an_older_release rename to memory_worker_claim
 async def test_a_worker_of_another_release_works_or_says_what_to_do(
     cluster: Cluster, kept: Keep, tmp_path: Path, partitions: int | None
 ) -> None:
-    place = Place(cluster.conn_string(cluster.create_database()), "")
-    migrate(place.address, partitions=partitions)
+    place = Place(cluster.conn_string(cluster.migrated_database(partitions=partitions)), "")
     place.say("t")
     place.execute(OLDER)
     memory = kept(place.memory(Model()))
