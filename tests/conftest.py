@@ -11,7 +11,7 @@ import re
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -31,6 +31,7 @@ from tests.memory_keywords import memory_keywords
 from tests.needs import Guard, needs
 from tests.services.citus import CitusCluster
 from tests.services.data_api import DataApi, token, verified
+from tests.services.emptied import EmptiedDatabase
 from tests.services.postgres import Cluster, packaged
 from tests.services.sessions import Sessions, pooled
 
@@ -240,6 +241,19 @@ def shared(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
     name = cluster.migrated_database(spaces=True)
     with kept_sessions.of(cluster.port, name):
         yield name
+
+
+@pytest.fixture(scope="module")
+def emptied_database(cluster: Cluster, kept_sessions: Sessions) -> Iterator[EmptiedDatabase]:
+    """A database that the tests of the file use one after another."""
+    with closing(EmptiedDatabase(cluster, kept_sessions)) as database:
+        yield database
+
+
+@pytest.fixture
+def fresh(cluster: Cluster, emptied_database: EmptiedDatabase) -> str:
+    """The address of a migrated database without rows, which a test may change or break: the next test gets another."""
+    return cluster.conn_string(emptied_database.name())
 
 
 @pytest.fixture

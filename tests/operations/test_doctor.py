@@ -35,24 +35,7 @@ LINES = (
 )  # fmt: skip
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
 
-FIRST_TABLES = ("memory.conversations", "memory_private.owners", "memory_private.chores")
-"""All others that a test fills go with the rows of these."""
-
 ROLES = pytest.mark.not_on_citus("the role is made in a database without Citus, so the nodes do not have it")
-
-
-@pytest.fixture
-def fresh(cluster: Cluster) -> str:
-    """The address of a database that a test may break."""
-    return cluster.conn_string(cluster.migrated_database())
-
-
-@pytest.fixture
-def empty(cluster: Cluster, own: str) -> str:
-    """The address of the file's own database, without a row. A test may change its rows, and nothing else."""
-    address = cluster.conn_string(own)
-    execute(address, *(f"delete from {table}" for table in FIRST_TABLES))
-    return address
 
 
 def execute(conn_string: str, *statements: str) -> None:
@@ -155,9 +138,7 @@ def inside(cluster: Cluster, own: str) -> Iterator[tuple[psycopg.Connection, Sup
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_rights_that_are_not_as_shipped_are_red(
-    empty: str, inside: tuple[psycopg.Connection, SupabaseMemory], name: str
-) -> None:
+def test_rights_that_are_not_as_shipped_are_red(inside: tuple[psycopg.Connection, SupabaseMemory], name: str) -> None:
     statement, words = BREAKS[name]
     connection, memory = inside
     with connection.transaction(force_rollback=True):
@@ -181,8 +162,11 @@ def test_a_migration_mends_all_rights(fresh: str) -> None:
 
 
 @ROLES
-def test_a_role_under_row_level_security_is_red_and_the_action_fixes_it(cluster: Cluster, fresh: str) -> None:
+def test_a_role_under_row_level_security_is_red_and_the_action_fixes_it(cluster: Cluster) -> None:
     """A grant of `service_role` brings its grants and not its `bypassrls`: reads would be empty without an error."""
+    fresh = cluster.conn_string(
+        cluster.migrated_database()
+    )  # without kept sessions, whose plans know the role as it was
     cluster.execute('create role "Kiln" login; grant service_role to "Kiln"', superuser=True)
     try:
         with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
@@ -356,7 +340,8 @@ def test_an_older_pgvector_is_named_where_its_faults_matter(version: str, indexe
     assert (made.state, version in made.text) == (state, True)
 
 
-def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> None:
+def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster) -> None:
+    fresh = cluster.conn_string(cluster.migrated_database())  # its own, for it leaves dead rows
     with SupabaseMemory.from_conn_string(fresh) as memory:
         execute(fresh, "alter table memory.conversations set (autovacuum_enabled = off)")
         assert changed(memory) == {"autovacuum": "red"}
@@ -379,38 +364,38 @@ def test_a_server_that_does_not_vacuum_is_red(cluster: Cluster, fresh: str) -> N
         assert changed(memory) == {"autovacuum": "yellow"}
 
 
-def test_workers_that_are_silent_while_work_waits_are_red(empty: str) -> None:
-    with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
+def test_workers_that_are_silent_while_work_waits_are_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("hello")])
         assert changed(memory) == {}, "it has only just become due"
-        execute(empty, "update memory_private.work set since = now() - interval '2 hours'")
+        execute(fresh, "update memory_private.work set since = now() - interval '2 hours'")
         assert changed(memory) == {"worker": "yellow", "lag": "yellow"}, "no worker was ever wanted here"
         beat = "insert into memory_private.chores values ('heartbeat', now(), now() - interval '10 minutes')"
-        execute(empty, beat)
+        execute(fresh, beat)
         assert changed(memory) == {"worker": "red", "lag": "red"}
-        execute(empty, "update memory_private.work set since = now() - interval '10 minutes'")
+        execute(fresh, "update memory_private.work set since = now() - interval '10 minutes'")
         assert changed(memory) == {"worker": "red", "lag": "yellow"}
-        execute(empty, "delete from memory_private.work; delete from memory_private.owners")
+        execute(fresh, "delete from memory_private.work; delete from memory_private.owners")
         assert changed(memory) == {"worker": "yellow"}, "nothing waits for one"
 
 
-async def test_a_worker_that_lives_is_seen_and_a_leased_piece_does_not_wait(empty: str) -> None:
-    async with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
+async def test_a_worker_that_lives_is_seen_and_a_leased_piece_does_not_wait(fresh: str) -> None:
+    async with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
         await memory.conversation("t").aappend([HumanMessage("hello")])
         await memory.aconversations()
-        execute(empty, "insert into memory_private.chores values ('heartbeat', now(), now() - interval '1 hour')")
+        execute(fresh, "insert into memory_private.chores values ('heartbeat', now(), now() - interval '1 hour')")
         await Worker(memory, policy=WorkerPolicy(debounce_seconds=0)).drain()
         findings = {each.name: each for each in await memory.adoctor()}
         assert findings["worker"].text.startswith("A worker was seen ")
         assert {each.state for each in findings.values()} == {"green"}
 
 
-def test_what_was_given_up_is_red(empty: str) -> None:
+def test_what_was_given_up_is_red(fresh: str) -> None:
     def fails(_: object) -> str:
         raise RuntimeError("the secret canary")
 
     policy = SummaryPolicy(messages=4, keep_messages=1)
-    with SupabaseMemory.from_conn_string(empty, user_id="u", model=fails, config=MemoryConfig(policy=policy)) as memory:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=fails, config=MemoryConfig(policy=policy)) as memory:
         memory.conversation("t").append([HumanMessage(f"hello {n}, {'the kiln is hot ' * 20}") for n in range(9)])
         with Worker(memory, policy=WorkerPolicy(max_attempts=1, duties=("summarize",), debounce_seconds=0)).in_thread():
             while not memory.work.status(state="dead"):
@@ -422,50 +407,50 @@ def test_what_was_given_up_is_red(empty: str) -> None:
         assert "canary" not in str(findings)
 
 
-def test_retention_that_nobody_enforces_is_red(empty: str) -> None:
-    with SupabaseMemory.from_conn_string(empty, retention=Retention(max_age=timedelta(days=1))) as memory:
+def test_retention_that_nobody_enforces_is_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, retention=Retention(max_age=timedelta(days=1))) as memory:
         assert changed(memory) == {"retention": "yellow"}, "nobody has yet"
-        execute(empty, "insert into memory_private.chores values ('expire', now(), now())")
+        execute(fresh, "insert into memory_private.chores values ('expire', now(), now())")
         assert changed(memory) == {}
-        execute(empty, "update memory_private.chores set done_at = now() - interval '2 days'",
+        execute(fresh, "update memory_private.chores set done_at = now() - interval '2 days'",
                 "insert into memory_private.chores values ('heartbeat', now(), now())")  # fmt: skip
         assert changed(memory) == {"retention": "red"}
 
 
-def test_an_embedder_that_fails_or_gives_another_width_is_red(empty: str) -> None:
+def test_an_embedder_that_fails_or_gives_another_width_is_red(fresh: str) -> None:
     class Failing(WordEmbedder):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             raise RuntimeError("the secret canary")
 
     failing = EmbeddingModel(Failing(), attempts=1)
-    with SupabaseMemory.from_conn_string(empty, embeddings=failing) as memory:
+    with SupabaseMemory.from_conn_string(fresh, embeddings=failing) as memory:
         assert changed(memory) == {"embedder": "red"}
         assert "canary" not in str(findings_by_name(memory))
-    with SupabaseMemory.from_conn_string(empty, embeddings=WordEmbedder(24), user_id="u") as memory:
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(24), user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         assert memory.conversation("t").index().failed is None
         assert "24 dimensions" in findings_by_name(memory)["embedder"].text
         assert changed(memory) == {}
-    with SupabaseMemory.from_conn_string(empty, embeddings=WordEmbedder(32)) as memory:
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(32)) as memory:
         assert changed(memory) == {"embedder": "red"}
         assert "32 dimensions" in findings_by_name(memory)["embedder"].text
         assert "have 24" in findings_by_name(memory)["embedder"].text
 
 
-def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(empty: str) -> None:
-    with SupabaseMemory.from_conn_string(empty, user_id="u") as memory:
+def test_chunks_without_the_model_s_vectors_are_yellow_and_those_of_another_model_red(fresh: str) -> None:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u") as memory:
         memory.conversation("t").append([HumanMessage("The kiln is hot")])
         memory.conversation("t").index()
         assert "vectors" not in findings_by_name(memory)
-    with SupabaseMemory.from_conn_string(empty, user_id="u", embeddings=WordEmbedder()) as memory:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", embeddings=WordEmbedder()) as memory:
         assert changed(memory) == {"vectors": "yellow"}
         memory.conversation("t").chunks.reembed()
         assert changed(memory) == {}
-    with SupabaseMemory.from_conn_string(empty, embeddings=WordEmbedder(model="another")) as memory:
+    with SupabaseMemory.from_conn_string(fresh, embeddings=WordEmbedder(model="another")) as memory:
         assert changed(memory) == {"vectors": "red"}
 
 
-def test_a_failed_summarizer_is_red_until_it_answers_and_none_is_yellow(empty: str) -> None:
+def test_a_failed_summarizer_is_red_until_it_answers_and_none_is_yellow(fresh: str) -> None:
     fails = True
 
     def write(_: object) -> str:
@@ -473,17 +458,17 @@ def test_a_failed_summarizer_is_red_until_it_answers_and_none_is_yellow(empty: s
             raise RuntimeError("the secret canary")
         return "A summary of what was said."
 
-    with SupabaseMemory.from_conn_string(empty, user_id="u", model=write) as memory:
+    with SupabaseMemory.from_conn_string(fresh, user_id="u", model=write) as memory:
         memory.conversation("t").append([HumanMessage(f"hello {n}") for n in range(30)])
         assert changed(memory) == {}
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {"summarizer": "red"}
         assert "canary" not in str(findings_by_name(memory))
         fails = False
-        execute(empty, "update memory.conversations set summary_retry_at = null")
+        execute(fresh, "update memory.conversations set summary_retry_at = null")
         memory.conversation("t").summaries.make(policy=SummaryPolicy(messages=4, keep_messages=1))
         assert changed(memory) == {}
-    with SupabaseMemory.from_conn_string(empty, model=None) as memory:
+    with SupabaseMemory.from_conn_string(fresh, model=None) as memory:
         assert changed(memory) == {"summarizer": "yellow"}
 
 
@@ -539,9 +524,9 @@ async def test_a_key_without_rights_is_red(caller: Caller) -> None:
     assert "secret key" in str(findings["key"].next_action)
 
 
-def test_a_role_without_rights_is_red(cluster: Cluster, empty: str) -> None:
+def test_a_role_without_rights_is_red(cluster: Cluster, fresh: str) -> None:
     cluster.execute("create role powerless login", superuser=True)
-    address = cluster.conn_string(empty.rpartition("/")[2], "powerless")
+    address = cluster.conn_string(fresh.rpartition("/")[2], "powerless")
     with SupabaseMemory.from_conn_string(address) as memory:
         assert changed(memory) == {"key": "red"}
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,9 @@ from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.worker.policy import DEFAULT_WORK
 from tests.each_case import each_case
+from tests.services.emptied import EmptiedDatabase
 from tests.services.postgres import Cluster
+from tests.services.sessions import Sessions
 from tools import first_agent, notebook_pages, pages, site
 
 ROOT = Path(__file__).parents[2]
@@ -122,30 +124,12 @@ LINKING = {page.name: page for page in [*PAGES.values(), *map(_page, BESIDE)]}
 each_that_links = each_case("page", LINKING.values(), ids=LINKING)
 
 
-@pytest.fixture(scope="module")
-def migrated(cluster: Cluster) -> str:
-    name = cluster.create_database()
-    migrate(cluster.conn_string(name))
-    return name
-
-
-_copies = count()
-
-
-@pytest.fixture
-def fresh(cluster: Cluster, migrated: str) -> Iterator[str]:
-    """The address of a migrated database that nobody has used."""
-    name = f"page_{next(_copies)}_{migrated}"
-    cluster.execute(f"create database {name} template {migrated} owner postgres", superuser=True)
-    yield cluster.conn_string(name)
-    cluster.execute(f"drop database {name} with (force)", superuser=True)
-
-
 class Reader:
     """Who runs blocks one after another, as they stand."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys: pytest.CaptureFixture[str], address: str = "") -> None:
         self._capsys = capsys
+        self.address = address
         self.names: dict[str, Any] = {}
 
     def run(self, block: str) -> None:
@@ -166,17 +150,24 @@ class Reader:
 def reader(
     fresh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Reader]:
-    """A newcomer to any page, in an empty folder, whose embedded database is `fresh`."""
+    """A newcomer to any page, in an empty folder, whose embedded database is `fresh`, or what is set as its address."""
     monkeypatch.chdir(tmp_path)
 
     def embedded(path: str, **settings: Any) -> SupabaseMemory:
-        return SupabaseMemory.from_conn_string(fresh, **settings)
+        return SupabaseMemory.from_conn_string(newcomer.address, **settings)
 
     monkeypatch.setattr(SupabaseMemory, "embedded", embedded)
     monkeypatch.setenv("OPENAI_API_KEY", "none: nothing is asked")
-    reader = Reader(capsys)
-    yield reader
-    reader.close()
+    newcomer = Reader(capsys, fresh)
+    yield newcomer
+    newcomer.close()
+
+
+@pytest.fixture(scope="module")
+def with_spaces(cluster: Cluster, kept_sessions: Sessions) -> Iterator[EmptiedDatabase]:
+    """A database in which spaces are switched on."""
+    with closing(EmptiedDatabase(cluster, kept_sessions, spaces=True)) as database:
+        yield database
 
 
 def _runs(page: Page) -> list[list[str]]:
@@ -194,10 +185,10 @@ def _runs(page: Page) -> list[list[str]]:
     ],
 )
 def test_a_block_needs_no_other_than_the_first_of_its_page(
-    reader: Reader, fresh: str, page: Page, blocks: list[str]
+    reader: Reader, cluster: Cluster, with_spaces: EmptiedDatabase, page: Page, blocks: list[str]
 ) -> None:
     if page.name == SPACES:
-        migrate(fresh, spaces=True)
+        reader.address = cluster.conn_string(with_spaces.name())
     for block in blocks:
         reader.run(block)
 
