@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -75,6 +76,7 @@ class Cluster:
     bin: Path = field(default_factory=lambda: Cluster.default_bin or packaged(18))
     port: int = field(default_factory=free_port)
     _templates: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    _filled: dict[Callable[[Cluster], str], str] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:
@@ -240,6 +242,15 @@ class Cluster:
             migrate(self.conn_string(template), spaces=spaces or None, **given)
             self._templates[kind] = template
         return self.copy_of(self._templates[kind])
+
+    def copy_made_by(self, fill: Callable[[Cluster], str]) -> str:
+        """Create a copy of the database that a function makes, and return its name. The function is called once.
+
+        A fixture would be called again and again: pytest goes back and forth between servers.
+        """
+        if fill not in self._filled:
+            self._filled[fill] = fill(self)
+        return self.copy_of(self._filled[fill])
 
     def copy_of(self, database: str) -> str:
         """Create a copy of a database that nothing is connected to, and return its name."""

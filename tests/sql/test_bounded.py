@@ -87,19 +87,13 @@ def filled(planner: Cluster, *, after_others: bool = False) -> str:
     return name
 
 
-@pytest.fixture(scope="module")
-def template(planner: Cluster) -> str:
-    """A filled database without statistics, to be copied, since filling one takes seconds."""
-    return filled(planner)
-
-
 @pytest.fixture(scope="module", params=[NEVER, "analyzed"])
-def connection(planner: Cluster, template: str, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
     """Conversations of 5,000 messages among 200 short ones, with good, bad and no statistics.
 
     One is as it was written; one has 400 segments; in one nobody ever asked anything; two have turns of ten messages.
     """
-    name = filled(planner, after_others=True) if request.param == OTHERS else planner.copy_of(template)
+    name = filled(planner, after_others=True) if request.param == OTHERS else planner.copy_made_by(filled)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:

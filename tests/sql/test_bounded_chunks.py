@@ -47,16 +47,21 @@ select user_id, id, n, 1, 'words', 3, '[1,0,0]' from conversation, generate_seri
 """
 
 
-@pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
-def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
-    """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
+def filled(planner: Cluster, *, after_others: bool = False) -> str:
     name = planner.migrated_database()
     for table in ("conversations", "conversation_messages", *TABLES):
         planner.leave_unvacuumed(name, f"memory.{table}")
-    if request.param == OTHERS:
+    if after_others:
         planner.execute(SHORT_ONES, database=name)
         planner.execute("analyze", database=name)
     planner.execute(FILL, database=name)
+    return name
+
+
+@pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    """A conversation of 5,000 chunks and one of 100, with good, bad and no statistics."""
+    name = filled(planner, after_others=True) if request.param == OTHERS else planner.copy_made_by(filled)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
@@ -213,9 +218,7 @@ LONG = "".join(f"Paragraph {n} says number {n % 7} of March 2026 to a reader. " 
 """A message of a megabyte."""
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["never analyzed", "analyzed"])
-def megabyte(planner: Cluster, request: pytest.FixtureRequest) -> str:
-    """A database with one conversation: a message of a megabyte among forty short ones."""
+def with_megabyte(planner: Cluster) -> str:
     name = planner.migrated_database()
     for table in ("conversations", *TABLES):
         planner.leave_unvacuumed(name, f"memory.{table}")
@@ -229,6 +232,13 @@ def megabyte(planner: Cluster, request: pytest.FixtureRequest) -> str:
         " select user_id, conversation_id, place, part, 'words', 3, '[1,0,0]' from memory.working_memory_chunks",
         database=name,
     )
+    return name
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["never analyzed", "analyzed"])
+def megabyte(planner: Cluster, request: pytest.FixtureRequest) -> str:
+    """A database with one conversation: a message of a megabyte among forty short ones."""
+    name = planner.copy_made_by(with_megabyte)
     if request.param:
         planner.execute("analyze", database=name)
     return name

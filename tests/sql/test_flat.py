@@ -41,16 +41,21 @@ where c.user_id = 'user-999' and c.thread_id = 'thread-1'
 """
 
 
-@pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
-def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+def filled(planner: Cluster, *, after_others: bool = False) -> str:
     name = planner.migrated_database()
     planner.leave_unvacuumed(name, "memory.conversations")
     planner.execute(SHORT_ONES, database=name)
     planner.execute("update memory.conversations set next_sequence = 4", database=name)
-    if request.param == OTHERS:
+    if after_others:
         planner.execute("analyze", database=name)
     planner.execute(CONVERSATIONS, database=name)
     planner.execute(WORK, database=name)
+    return name
+
+
+@pytest.fixture(scope="module", params=[NEVER, "analyzed", OTHERS])
+def connection(planner: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    name = filled(planner, after_others=True) if request.param == OTHERS else planner.copy_made_by(filled)
     if request.param == "analyzed":
         planner.execute("analyze", database=name)
     with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:

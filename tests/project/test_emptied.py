@@ -1,0 +1,52 @@
+"""A database that is handed on has no rows of the test before, and nothing else that it changed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from langchain_supabase_memory import SupabaseMemory
+from tests.services.emptied import EmptiedDatabase
+from tests.services.postgres import Cluster
+from tests.services.sessions import Sessions
+
+
+def test_the_next_test_finds_no_row(cluster: Cluster, kept_sessions: Sessions) -> None:
+    with closing(EmptiedDatabase(cluster, kept_sessions)) as database:
+        name = database.name()
+        for _ in range(2):
+            with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
+                assert list(memory.conversations()) == []
+                assert memory.work.queue().depth == 0
+                memory.conversation("t").add_turn("Is the kiln hot?", "It is.")
+                memory.conversation("t").index()
+                assert memory.recall("kiln").chunks
+            assert database.name() == name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "create table public.theirs (id int)",
+        "alter table memory.conversations disable row level security",
+        "alter table memory.conversations set (autovacuum_enabled = off)",
+        "alter policy conversations_select on memory.conversations using (true)",
+        "grant select on memory.conversations to anon",
+        "grant select (set_by) on memory.rollouts to authenticated",
+        "grant execute on function public.memory_worker_revive to authenticated",
+        "create or replace function public.memory_schema() returns jsonb language sql as 'select null::jsonb'",
+        "create index on memory.conversations (title)",
+        "update memory_private.limits set message_bytes = message_bytes - 1",
+        "alter database {name} set statement_timeout = 1000",
+    ],
+)
+def test_whoever_changes_more_than_rows_leaves_it_to_nobody(
+    cluster: Cluster, kept_sessions: Sessions, change: str
+) -> None:
+    with closing(EmptiedDatabase(cluster, kept_sessions)) as database:
+        name = database.name()
+        with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
+            connection.execute(change.format(name=name).encode())
+        assert database.name() != name
