@@ -239,7 +239,7 @@ class StoredMessage:
 
     Attributes:
         sequence: Its number in the conversation, from 0, without gaps unless a message was forgotten.
-        message: The LangChain message, exactly as it was stored; `None` if the payload was not requested.
+        payload: What `message` returns; `None` if the column was not requested.
         message_id: The LangChain message's id.
         role: The author's role.
         text: Its plain text.
@@ -257,7 +257,7 @@ class StoredMessage:
     """
 
     sequence: int
-    message: AnyMessage | None = None
+    payload: AnyMessage | None = None
     message_id: str | None = None
     role: Role | None = None
     text: str | None = None
@@ -273,11 +273,25 @@ class StoredMessage:
     parent: int | None = None
 
     @property
+    def message(self) -> AnyMessage:
+        """The LangChain message, exactly as it was stored. One that cannot be read is empty; see `unreadable`.
+
+        Raises:
+            InvalidInputError: The column `payload` was not requested, as with `display=True`.
+        """
+        if self.payload is None:
+            raise InvalidInputError(
+                "This message was read without its payload.",
+                hint='Use its text, or read with "payload" among the columns.',
+            )
+        return self.payload
+
+    @property
     def speaker(self) -> str | None:
         """The name of who speaks: in a space the author's, elsewhere what the message says; `None` without one."""
         if self.role == "user" and (self.author_id is not None or self.author_name is not None):
             return self.author_name or self.author_id
-        return None if self.message is None else self.message.name
+        return None if self.payload is None else self.payload.name
 
 
 @dataclass(frozen=True)
@@ -287,7 +301,7 @@ class FoundMessage:
     Attributes:
         thread_id: The thread of its conversation.
         agent_id: The agent.
-        message: The message, with `message`, `message_id`, `role`, `text` and `created_at`.
+        message: The message, with `payload`, `message_id`, `role`, `text` and `created_at`.
         before: The messages before it, in order, as many as were requested.
         after: The messages after it, likewise.
     """

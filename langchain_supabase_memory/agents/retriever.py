@@ -253,9 +253,8 @@ def _document(chunk: Chunk) -> Document:
 
 def _message_document(match: FoundMessage) -> Document:
     around = [*match.before, match.message, *match.after]
-    said = [(each, each.message) for each in around if each.message is not None]  # the payload is always selected
     lines = [
-        f"{each.speaker or (each.role or '').capitalize()}: {indented(display_text(message))}" for each, message in said
+        f"{each.speaker or (each.role or '').capitalize()}: {indented(display_text(each.message))}" for each in around
     ]
     stored = match.message
     metadata = {

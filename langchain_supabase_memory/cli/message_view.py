@@ -53,7 +53,7 @@ def message_view(stored: StoredMessage, *, tools: bool, signals: Sequence[FoundS
         tools: Whether to show the arguments of tool calls in addition to the tools' names.
         signals: What its words tell.
     """
-    message, role = stored.message, stored.role or "user"
+    message, role = stored.payload, stored.role or "user"
     assert stored.created_at is not None
     if message is None or stored.unreadable:
         reason = f"[cannot be read: {stored.unreadable}]"
@@ -77,7 +77,7 @@ def message_view(stored: StoredMessage, *, tools: bool, signals: Sequence[FoundS
 
 def message_document(stored: StoredMessage) -> dict[str, Any]:
     """Create the JSON document of a message: its text, its tool calls, and the names of its media."""
-    message = stored.message
+    message = stored.payload
     rendering = None if message is None else render(message)
     calls = [] if message is None else content.tool_calls(message)
     return {

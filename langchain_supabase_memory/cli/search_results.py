@@ -91,8 +91,7 @@ def find_matches(memory: SupabaseMemory, scope: Scope, texts: Sequence[str], lim
 
 def _hit(match: FoundMessage, highlighter: Highlighter) -> Hit:
     stored = match.message
-    assert stored.message is not None  # a search always selects these columns
-    assert stored.role is not None
+    assert stored.role is not None  # a search always selects these columns
     assert stored.created_at is not None
     text = content.display_text(stored.message)
     excerpts = highlighter.excerpts(text) or [highlighter.excerpt(text, 2 * CONTEXT_CHARACTERS)]

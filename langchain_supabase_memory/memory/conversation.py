@@ -238,7 +238,7 @@ class Conversation(ConversationHandle):
             until: Only messages before this time, with a time zone.
             from_sequence: Only messages with this number or a higher one.
             to_sequence: Only messages with this number or a lower one; -1 is before the first.
-            columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
+            columns: The columns to read; `sequence` is always included. Without `payload`, `message` raises. By
                 default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
                 `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id` and
                 `author_name`.

@@ -311,7 +311,7 @@ def read(
         until: Only messages before this time, with a time zone.
         from_sequence: Only messages with this number or a higher one.
         to_sequence: Only messages with this number or a lower one; -1 is before the first.
-        columns: The columns to read; `sequence` is always included. Without `payload` there is no `message`. By
+        columns: The columns to read; `sequence` is always included. Without `payload`, `message` raises. By
             default `payload`, and with `display` the columns of a chat page: `message_id`, `role`, `text`,
             `images`, `created_at`, `updated_at` and `metadata`; in a space also `author_id` and
             `author_name`.
@@ -345,9 +345,9 @@ def read(
         retention=retention,
     )
     found = [codec.from_row(row) for row in rows]
-    yield from quarantine(key, codec.undecodable_rows(rows, [each.message or _NOTHING for each in found]))
+    yield from quarantine(key, codec.undecodable_rows(rows, [each.payload or _NOTHING for each in found]))
     return [
-        each if each.message is None else dataclasses.replace(each, unreadable=codec.unreadable_message(each.message))
+        each if each.payload is None else dataclasses.replace(each, unreadable=codec.unreadable_message(each.payload))
         for each in found
     ]
 

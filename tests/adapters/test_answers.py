@@ -182,7 +182,7 @@ def assert_silent(error: BaseException) -> None:
 
 
 def texts(memory: SupabaseMemory, thread_id: str) -> list[str]:
-    return [str(each.message.text) for each in memory.conversation(thread_id).read() if each.message]
+    return [str(each.message.text) for each in memory.conversation(thread_id).read()]
 
 
 # --- What each is taken for

@@ -34,7 +34,7 @@ async def test_every_text_is_stored_whatever_encoding_a_client_names(
             conversation.append([HumanMessage(TEXT)])
         else:
             await conversation.aappend([HumanMessage(TEXT)])
-        assert [each.message.text for each in conversation.read() if each.message] == [TEXT]
+        assert [each.message.text for each in conversation.read()] == [TEXT]
     migrate(conn_string)
 
 

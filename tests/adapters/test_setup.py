@@ -235,7 +235,7 @@ async def test_what_has_worked_is_logged_and_shown_when_it_breaks(
         assert len(memory._services.outbox) == 2
         cluster.execute("alter schema gone rename to memory_private", database=database)
         memory.flush()
-        assert [each.message.text for each in memory.conversation("t").read() if each.message] == [
+        assert [each.message.text for each in memory.conversation("t").read()] == [
             "first", "answered", SECRET, "answered",
         ]  # fmt: skip
 

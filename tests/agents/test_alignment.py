@@ -70,7 +70,7 @@ class Page:
 
     @property
     def stored(self) -> list[str]:
-        return texts([each.message for each in self.memory.conversation("t").read() if each.message])
+        return texts([each.message for each in self.memory.conversation("t").read()])
 
     @property
     def kept(self) -> list[str]:

@@ -70,7 +70,7 @@ def session(name: str) -> Any:
 
 
 def stored(memory: SupabaseMemory, thread_id: str) -> list[str]:
-    return [str(each.message.text) for each in memory.conversation(thread_id).read() if each.message]
+    return [str(each.message.text) for each in memory.conversation(thread_id).read()]
 
 
 async def test_all_six_methods_in_both_colors(caller: Caller, user_id: str) -> None:
@@ -265,7 +265,7 @@ def said(count: int) -> list[BaseMessage]:
 
 
 def payloads(memory: SupabaseMemory, thread_id: str = "s") -> list[Any]:
-    return [each.message.model_dump() for each in memory.conversation(thread_id).read() if each.message]
+    return [each.message.model_dump() for each in memory.conversation(thread_id).read()]
 
 
 def violations(messages: list[BaseMessage]) -> list[str]:

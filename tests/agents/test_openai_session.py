@@ -67,7 +67,7 @@ async def test_it_is_a_session_of_the_sdk_and_runs_read_what_was_said(memory: Su
     assert len(await session.get_items()) == 6
     # The memory's own verbs see it as a conversation.
     conversation = memory.conversation("t")
-    texts = [each.message.text for each in await conversation.aread() if each.message]
+    texts = [each.message.text for each in await conversation.aread()]
     assert texts[0] == "My kiln shows E-47"
     assert texts[-1] == "It comes on Friday."
     await conversation.aindex()

@@ -40,7 +40,7 @@ def echo() -> ScriptedModel:
 
 
 def stored(memory: SupabaseMemory, thread: str = "t") -> list[str]:
-    return texts([each.message for each in memory.conversation(thread).read() if each.message])
+    return texts([each.message for each in memory.conversation(thread).read()])
 
 
 def seen_by_everybody(memory: SupabaseMemory, expected: list[str]) -> None:

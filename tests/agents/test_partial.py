@@ -91,7 +91,7 @@ def asked(text: str = "Count") -> dict[str, Any]:
 
 def stored(memory: SupabaseMemory) -> list[tuple[str, str, bool]]:
     """Who said what, and whether it is marked as partial."""
-    read = [each.message for each in memory.conversation("t").read() if each.message is not None]
+    read = [each.message for each in memory.conversation("t").read()]
     marks = [each.response_metadata.get("supabase_memory") == {"partial": True} for each in read]
     return [(each.type, str(each.text), mark) for each, mark in zip(read, marks, strict=True)]
 

@@ -719,7 +719,7 @@ def test_a_retry_is_a_retry_and_an_edit_an_edit(memory: SupabaseMemory, conn_str
     assert conversation.append(messages).appended == len(messages)
     again = conversation.append(messages)
     assert (again.appended, again.updated) == (0, [])
-    read = [each.message for each in conversation.read() if each.message is not None]
+    read = [each.message for each in conversation.read()]
     back = conversation.append(read)
     assert (back.appended, back.updated) == (0, [])
     edited = HumanMessage(f"Now it is {other}", id="h1")
@@ -843,6 +843,6 @@ def test_whatever_is_said_reads_back_and_comes_again_unchanged(memory: SupabaseM
     conversation = memory.conversation(thread_id)
     conversation.append(messages)
     assert texts(memory, thread_id) == [codec.to_row(message, ALL)["text"] for message in messages]
-    read = [each.message for each in conversation.read() if each.message is not None]
+    read = [each.message for each in conversation.read()]
     assert conversation.append(messages).updated == []
     assert conversation.append(read).updated == []

@@ -362,7 +362,7 @@ async def test_what_a_summary_stands_for_stays(memory: SupabaseMemory, way: str)
     asked = [f"q{number}" for number in range(6)]
     await subject.talks(*asked)
     assert "They counted." in subject.state[0].text
-    assert texts([each.message for each in memory.conversation("t").read() if each.message]) == [
+    assert texts([each.message for each in memory.conversation("t").read()]) == [
         text for each in asked for text in (each, f"re {each}")
     ]
     assert {each.state for each in memory.conversation("t").coverage().ranges} == {"verbatim"}
@@ -504,7 +504,7 @@ async def test_an_agent_that_is_retried_stores_its_question_once(
     conversation = memory.conversation("t")
     first = {"messages": [HumanMessage("go")]}
     state = (graph.invoke(first, config()) if color == "sync" else await graph.ainvoke(first, config()))["messages"]
-    stored = [each.message for each in conversation.read() if each.message]
+    stored = [each.message for each in conversation.read()]
     # What the first try called, and what came of it, was seen: it stays, and the question is there once.
     assert texts(stored) == ["go", "", "meaning of w0", "", "meaning of w2", "done"]
     assert [each for each in stored if each in state] == state
@@ -562,7 +562,7 @@ async def test_what_was_stored_by_hand_is_on_every_branch(memory: SupabaseMemory
     memory.conversation("t").append([AIMessage("a reminder")])
     await subject("two")
     await subject("other", subject.checkpoint(0))
-    stored = texts([each.message for each in memory.conversation("t").read() if each.message])
+    stored = texts([each.message for each in memory.conversation("t").read()])
     assert stored == ["welcome", "a reminder", "other", "re other"]
     assert texts(subject.chat.shown[-1]) == ["welcome", "a reminder", "other"]
 
@@ -587,7 +587,7 @@ async def test_a_node_that_only_loads_leaves_the_old_branch_out(memory: Supabase
         graph.invoke(asks(text), config())
     graph.invoke(asks("other"), list(graph.get_state_history(config()))[-1].config)
     assert texts(shown[-1]) == ["other"]
-    assert texts([each.message for each in memory.conversation("t").read() if each.message]) == ["other", "re other"]
+    assert texts([each.message for each in memory.conversation("t").read()]) == ["other", "re other"]
 
 
 async def test_a_forgotten_conversation_is_not_brought_back_by_the_state(memory: SupabaseMemory) -> None:
@@ -595,7 +595,7 @@ async def test_a_forgotten_conversation_is_not_brought_back_by_the_state(memory:
     await subject.talks("one", "two")
     memory.conversation("t").forget()
     await subject("three")
-    assert texts([each.message for each in memory.conversation("t").read() if each.message]) == ["three", "re three"]
+    assert texts([each.message for each in memory.conversation("t").read()]) == ["three", "re three"]
 
 
 # --- What was made from it
@@ -654,7 +654,7 @@ async def test_what_is_superseded_can_be_forgotten(memory: SupabaseMemory) -> No
         "verbatim", "forgotten", "superseded", "verbatim",
     ]  # fmt: skip
     await subject("three", there)
-    stored = texts([each.message for each in conversation.read() if each.message])
+    stored = texts([each.message for each in conversation.read()])
     assert stored == ["one", "re one", "re two", "three", "re three"]
     assert conversation.forget().messages == 7
 
@@ -673,10 +673,10 @@ async def test_what_is_superseded_is_listed_and_brought_back(memory: SupabaseMem
     assert await conversation.superseded.areinstate(["unknown"]) == []
     sums()
     expected = ["one", "re one", "two", "re two", "other", "re other"]
-    assert texts([each.message for each in conversation.read() if each.message]) == expected
+    assert texts([each.message for each in conversation.read()]) == expected
     await subject("on")  # who brought them back wants them to stay
     assert texts(content.conversation_messages(subject.chat.shown[-1])) == [*expected, "on"]
-    assert texts([each.message for each in await conversation.superseded.alist() if each.message]) == [
+    assert texts([each.message for each in await conversation.superseded.alist()]) == [
         "three", "re three",
     ]  # fmt: skip
     with pytest.raises(InvalidInputError, match="list of ids"):
@@ -693,7 +693,7 @@ async def test_what_is_superseded_ages(memory: SupabaseMemory, conn_string: str)
             "select count(*) from memory.superseded_messages where user_id = %s", [memory.user_id]
         )
         assert left.fetchone() == (0,)
-    assert texts([each.message for each in memory.conversation("t").read() if each.message]) == ["other", "re other"]
+    assert texts([each.message for each in memory.conversation("t").read()]) == ["other", "re other"]
     assert {each.state for each in memory.conversation("t").coverage().ranges} == {"verbatim", "expired"}
 
 
@@ -791,7 +791,7 @@ class Story:
         self.memory.conversation("t").index()
 
     async def wipe(self) -> None:
-        self.before = texts([each.message for each in self.memory.conversation("t").read() if each.message])
+        self.before = texts([each.message for each in self.memory.conversation("t").read()])
         self.subject = Subject(self.memory, self.way, **self.savers())
         await self.ask()
 

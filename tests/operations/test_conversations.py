@@ -185,7 +185,9 @@ async def test_only_the_columns_asked_for_come(caller: Caller, user_id: str) -> 
     await caller(conversation.append, [message], metadata={"channel": "web"})
     bare = (await caller(conversation.read, columns=[]))[0]
     assert bare.sequence == 0
-    assert bare.message is None
+    assert bare.payload is None
+    with pytest.raises(InvalidInputError, match="Use its text, or read with"):
+        _ = bare.message
     assert bare.text is None
     whole = (await caller(conversation.read, columns=ALL_COLUMNS))[0]
     assert whole.message == message

@@ -322,7 +322,7 @@ async def test_a_chat_page_is_read_both_ways_without_what_tools_did(caller: Call
     assert [len(each.images or []) for each in shown] == [1, 0, 1, 0]
     assert shown[0].images[0]["url"] == "https://example.com/cat.png"
     assert "aGVsbG8=" not in repr(shown)
-    assert all(each.message is None and each.created_at is not None and each.message_id for each in shown)
+    assert all(each.payload is None and each.created_at is not None and each.message_id for each in shown)
 
     async def sequences(**bounds: Any) -> list[int]:
         return [each.sequence for each in await caller(talk.read, display=True, **bounds)]

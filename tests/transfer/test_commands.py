@@ -50,7 +50,7 @@ def run(conn_string: str, user_id: str) -> Run:
 
 
 def said(memory: SupabaseMemory, thread_id: str) -> list[str]:
-    return [each.message.text for each in memory.conversation(thread_id).read() if each.message is not None]
+    return [each.message.text for each in memory.conversation(thread_id).read()]
 
 
 def test_the_commands(conn_string: str, data_api: DataApi, user_id: str, tmp_path: Path) -> None:

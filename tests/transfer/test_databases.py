@@ -48,7 +48,7 @@ def elsewhere(cluster: Cluster, own: str) -> str:
 
 
 def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:
-    return [each.message for each in memory.conversation(thread_id).read() if each.message is not None]
+    return [each.message for each in memory.conversation(thread_id).read()]
 
 
 def same(found: list[BaseMessage], said: list[BaseMessage]) -> None:

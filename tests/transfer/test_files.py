@@ -40,7 +40,7 @@ def lines(folder: Path, *documents: object) -> Path:
 
 
 def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:
-    return [each.message for each in memory.conversation(thread_id).read() if each.message is not None]
+    return [each.message for each in memory.conversation(thread_id).read()]
 
 
 def said(memory: SupabaseMemory, thread_id: str) -> list[tuple[str, str]]:

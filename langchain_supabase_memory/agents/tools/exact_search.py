@@ -65,7 +65,6 @@ def find_exact(
 
 def _passage(hit: FoundMessage, call: ToolCall, scope: Scope, query: ExactQuery) -> Passage:
     stored = hit.message
-    assert stored.message is not None  # the payload is always selected
     words = content.display_text(stored.message)
     begin = max(0, exact_search.place(words, query.texts) - _BEFORE) if len(words) > _SHOWN else 0
     end = min(len(words), begin + _SHOWN)

@@ -92,7 +92,7 @@ def read_originals(
     ]
     fits = fit_passages(shown, call.binding.characters)
     seen = page[: max(fits.shown_count, 1)]
-    ids = [each.message.id for each in seen if each.message is not None]
+    ids = [each.message.id for each in seen]
     source = {"thread_id": key.thread_id, "from_sequence": seen[0].sequence, "to_sequence": seen[-1].sequence}
     sources = [{**source, "message_ids": ids}]
     more = _more(page, last, skip if page[0].sequence == first else 0, fits, is_cut)
@@ -112,7 +112,6 @@ def _passage(
     stored: StoredMessage, zone: tzinfo, skip: int, extra: Mapping[str, str | int] = MappingProxyType({})
 ) -> Passage:
     message = stored.message
-    assert message is not None  # the payload was selected
     words = content.display_text(message)
     if is_recalled(message):
         # Recalled text would repeat earlier messages, recursively.

@@ -46,4 +46,4 @@ def text_of(message: StoredMessage) -> str:
     if message.unreadable:
         return ""
     text = message.text or ""
-    return text if text or message.message is None else content.line(message.message)
+    return text if text or message.payload is None else content.line(message.payload)

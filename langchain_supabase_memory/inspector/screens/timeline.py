@@ -105,7 +105,7 @@ async def message(request: Request) -> Response:
         error = {"what": f"Message {place} does not exist.", "hint": "It may have expired or been deleted."}
         return render_part(context, "part_error.html", **error) if _is_part(request) else _missing()
     stored = found[0]
-    payload = None if stored.message is None else stored.message.model_dump(mode="json", exclude_none=True)
+    payload = None if stored.payload is None else stored.payload.model_dump(mode="json", exclude_none=True)
     values: dict[str, Any] = {
         "stored": stored,
         "payload": _json(payload),

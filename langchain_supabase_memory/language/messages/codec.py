@@ -288,7 +288,7 @@ def from_row(row: Mapping[str, Any]) -> StoredMessage:
     """Convert a row of `memory_read` to a value; columns that were not requested stay `None`."""
     return StoredMessage(
         sequence=row["sequence"],
-        message=from_payload(row["payload"]) if "payload" in row else None,
+        payload=from_payload(row["payload"]) if "payload" in row else None,
         message_id=row.get("message_id"),
         role=row.get("role"),
         text=row.get("text"),

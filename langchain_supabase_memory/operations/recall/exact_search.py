@@ -226,7 +226,6 @@ def _parse_message(row: Mapping[str, Any]) -> FoundMessage:
 
 def _stored(row: Mapping[str, Any]) -> StoredMessage:
     stored = codec.from_row(row)
-    assert stored.message is not None  # the payload always comes
     return dataclasses.replace(stored, unreadable=codec.unreadable_message(stored.message))
 
 
