@@ -174,7 +174,7 @@ def changed_since() -> InvalidInputError:
 
 async def _undoable(context: RequestContext, text: str, reverse: Callable[[RequestContext], Awaitable[None]]) -> str:
     """Offer to undo a change of a conversation, and return the token for the address of the next page."""
-    change = UndoableChange(context.session, await _subject(context), text, context.page_link("/undo"), reverse)
+    change = UndoableChange(context.viewer, await _subject(context), text, context.page_link("/undo"), reverse)
     return context.state.undos.put(change)
 
 

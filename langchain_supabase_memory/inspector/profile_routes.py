@@ -56,7 +56,7 @@ async def _mark(context: RequestContext, form: Mapping[str, str]) -> str:
 
         text = "The item is pinned." if pinned else "The item is not pinned any more."
         action = context.link("/profile/undo", **page_query(context))
-        undo = context.state.undos.put(UndoableChange(context.session, _subject(context), text, action, reverse))
+        undo = context.state.undos.put(UndoableChange(context.viewer, _subject(context), text, action, reverse))
         return _page(context, item, undo=undo)
     return _page(context, item)
 

@@ -169,6 +169,11 @@ class RequestContext:
         return str(self.request.scope["state"]["session"])
 
     @property
+    def viewer(self) -> tuple[str, str | None]:
+        """The session, and who is signed in: where an application signs people in, one browser may serve several."""
+        return self.session, self.memory._services.fixed_user_id
+
+    @property
     def form_token(self) -> str:
         """The CSRF token of the session's forms."""
         return self.state.sessions.form_token(self.session)
@@ -176,7 +181,7 @@ class RequestContext:
     @property
     def undoable(self) -> UndoableChange | None:
         """The change that led to this page, while it can be undone."""
-        return self.state.undos.find(self.session, self.query.get("undo", ""))
+        return self.state.undos.find(self.viewer, self.query.get("undo", ""))
 
     def conversation(self, *, reading: bool = True) -> Conversation:
         """Return the conversation that the address names.

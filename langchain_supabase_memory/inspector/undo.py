@@ -27,14 +27,14 @@ class UndoableChange:
     """A change that can be undone.
 
     Attributes:
-        session: The session that made it, which alone may undo it.
+        viewer: The session and the person that made it, who alone may undo it.
         subject: The conversation or the user that it is about.
         text: What was done, without any of its words.
         action: The address of the form that undoes it.
         reverse: Undoes it, with the rights of the request that asks for it.
     """
 
-    session: str
+    viewer: Hashable
     subject: Hashable
     text: str
     action: str
@@ -64,18 +64,18 @@ class UndoStore:
         asyncio.get_running_loop().call_later(UNDO_SECONDS, self._changes.pop, token, None)
         return token
 
-    def find(self, session: str, token: str) -> UndoableChange | None:
-        """Return a session's change; `None` if there is none any more.
+    def find(self, viewer: Hashable, token: str) -> UndoableChange | None:
+        """Return a viewer's change; `None` if there is none any more.
 
         Args:
-            session: The session that asks.
+            viewer: Who asks.
             token: The token.
         """
         change = self._changes.get(token)
-        return change if change is not None and change.session == session else None
+        return change if change is not None and change.viewer == viewer else None
 
     async def undo(self, context: RequestContext, token: str, subject: Hashable) -> None:
-        """Undo a session's change, once. What the database could not be reached for can be undone again.
+        """Undo a viewer's change, once. What the database could not be reached for can be undone again.
 
         Args:
             context: The request that asks.
@@ -86,7 +86,7 @@ class UndoStore:
             InvalidInputError: There is none any more.
             SupabaseMemoryError: The change could not be undone.
         """
-        change = self.find(context.session, token)
+        change = self.find(context.viewer, token)
         if change is None or change.subject != subject or token in self._running:
             raise InvalidInputError(
                 "This cannot be undone any more.", hint="A change can be undone once, for a minute. Change it by hand."
