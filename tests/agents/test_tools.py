@@ -147,7 +147,7 @@ async def test_times_are_those_of_the_person_who_asks(memory: SupabaseMemory, co
     }
     assert counts == {"today": 1, "week": 2, "month": 3, "all": 4}
     # The run may say the zone, in its context or its configuration.
-    for zone, said in (("Asia/Tokyo", "+09:00"), ("Nowhere", "no such time zone")):
+    for zone, said in (("Asia/Tokyo", "+09:00"), ("Nowhere", "is not a time zone")):
         model = says(calls(search.name, query="kiln"), "ok")
         agent: Any = create_agent(model, [search_conversation_history_tool(memory)])
         (shown,) = results(await run(color, agent, {"messages": [HumanMessage("?")]}, config(time_zone=zone)))
