@@ -26,14 +26,18 @@ const line = (textContent: string, className = "") =>
   Object.assign(document.createElement("li"), { textContent, className, dir: "auto" });
 
 async function showMessages() {
-  const messages = await chat.messages();
+  const mine = chat;
+  const messages = await mine.messages();
+  if (mine !== chat) return; // another conversation was opened meanwhile, or nobody is signed in any more
   find("messages").replaceChildren(...messages.map(({ role, text }) => line(`${role}: ${text}`, role)));
   find("empty").hidden = messages.length > 0;
   find("messages").lastElementChild?.scrollIntoView({ block: "nearest" });
 }
 
-async function showConversations(current: string) {
-  const known = await chat.conversations();
+async function showConversations() {
+  const mine = chat;
+  const known = await mine.conversations();
+  if (mine !== chat) return;
   const rows = known.map(({ thread_id, title }) => {
     const button = Object.assign(document.createElement("button"), { textContent: title ?? thread_id, dir: "auto" });
     button.setAttribute("aria-current", String(thread_id === current));
@@ -95,16 +99,31 @@ find("summarize").addEventListener("click", async () => {
 
 let current = "studio";
 
-async function enter(thread: string) {
+// From here on, what is still on its way to the conversation before shows nothing.
+function leave(next: string) {
   unfollow();
-  current = thread;
-  chat = open(thread);
+  unfollow = () => {};
+  current = next;
+  chat = open(next);
+  wait(false);
+}
+
+// One message at a time: the next one can be written, and is sent when the answer is there.
+function wait(isBusy: boolean) {
+  find("talk").toggleAttribute("aria-busy", isBusy);
+  find<HTMLButtonElement>("say").disabled = isBusy;
+}
+
+async function enter(thread: string) {
+  leave(thread);
+  const mine = chat;
   find("trouble").textContent = "";
   find("board").replaceChildren();
   find("summary").hidden = true;
   await showMessages();
-  await showConversations(thread);
-  const stop = chat.follow(
+  await showConversations();
+  if (mine !== chat) return;
+  const stop = mine.follow(
     (board) => find("board").replaceChildren(...board.items.map(({ kind, text }) => line(`${kind}: ${text}`))),
     complain,
   );
@@ -148,26 +167,34 @@ onSubmit("sign-in", async (fields) => {
 onSubmit("talk", async (fields) => {
   const text = String(fields.get("text"));
   const mine = chat;
+  const question = line(`user: ${text}`, "user");
   const answer = line("…", "assistant waiting");
   find("empty").hidden = true;
-  find("messages").append(line(`user: ${text}`, "user"), answer);
+  find("messages").append(question, answer);
   answer.scrollIntoView({ block: "nearest" });
-  find("talk").toggleAttribute("aria-busy", true);
+  wait(true);
   try {
     await mine.stream(text, (sofar) => (answer.textContent = `assistant: ${sofar}`));
+  } catch (error) {
+    if (mine === chat && answer.textContent === "…") {
+      // Nobody has heard it: the words go back to where they were written, unless there are others.
+      for (const each of [question, answer]) each.remove();
+      find<HTMLInputElement>("text").value ||= text;
+    }
+    throw error;
   } finally {
-    find("talk").removeAttribute("aria-busy");
+    if (mine === chat) wait(false);
     answer.classList.remove("waiting");
   }
-  if (mine !== chat) return; // another conversation was opened meanwhile
+  if (mine !== chat) return;
   await showMessages();
-  await showConversations(current);
+  await showConversations();
   await refreshSummary();
 });
 
 find("new").addEventListener("click", () => void enter(crypto.randomUUID()).catch(complain));
 find("sign-out").addEventListener("click", async () => {
-  unfollow();
+  leave("studio");
   await supabase.auth.signOut().catch(complain);
   for (const id of ["messages", "board", "conversations"]) find(id).replaceChildren();
   find("summary").hidden = true;

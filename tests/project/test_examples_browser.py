@@ -181,6 +181,54 @@ def test_a_summary_is_made_at_once_and_what_it_spares_is_told(
         assert not button.is_visible(), "there is nothing to summarize"
 
 
+def test_words_stay_where_they_belong_when_somebody_is_quick(
+    chromium: Browser, address: str, project: Project, conn_string: str, user_id: str
+) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        for name in ("studio", "kiln", "loom"):
+            memory.conversation(name).add_turn(f"About the {name}.", "Yes.")
+    visitor = Visitor(chromium, address)
+    page = visitor.page
+    visitor.signs_in("ana@example.com", "right")
+    page.locator("#messages li", has_text="About the studio.").wait_for()
+    # The conversation that was opened first answers last.
+    held: list[Route] = []
+    page.route(
+        "**/rpc/memory_read",
+        lambda route: held.append(route) if '"kiln"' in (route.request.post_data or "") else route.continue_(),
+    )
+    for name in ("kiln", "loom"):
+        page.locator("#conversations button", has_text=name).click()
+    page.locator("#messages li", has_text="About the loom.").wait_for()
+    with page.expect_response("**/rpc/memory_read"):
+        held.pop().continue_()
+    page.wait_for_timeout(300)
+    assert "About the loom." in visitor.messages()[0]
+    assert page.locator("#conversations [aria-current=true]").inner_text() == "About the loom."
+    # While an answer is on its way, the next message can be written, and is not sent.
+    page.route("**/stream", lambda route: held.append(route))
+    box, button = page.get_by_placeholder("Say something"), page.get_by_role("button", name="Say", exact=True)
+    for text in ("My loom is of birch.", "What is my loom of?"):
+        box.fill(text)
+        box.press("Enter")
+    page.locator("#messages li.waiting").wait_for()
+    (asked,) = held
+    asked.continue_()
+    page.locator("#messages li:not(.waiting)").nth(3).wait_for()
+    assert [each for each in visitor.messages() if each.startswith("user: ")][1:] == ["user: My loom is of birch."]
+    assert box.input_value() == "What is my loom of?"
+    # What the service never heard is not lost.
+    page.unroute("**/stream")
+    page.route("**/stream", lambda route: route.abort())
+    assert button.is_enabled()
+    box.press("Enter")
+    page.locator("#trouble", has_text="fetch").wait_for()
+    assert box.input_value() == "What is my loom of?"
+    assert len(visitor.messages()) == 4
+    assert button.is_enabled()
+
+
 def slow_down(route: Route) -> None:
     """Let a request go on after half a second, in which the page shows what it waits for."""
     time.sleep(0.5)
