@@ -64,7 +64,7 @@ async def test_what_is_no_item_is_refused_with_the_next_action(memory: SupabaseM
             ("/conversation/board/pin", {"unpin": str(uuid4())}, 404, "item"),
             ("/conversation/board/edit", {"item": "no such", "delete": "1"}, 404, "no such item on this board"),
             ("/conversation/board/edit", {"item": str(uuid4()), "text": "x"}, 404, "item"),
-            ("/conversation/board/edit", {"item": "-" * 36, "text": "x"}, 400, "ids"),
+            ("/conversation/board/edit", {"item": "-" * 36, "text": "x"}, 400, "must be an id"),
             ("/conversation/segment", {"number": "x", "text": "y"}, 400, "Use the forms of the page."),
             ("/conversation/segment", {"number": "7", "text": "y"}, 404, "There is no such summary"),
         ):

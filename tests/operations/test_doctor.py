@@ -224,10 +224,9 @@ SETTINGS = {
 
 @pytest.mark.not_on_citus("the nodes have settings of their own")
 @each_case("setting", SETTINGS)
-def test_a_setting_that_breaks_calls_is_named_and_its_action_mends_it(
-    cluster: Cluster, fresh: str, setting: str
-) -> None:
-    database = fresh.rpartition("/")[2]
+def test_a_setting_that_breaks_calls_is_named_and_its_action_mends_it(cluster: Cluster, setting: str) -> None:
+    database = cluster.migrated_database()
+    fresh = cluster.conn_string(database)  # a setting is that of new sessions, so none is kept
     cluster.execute(f"alter database {database} set {setting}", superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
         assert changed(memory) == ({} if SETTINGS[setting] is None else {"settings": SETTINGS[setting]})
