@@ -28,7 +28,7 @@ EDITORS: Final[tuple[AuthorKind, ...]] = ("person", "application", "model")
 LONGEST_SUMMARY: Final = 10_000
 """The maximum number of characters of a summary that a person writes."""
 
-_ALL_STATES: Final = frozenset(state for each in BOARD_KINDS.values() for state in each.states)
+_ALL_STATES: Final = tuple(sorted({state for each in BOARD_KINDS.values() for state in each.states}))
 
 
 def edit_board(
@@ -168,8 +168,8 @@ def edit_item(
     """
     if text is None and state is None:
         raise InvalidInputError("There is nothing to change.", hint="Pass text, or state.")
-    if state is not None and state not in sorted(_ALL_STATES):
-        raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(sorted(_ALL_STATES))}.")
+    if state is not None and state not in _ALL_STATES:
+        raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(_ALL_STATES)}.")
     words = None if text is None else _item_text(text, redactor)
     yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
 
