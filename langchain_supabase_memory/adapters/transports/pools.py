@@ -136,7 +136,7 @@ class Pool(Generic[C]):
                     raise
 
     def _wait_for_idle(self) -> bool:
-        """Wait until a connection is idle or none is in use; return `False` if that is so already."""
+        """Wait until a connection is idle or none is in use; return `False` at once if the pool has none at all."""
         with self._returned:
             if not self._used and not self._idle:
                 return False
@@ -208,7 +208,7 @@ class AsyncPool(Generic[T]):
                     raise
 
     async def _wait_for_idle(self) -> bool:
-        """Wait until a connection is idle or none is in use; return `False` if that is so already."""
+        """Wait until a connection is idle or none is in use; return `False` at once if the pool has none at all."""
         if not self._used and not self._idle:
             return False
         while self._used and not self._idle:
