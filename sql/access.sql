@@ -207,7 +207,7 @@ begin
     memory_private.fuse_all_words(record), memory_private.fuse_near_words(record),
     memory_private.named_speakers(text, uuid[], text[], text[]), memory_private.tune_vector_index(integer),
     memory_private.choose_chunks(text, record, record), memory_private.chosen_chunks(text, record, record, record),
-    memory_private.count_repeats(json, record, record, record, boolean),
+    memory_private.count_repeats(uuid[], record, record, record, boolean),
     memory_private.superseding_facts(text, uuid[], json),
     memory_private.recall_scope(text, text, uuid, text, json), memory_private.without_expired(jsonb, jsonb),
     memory_private.recall_kept(text, uuid, uuid[], json, json), memory_private.item_digest(text),

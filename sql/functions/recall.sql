@@ -39,8 +39,11 @@ begin
   names := '{}';
   if p_names <> '{}' then
     select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into speakers, names
-      from memory.conversations c, unnest(c.speakers) s, unnest(p_names) n
-     where c.user_id = p_user_id and c.id = any (p_conversations) and lower(n) = any (string_to_array(lower(s), ' '));
+      from (select distinct s -- most speak in many conversations
+            from memory.conversations c, unnest(c.speakers) s
+            where c.user_id = p_user_id and c.id = any (p_conversations)) t,
+           unnest(p_names) n
+     where lower(n) = any (string_to_array(lower(s), ' '));
     select speakers || coalesce(array_agg(distinct m.speaker), '{}'),
            names || coalesce(array_agg(distinct m.name), '{}'), array_agg(distinct m.word)
       into speakers, names, meant
@@ -192,7 +195,7 @@ $function$;
 -- Returns how often, first when and last when the words of each chunk were said, if more than once. Of candidates those
 -- that were ranked count.
 create or replace function memory_private.count_repeats(
-  p_found json, p_query record, p_ranked record, p_ask record, p_candidates boolean
+  p_ids uuid[], p_query record, p_ranked record, p_ask record, p_candidates boolean
 ) returns json
 language plpgsql stable security invoker set search_path = ''
 as $function$
@@ -204,8 +207,7 @@ begin
     with said as materialized (
       select i.id, i.hash
       from unnest(p_ranked.ids, p_ranked.hashes) as i (id, hash)
-      where i.id in (select (e #>> '{chunk,id}')::uuid from json_array_elements(p_found) e)
-        and i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1))
+      where i.id = any (p_ids) and i.hash in (select h from unnest(p_ranked.hashes) h group by h having count(*) > 1))
     select coalesce(json_agg(json_build_object(
              'chunk', r.id, 'count', r.count, 'first', r.first, 'last', r.last,
              'sequence', case when cardinality(p_query.conversations) = 1 then r.sequence end)), '[]')
@@ -424,7 +426,7 @@ begin
   v_found := memory_private.chosen_chunks(p_user_id, v_ranked, v_chosen, v_ask);
   return json_build_object(
     'chunks', v_found,
-    'repeats', memory_private.count_repeats(v_found, v_query, v_ranked, v_ask, v_candidates),
+    'repeats', memory_private.count_repeats(v_chosen.ids, v_query, v_ranked, v_ask, v_candidates),
     'newer', memory_private.superseding_facts(p_user_id, p_conversations, v_found),
     'covered', v_ranked.covered,
     'searched', v_chunks,
@@ -547,20 +549,20 @@ begin
 end
 $function$;
 
--- Returns a chunk as JSON.
+-- Returns a chunk as JSON. The planner writes its body into the caller's statement: a pack has some fifty chunks.
 create or replace function memory_private.chunk_json(
   p_chunk memory.working_memory_chunks, p_conversation memory.conversations
 )
 returns json
-language sql stable security invoker set search_path = ''
-as $function$
-  select json_build_object(
-    'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
-    'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
-    'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
-    'type', p_chunk.type, 'role', p_chunk.role, 'speaker', memory_private.chunk_speaker(p_chunk), 'said_at', p_chunk.said_at,
-    'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
-$function$;
+language sql stable security invoker
+return json_build_object(
+  'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
+  'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
+  'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
+  'type', p_chunk.type, 'role', p_chunk.role, 'speaker', case when starts_with(p_chunk.user_id, 'space:')
+    then memory_private.chunk_speaker(p_chunk) else p_chunk.speaker end,
+  'said_at', p_chunk.said_at, 'content', p_chunk.content, 'importance', p_chunk.importance,
+  'expires_at', p_chunk.expires_at);
 
 -- Returns the condition on the chunks k that a question's filters make; the arguments are the names of the filters
 -- in the statement.
