@@ -10,6 +10,7 @@ from __future__ import annotations
 import marshal
 import time
 from collections import OrderedDict
+from copy import copy
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -155,10 +156,10 @@ def _size(key: bytes, entry: PromptEntry) -> int:
 
 def _own(entry: PromptEntry) -> PromptEntry:
     """Return an entry with a message that the caller may change; it is measured once for all of its kind."""
-    message = entry.message
-    fields = {**message.__dict__, **(message.__pydantic_extra__ or {})}
-    update = {name: _copied(value) for name, value in fields.items() if type(value) in (dict, list)}
-    return PromptEntry(message.model_copy(update=update)).like(entry)
+    message = copy(entry.message)
+    for values in (message.__dict__, message.__pydantic_extra__ or {}):
+        values.update({name: _copied(value) for name, value in values.items() if type(value) in (dict, list)})
+    return PromptEntry(message).like(entry)
 
 
 def _copied(value: Any) -> Any:

@@ -97,9 +97,14 @@ class PromptEntry:
         return (1, self.characters, self.model_input.tokens()) if self.equal is None else self.equal.counts
 
     def like(self, entry: PromptEntry) -> PromptEntry:
-        """Take the measures of an entry with an equal message. Returns this entry."""
-        self.__dict__["equal"] = entry  # no field: whoever serializes a pack has each message once
+        """Take the measures of an entry with an equal message, also those to come. Returns this entry."""
+        own, known = self.__dict__, entry.__dict__
+        own["equal"] = entry  # no field: whoever serializes a pack has each message once
+        own.update({name: known[name] for name in _MEASURES if name in known})  # a property takes longer to find them
         return self
+
+
+_MEASURES: Final = tuple(name for name, each in vars(PromptEntry).items() if isinstance(each, cached_property))
 
 
 @dataclass(slots=True)

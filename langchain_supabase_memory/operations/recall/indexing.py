@@ -6,6 +6,7 @@ No connection or lock is held while the embedder works; the commit checks that i
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -297,10 +298,19 @@ def _stored(
 
 def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     """Return a chunk of the SQL functions as a value."""
-    times = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("said_at", "expires_at")}
-    fields = {name: row[name] for name in Chunk.__dataclass_fields__ if name in row}
-    told = {"signals": Signal(row.get("signals", 0)), "tone": None if row.get("tone") is None else row["tone"] / 100}
-    return Chunk(**{**fields, **times, "episode": row["stretch"], **told, **extra})
+    values = {name: value for name, value in row.items() if name in _AS_THEY_ARE}
+    values["episode"] = row["stretch"]
+    values["said_at"] = datetime.fromisoformat(row["said_at"])
+    if row["expires_at"] is not None:
+        values["expires_at"] = datetime.fromisoformat(row["expires_at"])
+    if row.get("signals"):
+        values["signals"] = Signal(row["signals"])
+    if row.get("tone") is not None:
+        values["tone"] = row["tone"] / 100
+    return Chunk(**values, **extra)
+
+
+_AS_THEY_ARE: Final = frozenset(each.name for each in fields(Chunk)) - {"said_at", "expires_at", "signals", "tone"}
 
 
 def _page(
