@@ -209,7 +209,9 @@ def plain_name(name: object) -> str:
     Args:
         name: The name of a person or thing, from a message or a tool.
     """
-    kept = (each if _is_of_a_name(each) else " " for each in str(name or "")[: 4 * _LONGEST_NAME])
+    if not name:
+        return ""
+    kept = (each if _is_of_a_name(each) else " " for each in str(name)[: 4 * _LONGEST_NAME])
     return " ".join("".join(kept).split())[:_LONGEST_NAME].strip(" .'’@+-_")
 
 
@@ -251,7 +253,7 @@ def _label(message: BaseMessage) -> str:
 
 def indented(text: str) -> str:
     """Return the text with every line but the first indented by two spaces, whatever character breaks the line."""
-    return "\n  ".join(text.splitlines())
+    return text if text.isprintable() else "\n  ".join(text.splitlines())  # printable text has one line
 
 
 MEDIA_CHARACTERS: Final = 1_000
@@ -267,9 +269,8 @@ def weight(message: BaseMessage, rendered: Rendered | None = None) -> int:
     """
     whole = rendered or render(message)
     text = "\n".join(filter(None, _text_and_names(message, whole)))
-    shown = text if text.isprintable() else indented(text)  # printable text has one line
     media = 0 if isinstance(message.content, str) else MEDIA_CHARACTERS * whole.media
-    return len(_label(message)) + len(": ") + len(shown) + 1 + len(whole.unsaid) + media
+    return len(_label(message)) + len(": ") + len(indented(text)) + 1 + len(whole.unsaid) + media
 
 
 def without(message: BaseMessage, texts: Collection[str]) -> BaseMessage:

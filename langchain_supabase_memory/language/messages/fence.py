@@ -26,7 +26,8 @@ _CLOSING: Final = re.compile("[\uff1e\ufe65\u203a\u3009\u27e9\u232a\u02c3]")
 
 def escaped(text: str) -> str:
     """Return a text that is safe inside a fence: its brackets are escaped, and all of it is visible."""
-    return escape(_CLOSING.sub(">", _OPENING.sub("<", visible(text))))
+    shown = visible(text)
+    return escape(shown if shown.isascii() else _CLOSING.sub(">", _OPENING.sub("<", shown)))
 
 
 def element(tag: str, text: str, /, **attributes: str | int) -> str:
