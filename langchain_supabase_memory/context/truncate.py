@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -71,7 +72,8 @@ def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark
     if isinstance(message, AIMessage):
         if for_calls < of_calls:
             calls = [{**call, "args": _cut(call["args"], for_calls // len(calls))} for call in calls]
-        made: BaseMessage = AIMessage(text, id=message.id, name=message.name, tool_calls=calls)
+        short = AIMessage(text, id=message.id, name=message.name, tool_calls=calls)
+        made: BaseMessage = _with_signed_thoughts(message, short) if calls else short
     elif isinstance(message, ToolMessage):
         call_id = message.tool_call_id
         made = ToolMessage(text, tool_call_id=call_id, id=message.id, name=message.name, status=message.status)
@@ -79,6 +81,45 @@ def _shortened_message(entry: PromptEntry, full_text: str, characters: int, mark
         metadata = message.response_metadata  # of a turn that is pointed at: where it stands
         made = HumanMessage(text, id=message.id, name=message.name, response_metadata=metadata)
     return PromptEntry(content.mark_as_ours(made), entry.sequences, characters, entry.media_left_out)
+
+
+_SIGNED: Final = frozenset(
+    {"thinking", "redacted_thinking", "reasoning", "reasoning_content", "function_call_signature"}
+)
+_SIGNED_BESIDE: Final = ("__gemini_function_call_thought_signatures__", "reasoning_content")
+"""Fields of `additional_kwargs` that providers want back with the calls of a turn under way."""
+
+_FORM: Final = ("model_provider", "output_version")
+"""Fields of `response_metadata` by which integrations read the blocks of a message."""
+
+
+def _with_signed_thoughts(message: AIMessage, short: AIMessage) -> AIMessage:
+    """Return a shortened call behind the signed thoughts of its original: providers reject a turn under way without."""
+    thoughts = [block for block in content.blocks(message.content) if _is_signed(block)]
+    beside = {key: message.additional_kwargs[key] for key in _SIGNED_BESIDE if key in message.additional_kwargs}
+    if not thoughts and not beside:
+        return short
+    return short.model_copy(
+        update={
+            "content": [*thoughts, {"type": "text", "text": short.content}] if thoughts else short.content,
+            "additional_kwargs": beside,
+            "response_metadata": {
+                key: message.response_metadata[key] for key in _FORM if key in message.response_metadata
+            },
+        }
+    )
+
+
+def _is_signed(block: Mapping[str, Any]) -> bool:
+    """Return whether a block is a thought that its provider signed or encrypted, and that it accepts by itself."""
+    thought = block.get("value") if block.get("type") == "non_standard" else block
+    kind = thought.get("type") if isinstance(thought, Mapping) else None
+    if not isinstance(thought, Mapping) or not isinstance(kind, str) or kind not in _SIGNED:
+        return False
+    if kind == "redacted_thinking":
+        return True
+    places = (thought, thought.get("extras"), thought.get("reasoning_content"))
+    return any(isinstance(place, Mapping) and place.get("signature") for place in places)
 
 
 def _mark(entry: PromptEntry, characters: int) -> str:
