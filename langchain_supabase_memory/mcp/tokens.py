@@ -208,9 +208,11 @@ def _fetch(url: str) -> dict[str, jwt.PyJWK]:
 
 
 def _key(document: dict[str, Any]) -> jwt.PyJWK | None:
-    """Return a key that can verify a token; `None` if it is of another kind."""
+    """Return a key that can verify a token; `None` if it is of another kind, or cannot be read."""
+    if not isinstance(document.get("kid"), str) or document.get("use", "sig") != "sig":
+        return None
     try:
         key = jwt.PyJWK(document)
-    except jwt.PyJWTError:
-        return None
-    return key if key.algorithm_name in ALGORITHMS and document.get("use", "sig") == "sig" else None
+    except (jwt.PyJWTError, NotImplementedError, TypeError, ValueError, ArithmeticError):
+        return None  # one strange key does not take the others away
+    return key if key.algorithm_name in ALGORITHMS else None

@@ -363,6 +363,21 @@ async def test_keys_are_rotated(project: Project, studio: SupabaseMemory, user_i
         project.published = [project.keys[0].public]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"kid": ["a"]}, {"kid": {}}, {"kid": None}, {"alg": "none"}, {"kty": []}, {"x": "é"}, {"crv": None}],
+    ids=str,
+)
+async def test_a_key_that_cannot_be_read_takes_no_other_away(project: Project, change: dict[str, Any]) -> None:
+    try:
+        project.published = [{**project.keys[1].public, **change}, project.keys[0].public]
+        keys = SigningKeys(AuthSite(issuer=project.issuer, address="http://127.0.0.1/mcp").keys)
+        assert await keys.key("first") is not None
+        assert await keys.key("second") is None
+    finally:
+        project.published = [project.keys[0].public]
+
+
 async def test_keys_are_kept_and_an_unknown_one_is_asked_for_once(project: Project, user_id: str) -> None:
     async with serving(project, pause=3600) as address, httpx.AsyncClient(headers=HEADERS) as http:
         fetched = project.fetched
