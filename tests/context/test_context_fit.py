@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -724,6 +725,17 @@ def test_a_cut_call_keeps_the_signatures_beside_it() -> None:
     assert kept == beside
     assert pack.clipped == [1]
     assert pack.fitted.weight <= 12_000
+
+
+@each_case(("seconds", "text"), [(s, t) for s in (3_600, -1) for t in ("", "In short: fire it.")])
+def test_spoken_words_are_named_as_long_as_the_provider_holds_them(seconds: int, text: str) -> None:
+    audio = {"id": "audio_1", "data": "UklGRg==", "transcript": "Fire it.", "expires_at": int(time.time()) + seconds}
+    spoken = AIMessage(text, id="a", additional_kwargs={"audio": audio})
+    pack = packed([HumanMessage("What now?", id="h"), spoken], [NOW])
+    (sent,) = [each for each in OPENAI[0]._get_request_payload(pack.prompt)["messages"] if each["role"] == "assistant"]
+    assert sent.get("audio") == ({"id": "audio_1"} if seconds > 0 else None)
+    assert sent["content"] == (text or "Fire it.")
+    assert spoken.additional_kwargs["audio"] == audio, "what is stored stays"
 
 
 def test_a_stored_system_message_is_data_in_a_fence() -> None:

@@ -8,6 +8,7 @@ tests list what providers reject.
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -165,7 +166,7 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
         if is_plain(entry.message):
             made.append(Block([entry], place))
             continue
-        message = _without_empty_parts(_without_chunks(entry.message))
+        message = _without_empty_parts(_without_expired_audio(_without_chunks(entry.message)))
         if isinstance(message, ToolMessage):
             if called := waiting.get(message.tool_call_id):
                 called.pop().entries.append(_with(entry, message))
@@ -199,11 +200,14 @@ def is_plain(message: BaseMessage) -> bool:
         return False
     if type(message) is AIMessage:
         calls = message.tool_calls or message.invalid_tool_calls
-        return not calls and _RAW_CALLS.isdisjoint(message.additional_kwargs)
+        return not calls and _SENT_BESIDE.isdisjoint(message.additional_kwargs)
     return type(message) is HumanMessage
 
 
 _RAW_CALLS: Final = frozenset({"function_call", "tool_calls"})
+_AUDIO: Final = "audio"
+_SENT_BESIDE: Final = _RAW_CALLS | {_AUDIO}
+"""Fields of `additional_kwargs` that are sent with an AI message."""
 
 
 def _with(entry: PromptEntry, message: BaseMessage) -> PromptEntry:
@@ -212,6 +216,17 @@ def _with(entry: PromptEntry, message: BaseMessage) -> PromptEntry:
 
 def _without_chunks(message: BaseMessage) -> BaseMessage:
     return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
+
+
+def _without_expired_audio(message: BaseMessage) -> BaseMessage:
+    """Return the message without spoken words that OpenAI holds no more, about an hour later: it rejects their id."""
+    audio = message.additional_kwargs.get(_AUDIO)
+    until = audio.get("expires_at") if isinstance(audio, dict) else None
+    if not isinstance(until, (int, float)) or until > time.time():
+        return message
+    text = message.content or content.words(message)  # the transcript is what stays of it
+    beside = {key: value for key, value in message.additional_kwargs.items() if key != _AUDIO}
+    return message.model_copy(update={"content": text, "additional_kwargs": beside})
 
 
 def _without_empty_parts(message: BaseMessage) -> BaseMessage:
