@@ -106,6 +106,15 @@ def test_another_thread_begins_anew_even_with_copied_messages(api: ResponsesApi,
     assert "answer 1" in sent(api.requests[-1])
 
 
+def test_a_response_that_the_provider_has_deleted_since_is_not_named(api: ResponsesApi, memory: SupabaseMemory) -> None:
+    agent = create_agent(chat(api), middleware=[SupabaseMemoryMiddleware(memory)])
+    for days in (28, 30, 0, 0):
+        api.age = days * 86_400.0
+        agent.invoke(asks("hello"), config())
+    assert [request.get("previous_response_id") for request in api.requests] == [None, "resp_1", None, "resp_3"]
+    assert "answer 1" in sent(api.requests[2])
+
+
 def test_a_pack_by_itself_is_always_sent_whole(api: ResponsesApi, memory: SupabaseMemory) -> None:
     model = chat(api)
     asked = HumanMessage("hello")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,13 +14,14 @@ class ResponsesApi:
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.age = 0.0  # of its answers, in seconds
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 api.requests.append(body)
-                answer = json.dumps(_response(len(api.requests), body)).encode()
+                answer = json.dumps(_response(len(api.requests), body, api.age)).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))
@@ -38,13 +40,13 @@ class ResponsesApi:
         self._server.server_close()
 
 
-def _response(number: int, body: dict[str, Any]) -> dict[str, Any]:
+def _response(number: int, body: dict[str, Any], age: float) -> dict[str, Any]:
     text = {"type": "output_text", "text": f"answer {number}", "annotations": []}
     message = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [text]}
     return {
         "id": f"resp_{number}",
         "object": "response",
-        "created_at": 1_700_000_000,
+        "created_at": time.time() - age,
         "status": "completed",
         "model": body["model"],
         "output": [message],
