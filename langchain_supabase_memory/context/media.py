@@ -49,6 +49,8 @@ def limit_media(blocks: Sequence[Block], start: int, max_media: int | None) -> l
 
 def _count(entry: PromptEntry) -> int:
     body = entry.message.content
+    if content.is_screen(entry.message):
+        return 0  # a provider takes nothing else in its place
     return 0 if isinstance(body, str) else sum(map(_is_media, content.media(body)))
 
 

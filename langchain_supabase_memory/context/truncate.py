@@ -31,6 +31,8 @@ def truncate(entry: PromptEntry, room: int, meter: Meter) -> PromptEntry:
         The entry itself if it fits or truncation does not make it smaller; otherwise a copy marked as ours, with
         the middle of its text left out, long arguments of its tool calls cut, and a mark.
     """
+    if content.is_screen(entry.message) or content.screen_calls(entry.message):
+        return entry  # a provider takes nothing else in their place
     read = content.model_input(entry.message, entry.rendered)
     words, mark = without_data(read.words), _mark(entry, read.characters)
     best = _shortened_message(entry, words, 0, mark)

@@ -183,8 +183,11 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
         made.append(block)
         for call in content.tool_calls(block.entries[0].message):
             waiting.setdefault(call["id"] or "", []).append(block)
+        for call_id in content.screen_calls(block.entries[0].message):
+            waiting.setdefault(call_id, []).append(block)
     used: set[str] = set()
     for block in made[:-1]:
+        _remove_unanswered_screen_calls(block)
         if content.tool_calls(block.entries[0].message):
             _answer(block)
             _name_calls(block, used)
@@ -263,6 +266,31 @@ def _answer(block: Block) -> None:
         text = NO_RESULT if isinstance(call["args"], dict) else NOT_CALLED
         result = ToolMessage(text, tool_call_id=call["id"] or "", name=call.get("name"), status="error")
         block.entries.append(PromptEntry(content.mark_as_ours(result)))
+
+
+def _remove_unanswered_screen_calls(block: Block) -> None:
+    """Take away the computer calls of which no screenshot came, with the thoughts that their provider pairs with them.
+
+    No text can answer such a call.
+    """
+    leader = block.entries[0].message
+    given = {entry.message.tool_call_id for entry in block.entries[1:] if isinstance(entry.message, ToolMessage)}
+    lost = [call_id for call_id in content.screen_calls(leader) if call_id not in given]
+    if not lost:
+        return
+    dropped: set[int] = set()
+    for place, part in enumerate(leader.content):
+        if any(call_id in lost for call_id in content.screen_calls(AIMessage([part]))):
+            dropped |= {place, *([place - 1] if place and _is_thought(leader.content[place - 1]) else [])}
+    kept: list[Any] = [part for place, part in enumerate(leader.content) if place not in dropped]
+    made = leader.model_copy(update={"content": kept})
+    if content.is_empty(made):
+        made = made.model_copy(update={"content": NO_RESULT})
+    block.entries[0] = PromptEntry(made, block.entries[0].sequences)
+
+
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "reasoning"
 
 
 def _with_known_role(message: BaseMessage) -> BaseMessage:
@@ -349,6 +377,6 @@ def _name_calls(block: Block, used: set[str]) -> None:
     update = {"content": body, "tool_calls": made, "invalid_tool_calls": []}
     block.entries[0] = PromptEntry(leader.model_copy(update=update), block.entries[0].sequences)
     for place, entry in enumerate(block.entries):
-        if isinstance(entry.message, ToolMessage):
+        if isinstance(entry.message, ToolMessage) and entry.message.tool_call_id in answered:
             name = next(answered[entry.message.tool_call_id])
             block.entries[place] = PromptEntry(entry.message.model_copy(update={"tool_call_id": name}), entry.sequences)

@@ -63,6 +63,7 @@ _CHAT_ROLES: Final[dict[str, Role]] = {
 }
 # Blocks that alone are not content: providers reject a message that only has these.
 _THOUGHTS: Final = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
+_SCREEN_CALL: Final = "computer_call"
 LABELS: Final[dict[Role, str]] = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 """The speakers' labels for display."""
 
@@ -98,6 +99,24 @@ def tool_calls(message: BaseMessage) -> list[Mapping[str, Any]]:
     if not isinstance(message, AIMessage):
         return []
     return [*message.tool_calls, *message.invalid_tool_calls]
+
+
+def screen_calls(message: BaseMessage) -> list[str]:
+    """Return the ids of an AI message's computer calls: they stand in its blocks alone, and want a screenshot each."""
+    if not isinstance(message, AIMessage):
+        return []
+    held = [block.get("value") if _kind(block) == "non_standard" else block for block in blocks(message.content)]
+    found = [block for block in held if isinstance(block, dict) and _kind(block) == _SCREEN_CALL]
+    return [block["call_id"] for block in found if isinstance(block.get("call_id"), str)]
+
+
+def is_screen(message: BaseMessage) -> bool:
+    """Return whether a message is the screenshot that a computer call asked for."""
+    if not isinstance(message, ToolMessage):
+        return False
+    held = [block.get("value") if _kind(block) == "non_standard" else block for block in blocks(message.content)]
+    kinds = [message.additional_kwargs.get("type"), *(block.get("type") for block in held if isinstance(block, dict))]
+    return f"{_SCREEN_CALL}_output" in kinds
 
 
 def calls_text(calls: Iterable[Mapping[str, Any]]) -> str:
