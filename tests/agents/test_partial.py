@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import ModelRetryMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
@@ -233,6 +233,23 @@ def test_a_failed_run_that_is_resumed_replaces_what_came(memory: SupabaseMemory)
     assert [mark for _, _, mark in stored(memory)] == [False, True]
     list(keeping.stream(None, PLACE, stream_mode="messages"))
     assert stored(memory) == [("human", "Count", False), ("ai", ANSWER, False)]
+
+
+class Guard(AgentMiddleware[Any, Any, Any]):
+    """Asks a helper model before the agent's, which it marks as LangChain's `internal_call_metadata()` does."""
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        async for _ in model("This must not be answered.").astream(
+            "Guard", {"metadata": {"lc_internal_call": "token"}}
+        ):
+            pass
+        raise BrokenError
+
+
+async def test_what_a_helper_of_other_middleware_says_is_no_answer(memory: SupabaseMemory) -> None:
+    with pytest.raises(BrokenError):
+        await agent(memory, model(), Guard()).ainvoke(asked(), PLACE)
+    assert stored(memory) == [("human", "Count", False)]
 
 
 async def test_a_whole_answer_of_the_same_id_replaces_a_partial_one(memory: SupabaseMemory) -> None:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _MAX_CACHED: Final = 1_000
 """How many answers, and how many conversations' partial answers, this process remembers."""
 
+_HELPER_MARKS: Final = (content.LC_SOURCE, "lc_internal_call")
+"""The keys by which middleware marks a call of a helper model in its metadata: LangChain's own has either or both."""
+
 _UNFORGOTTEN: Final = GuardedTask("A partial answer could not be replaced by the complete one; it remains")
 
 
@@ -55,7 +58,7 @@ class StreamedPieces(BaseCallbackHandler):
         self, serialized: Any, messages: Any, *, run_id: UUID, metadata: dict[str, Any] | None = None, **_: Any
     ) -> None:
         """Start over for the agent's model; calls by helper models, such as the summarizer, are marked and ignored."""
-        if not (metadata or {}).get(content.LC_SOURCE):
+        if not any((metadata or {}).get(mark) for mark in _HELPER_MARKS):
             self._run, self._texts, self._name = run_id, [], None
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **_: Any) -> None:
