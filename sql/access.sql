@@ -282,7 +282,8 @@ begin
     to authenticated, service_role;
   grant execute on function
     memory_private.label_person(text, text, text), memory_private.delete_contributed_item(text, uuid, text, text),
-    memory_private.forget_shared(text, boolean), memory_private.describe_access(),
+    memory_private.forget_editor(text, text[]), memory_private.forget_shared(text, boolean),
+    memory_private.describe_access(),
     memory_private.session_settings(), memory_private.storage_relations(regclass), memory_private.sample_share(regclass), memory_private.sample_vectors(text), memory_private.sample_profile(),
     memory_private.longest_wait(), memory_private.open_checkpoint_tables(), memory_private.vector_indexes(boolean),
     memory_private.realtime_tables(),

@@ -288,6 +288,35 @@ Errors:
 - PT409: spaces are not switched on in this database.
 - PT403: somebody else contributed it, or p_user_id is somebody else and the caller is no server.';
 
+-- Takes the id of a user who is deleted off what they edited and decided in spaces. What others said there stays.
+create or replace function memory_private.forget_editor(p_user_id text, p_spaces text[]) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_nobody constant text := 'deleted user';
+  v_column text[];
+begin
+  foreach v_column slice 1 in array array[
+    ['conversation_summaries', 'edited_by'], ['conversation_summary_boards', 'edited_by'],
+    ['conversation_board_items', 'author'], ['conversation_board_items', 'edited_by'],
+    ['conversation_board_changes', 'changed_by'], ['chunk_ratings', 'rated_by'], ['opt_outs', 'created_by'],
+    ['control_changes', 'changed_by'], ['topics', 'named_by']]
+  loop
+    execute format(
+      'update memory.%1$I t set %2$I = $1 where t.user_id = any ($2) and t.%2$I = $3', v_column[1], v_column[2])
+      using v_nobody, p_spaces, p_user_id;
+  end loop;
+  update memory.conversation_board_changes h
+     set kept = h.kept
+       || case when h.kept ->> 'author' = p_user_id then jsonb_build_object('author', v_nobody) else '{}' end
+       || case when h.kept ->> 'edited_by' = p_user_id then jsonb_build_object('edited_by', v_nobody) else '{}' end
+   where h.user_id = any (p_spaces) and p_user_id in (h.kept ->> 'author', h.kept ->> 'edited_by');
+  -- To restore what an opt-out took would bring the id back.
+  delete from memory.opt_out_undos u
+   where u.user_id = any (p_spaces) and strpos(u.rows::text, to_jsonb(p_user_id)::text) > 0;
+end
+$function$;
+
 -- Erases what a user who is deleted shared: what they wrote in spaces, what they contributed, and their being in spaces.
 -- Where they were the last manager, the oldest contributor manages; without one the space goes.
 create or replace function memory_private.forget_shared(p_user_id text, p_dry_run boolean) returns jsonb
@@ -363,6 +392,7 @@ begin
   loop
     perform memory_private.delete_contributed_item(v_row.user_id, v_row.id, p_user_id);
   end loop;
+  perform memory_private.forget_editor(p_user_id, v_spaces);
   -- What they granted and created stands from now on in the name of who has it.
   delete from memory.invitations i
    using memory.memberships m

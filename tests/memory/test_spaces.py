@@ -293,6 +293,41 @@ async def test_a_deleted_user_takes_what_they_shared(door: Door, people: tuple[s
     assert door.of(ben).forget_user().spaces == 1
 
 
+def test_a_deleted_user_leaves_no_id_in_what_they_edited_of_others(
+    door: Door, people: tuple[str, str, str], cluster: Cluster, shared: str
+) -> None:
+    maya, ben, _ = people
+    mine = door.of(maya).space(door.of(maya).spaces.create("Studio").space_id)
+    door.of(ben).spaces.join(str(mine.invite("contributor").token))
+    bens = door.of(ben).space(mine.space_id).memory.conversation("plan")
+    bens.append([HumanMessage("The kiln is hot.")])
+    plan = door.server.space(mine.space_id).memory.conversation("plan")
+    board = plan.board
+    added, deleted = (board.add("fact", text, actor=maya) for text in ("Cone six.", "Cone ten."))
+    board.edit(added, text="Cone seven.", actor=maya)
+    board.pin(added, actor=ben)
+    board.delete(deleted, actor=maya)
+    board.edit_summary("They fire.", actor=maya)
+    board.edit_summary("They fire on Friday.", actor=ben)
+    plan.opt_out("glaze", actor=maya)
+
+    door.of(maya).forget_user()
+    (item,) = bens.board.read().items
+    assert (item.text, item.author, item.edited_by) == ("Cone seven.", "deleted user", "deleted user")
+    assert {change.changed_by for change in bens.board.read(history=True).changes} == {"deleted user", ben}
+    with psycopg.connect(cluster.conn_string(shared)) as connection:
+        tables = connection.execute(
+            "select oid::regclass::text from pg_class where relnamespace = 'memory'::regnamespace and relkind in ('r', 'p')"
+        ).fetchall()
+        rows = {
+            table: connection.execute(
+                f"select count(*) from {table} t where strpos(t::text, %s) > 0".encode(), [maya]
+            ).fetchone()
+            for (table,) in tables
+        }
+    assert {table: count for table, count in rows.items() if count != (0,)} == {}
+
+
 def test_a_private_conversation_of_a_space_is_its_members_for_a_day(
     door: Door, people: tuple[str, str, str], cluster: Cluster, shared: str
 ) -> None:
