@@ -70,13 +70,14 @@ def open_source(source: str, path: str, **options: Any) -> Iterator[Source]:
 
     Args:
         source: The name of a function of `transfer.sources`, whose parameters say which options it has.
-        path: The file or the address that it reads.
+        path: The file or the address that it reads; `-` for the standard input.
         options: The options by parameter; `None` for those that were not given.
 
     Raises:
         InvalidInputError: An option does not apply to the source.
     """
     from langchain_supabase_memory.transfer import sources
+    from langchain_supabase_memory.transfer.file_reader import STANDARD_INPUT
 
     read = getattr(sources, source.replace("-", "_"))
     parameters = signature(read).parameters
@@ -85,6 +86,8 @@ def open_source(source: str, path: str, **options: Any) -> Iterator[Source]:
         if name not in parameters:
             option, refusal = REFUSALS[name]
             raise InvalidInputError(f"The source {source} {refusal}.", hint=f"Leave {option} out.")
+    if path == STANDARD_INPUT and "encoding" not in parameters:
+        raise InvalidInputError(f"The source {source} is a database.", hint="Name its address or its SQLite file.")
     with _open_saver(path) if "saver" in parameters else nullcontext(path) as place:
         yield read(place, **given)
 

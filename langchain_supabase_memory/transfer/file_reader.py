@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
+import sys
 import zipfile
 import zlib
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from langchain_supabase_memory.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator
+
+STANDARD_INPUT: Final = "-"
+"""The path that stands for the standard input."""
 
 LONGEST: Final = 64 * 1024 * 1024
 """The maximum size of a line, or of a conversation within a document, in bytes."""
@@ -42,6 +47,8 @@ _WHICH: Final = "Name the file conversations.json of the export, or the archive 
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
 """Exceptions of reading an archive: it is damaged, encrypted, or uses a compression that Python lacks."""
 
+_LINES_HINT: Final = "A line holds one document: is this JSON in lines?"
+_STRINGS_AND_SIGNS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL)
 _HALF: Final = "Export or download the file again: what is missing at its end was never written."
 
 
@@ -50,7 +57,7 @@ def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryI
     """Open a file as UTF-8 bytes, without a byte order mark.
 
     Args:
-        path: The file.
+        path: The file; `-` for the standard input.
         encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
 
     Raises:
@@ -61,6 +68,8 @@ def utf8(path: str | os.PathLike[str], encoding: str | None) -> Iterator[BinaryI
 
 
 def _open(path: str | os.PathLike[str]) -> BinaryIO:
+    if os.fspath(path) == STANDARD_INPUT:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
     try:
         return Path(path).open("rb")
     except OSError as error:
@@ -121,7 +130,7 @@ def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[
     """Return the nonblank lines of a file, with their numbers from 1.
 
     Raises:
-        InvalidInputError: A line exceeds the maximum size of a conversation.
+        InvalidInputError: A line exceeds the maximum size of a conversation, or the maximum number of its values.
     """
     with utf8(path, encoding) as file:
         number = 0
@@ -130,10 +139,25 @@ def lines(path: str | os.PathLike[str], encoding: str | None) -> Iterator[tuple[
             if len(line) > LONGEST:
                 raise InvalidInputError(
                     f"line {number}: It has more than {LONGEST >> 20} MiB.",
-                    hint="A line holds one document: is this JSON in lines?",
+                    hint=_LINES_HINT,
                 )
+            check_values(line, f"line {number}: It", _LINES_HINT)
             if line.strip():
                 yield number, line
+
+
+def check_values(text: bytes, name: str, hint: str) -> None:
+    """Check how many values a JSON document has, before it is parsed: the smallest take many times their bytes then.
+
+    Raises:
+        InvalidInputError: There are more than `MAX_VALUES`.
+    """
+    # Each value follows one of three signs. Only where there are many, those within strings are told apart.
+    if sum(map(text.count, (b",", b"[", b"{"))) <= MAX_VALUES:
+        return
+    signs = (found for found in _STRINGS_AND_SIGNS.finditer(text) if text[found.start()] != ord('"'))
+    if next(islice(signs, MAX_VALUES, None), None) is not None:
+        raise InvalidInputError(f"{name} has more than {MAX_VALUES:,} values.", hint=hint)
 
 
 def conversations(path: str | os.PathLike[str], encoding: str | None, name: str) -> Iterator[tuple[int, Any]]:
@@ -295,6 +319,8 @@ def _documents(path: Path, name: str) -> Iterator[Any]:
         if not cast("io.BufferedReader", file).peek(4).startswith(b"PK\x03\x04"):
             yield file
             return
+        if not file.seekable():
+            raise InvalidInputError("An archive cannot be read from a pipe.", hint="Name the archive as a file.")
         try:
             archive = zipfile.ZipFile(file)
         except _DAMAGED:

@@ -135,6 +135,8 @@ def test_a_source_refuses_the_options_of_others(run: Run, tmp_path: Path, source
         said = run("import", source, tmp_path / "nothing", option, "x").output
         assert f"The source {source} {refusal}." in said
         assert f"Leave {option} out." in said
+    if "encoding" not in taken:
+        assert f"The source {source} is a database." in run("import", source, "-").output
 
 
 def test_tables_of_other_libraries(memory: SupabaseMemory, run: Run, cluster: Cluster, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -13,12 +15,12 @@ from typing import Any, Final
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_supabase_memory import MemoryConfig, Retention, SupabaseMemory
+from langchain_supabase_memory import MemoryConfig, Retention, SupabaseMemory, documents
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer import export_conversations, file_reader, import_conversations
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
-from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl
+from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl, mem0
 from langchain_supabase_memory.transfer.values import Event, LossCount, SourceMessage, ThreadStart
 from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, node, tree
 
@@ -705,6 +707,55 @@ def test_a_conversation_of_any_size_is_refused_before_it_fills_the_memory(
             import_conversations(memory, claude(path), dry_run=True)
     path.write_text("[" + ",".join([small] * 3000) + "]")  # each for itself is small
     assert import_conversations(memory, claude(path), dry_run=True).conversations == 3000
+
+
+@pytest.mark.parametrize(("name", "source"), [("a.jsonl", jsonl), ("a.jsonl", mem0), ("a.json", mem0)])
+def test_a_document_of_many_small_values_is_refused_before_it_is_parsed(
+    memory: SupabaseMemory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    source: Callable[[Path], Iterator[Event]],
+) -> None:
+    monkeypatch.setattr(file_reader, "MAX_VALUES", 10_000)
+    monkeypatch.delattr(documents, "loads")
+    path = tmp_path / name
+    for filling in ("[]", "{}", '""', "0"):
+        path.write_text("[" + f"{filling}," * 10_001 + "0]")
+        with pytest.raises(InvalidInputError, match="has more than 10,000 values"):
+            import_conversations(memory, source(path), dry_run=True)
+
+
+def test_signs_within_texts_are_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_reader, "MAX_VALUES", 10_000)
+    for text in ("[{, " * 10_000, '\\",[' * 10_000, '"' * 10_000 + ",{["):
+        file_reader.check_values(json.dumps({"a": text, "b": [text]}).encode(), "It", "")
+    file_reader.check_values(b'["' + b"[{," * 10_000, "It", "")  # the text has no end
+    file_reader.check_values(b'["' + b'\\"' * 100_000 + b"," * 10_001, "It", "")
+
+
+def test_a_file_is_read_from_the_standard_input(
+    memory: SupabaseMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, archive = tmp_path / "lines.jsonl", tmp_path / "archive.zip"
+    lines.write_text(json.dumps({"thread_id": "t", "messages": [{"role": "user", "content": "Hello"}]}) + "\n")
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("conversations.json", json.dumps(CLAUDE))
+    expected = import_conversations(memory, claude(archive), dry_run=True).messages
+
+    def read_from(file: Path, source: Callable[[str], Iterator[Event]]) -> int:
+        with file.open() as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            return import_conversations(memory, source("-"), dry_run=True).messages
+
+    assert read_from(lines, jsonl) == 1
+    assert read_from(archive, claude) == expected
+    reader, writer = os.pipe()
+    os.write(writer, archive.read_bytes()[:4096])
+    os.close(writer)
+    with os.fdopen(reader) as stream, pytest.raises(InvalidInputError, match="An archive cannot be read from a pipe"):
+        monkeypatch.setattr(sys, "stdin", stream)
+        import_conversations(memory, claude("-"), dry_run=True)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -55,8 +55,9 @@ def import_(
 ) -> None:
     """Import conversations, or what is known of a user, from a file or another library's database.
 
-    PATH is an exported file, a connection string or a SQLite file. Each message is stored once, in its
-    order and with its time: a repeated import changes nothing, and an interrupted one goes on.
+    PATH is an exported file, `-` for the standard input, a connection string or a SQLite file. Each
+    message is stored once, in its order and with its time: a repeated import changes nothing, and an
+    interrupted one goes on.
     """
     from langchain_supabase_memory.transfer.import_conversations import import_conversations
 

@@ -203,6 +203,9 @@ def memories(text: str, place: str, label: str = "", **about: Any) -> Iterator[F
         yield ForeignMemory(part, kind_of(part, label), place, **about)
 
 
+_LINES_HINT: Final = "Write one record a line, into a file that ends in .jsonl."
+
+
 def read_document(path: str | os.PathLike[str], encoding: str | None) -> Any:
     """Read one JSON document.
 
@@ -214,8 +217,9 @@ def read_document(path: str | os.PathLike[str], encoding: str | None) -> Any:
     if len(text) > file_reader.LONGEST:
         raise InvalidInputError(
             f"The document has more than {file_reader.LONGEST >> 20} MiB.",
-            hint="Write one record a line, into a file that ends in .jsonl.",
+            hint=_LINES_HINT,
         )
+    file_reader.check_values(text, "The document", _LINES_HINT)
     try:
         text.decode("utf-8")
     except UnicodeError:
