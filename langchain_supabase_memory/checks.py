@@ -116,7 +116,15 @@ def positive_duration(name: str, value: object, *, optional: bool = True, exampl
     )
 
 
-def choice(name: str, value: object, choices: Iterable[str], *, optional: bool = False, more: str = "") -> None:
+def choice(
+    name: str,
+    value: object,
+    choices: Iterable[str],
+    *,
+    optional: bool = False,
+    more: str = "",
+    error: type[SupabaseMemoryError] = ConfigurationError,
+) -> None:
     """Check that a value is one of a set of strings.
 
     Args:
@@ -125,9 +133,10 @@ def choice(name: str, value: object, choices: Iterable[str], *, optional: bool =
         choices: The allowed strings.
         optional: Whether `None` is allowed.
         more: What else may be passed, for the hint.
+        error: The error class.
 
     Raises:
-        ConfigurationError: The value is not one of the choices.
+        ConfigurationError: The value is not one of the choices; another class if `error` names one.
     """
     words = list(choices)
     if (optional and value is None) or (isinstance(value, str) and value in words):
@@ -135,7 +144,7 @@ def choice(name: str, value: object, choices: Iterable[str], *, optional: bool =
     near = get_close_matches(value, words, 1) if isinstance(value, str) else []
     *rest, last = [*(f'"{word}"' for word in words), *([more] if more else [])]
     hint = f'Did you mean "{near[0]}"? ' if near else ""
-    raise ConfigurationError(f"{name} is none of the choices.", hint=f"{hint}Pass {', '.join(rest)} or {last}.")
+    raise error(f"{name} is none of the choices.", hint=f"{hint}Pass {', '.join(rest)} or {last}.")
 
 
 def known_names(name: str, values: object, choices: Iterable[str]) -> list[str]:

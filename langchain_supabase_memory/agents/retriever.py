@@ -12,7 +12,7 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import Field, SkipValidation, ValidationError, model_validator
 
 from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, current_thread
-from langchain_supabase_memory.checks import refuse_unknown
+from langchain_supabase_memory.checks import choice, refuse_unknown
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.chunks.kinds import Kind  # noqa: TC001  # pydantic needs it
 from langchain_supabase_memory.language.messages.content import display_text, indented
@@ -148,8 +148,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
     def _validate(self) -> Self:
         self._questions("", {})
         self._ids({})
-        if self.exact not in (None, *get_args(Order)):
-            raise InvalidInputError("exact is not one of the choices.", hint='Pass "newest" or "oldest".')
+        choice("exact", self.exact, get_args(Order), optional=True, error=InvalidInputError)
         return self
 
     def _get_relevant_documents(
@@ -215,8 +214,7 @@ class SupabaseMemoryRetriever(BaseRetriever):
         ids = self._ids(options)
         config, runtime = current_run()
         reach: RecallScope | None = options.get("scope", self.scope)
-        if reach not in (None, *RECALL_SCOPES):
-            raise InvalidInputError("scope is not one of the choices.", hint='Pass "conversation", "agent" or "user".')
+        choice("scope", reach, RECALL_SCOPES, optional=True, error=InvalidInputError)
         in_thread = current_thread(config, runtime) is not None
         if ids["thread_id"] is not None or (reach is None and in_thread):
             reach = "conversation"

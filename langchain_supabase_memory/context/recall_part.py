@@ -8,6 +8,7 @@ from datetime import tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final
 
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages.fence import escaped
@@ -55,8 +56,7 @@ class RecallRequest:
     strict: bool = True
 
     def __post_init__(self) -> None:
-        if self.scope not in RECALL_SCOPES:
-            raise InvalidInputError("The scope is none of the choices.", hint='Pass "conversation", "agent" or "user".')
+        choice("scope", self.scope, RECALL_SCOPES, error=InvalidInputError)
         check_questions(self.query)
 
     def questions(self, budget: ContextBudget) -> list[RecallQuery]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langchain_supabase_memory.adapters import summarizer as summarizers
-from langchain_supabase_memory.checks import require_type
+from langchain_supabase_memory.checks import choice, require_type
 from langchain_supabase_memory.context import load
 from langchain_supabase_memory.context.coverage import report_coverage
 from langchain_supabase_memory.context.pack import ContextPack
@@ -207,8 +207,8 @@ def recall_request(
     if isinstance(scope, Inherited):  # who asks for something wants it recalled
         inherited = memory.config.recall
         scope = inherited if query is None else inherited or "conversation"
-    elif scope is not None and scope not in RECALL_SCOPES:
-        raise InvalidInputError("recall is none of the choices.", hint='Pass "conversation", "agent", "user" or None.')
+    else:
+        choice("recall", scope, RECALL_SCOPES, optional=True, more="None", error=InvalidInputError)
     text = str(turn[0].text) if turn else None
     return recall_options(memory, text if query is None else query, scope, filters, strict=query is not None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import sanitizer
@@ -67,10 +68,7 @@ def conversations(
     """
     if agent_id is not None:
         check_id("agent_id", agent_id)
-    if state is not None and state not in get_args(ConversationState):
-        raise InvalidInputError(
-            "state is not one of the choices.", hint=f"Pass {' or '.join(get_args(ConversationState))}."
-        )
+    choice("state", state, get_args(ConversationState), optional=True, error=InvalidInputError)
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {PAGE:,}.", hint="50 is the default.")
     if before is not None and after is not None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, name, sequence_range
+from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.effects import TranscriptLine, offload
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import extractive
@@ -84,8 +85,7 @@ def recall_derived(
         InvalidInputError: There is no such kind.
         SupabaseMemoryError: The database refused the request or could not be reached.
     """
-    if kind not in tuple(_KINDS):
-        raise InvalidInputError("There is no such kind.", hint=f"Kinds are {', '.join(_KINDS)}.")
+    choice("kind", kind, _KINDS, error=InvalidInputError)
     board: Board = yield from read_board(key)
     items = list_board(board, kind, key, zone, is_visible)
     types: tuple[Kind, ...] | None = ("question",) if kind == "questions" else None

@@ -115,14 +115,10 @@ def add_item(
         InvalidInputError: The kind, the type, the state or the text is not valid, or a model adds a deleted item.
         NotFoundError: The conversation does not exist, and `begin` is false.
     """
-    if kind not in tuple(BOARD_KINDS):
-        raise InvalidInputError("Unknown kind of item.", hint=f"Kinds are {', '.join(BOARD_KINDS)}.")
-    types = BOARD_KINDS["entity"].types
-    if entity_type is not None and entity_type not in types:
-        raise InvalidInputError("Unknown entity_type.", hint=f"Types are {', '.join(types)}.")
+    choice("kind", kind, BOARD_KINDS, error=InvalidInputError)
+    choice("entity_type", entity_type, BOARD_KINDS["entity"].types, optional=True, error=InvalidInputError)
     states = BOARD_KINDS[kind].states
-    if state is not None and state not in states:
-        raise InvalidInputError(f"Unknown state of a {kind}.", hint=f"States are {', '.join(states)}.")
+    choice("state", state, states, optional=True, more=f"None for a {kind}", error=InvalidInputError)
     words = _item_text(text, redactor)
     state = state or states[0]
     made = edit_board(
@@ -168,8 +164,7 @@ def edit_item(
     """
     if text is None and state is None:
         raise InvalidInputError("There is nothing to change.", hint="Pass text, or state.")
-    if state is not None and state not in _ALL_STATES:
-        raise InvalidInputError("Unknown state.", hint=f"States are {', '.join(_ALL_STATES)}.")
+    choice("state", state, _ALL_STATES, optional=True, error=InvalidInputError)
     words = None if text is None else _item_text(text, redactor)
     yield from edit_board(key, "edit", actor=actor, item=item, text=words, state=state, author_kind=author_kind)
 

@@ -8,7 +8,7 @@ import unicodedata
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from langchain_supabase_memory.checks import boolean
+from langchain_supabase_memory.checks import boolean, choice
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import codec
@@ -68,8 +68,7 @@ class ExactQuery:
     def __post_init__(self) -> None:
         _check_texts(self.texts)
         boolean("match_case", self.match_case)
-        if self.order not in get_args(Order):
-            raise InvalidInputError("order is not one of the choices.", hint='Pass "newest" or "oldest".')
+        choice("order", self.order, get_args(Order), error=InvalidInputError)
         for name, least, most in (("around", 0, AROUND), ("limit", 1, MAX_LIMIT)):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:

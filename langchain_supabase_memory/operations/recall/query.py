@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langchain_supabase_memory.checks import boolean, known_names, require_type, wrong_type
+from langchain_supabase_memory.checks import boolean, choice, known_names, require_type, wrong_type
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks.kinds import KINDS
@@ -86,8 +86,7 @@ class Filters:
             known_names("types", self.types, KINDS)
         boolean("episode", self.episode)
         require_type("weights", self.weights, RecallWeights, "weights=RecallWeights(words=1.0)")
-        if self.fusion not in ("score", "rrf"):
-            raise InvalidInputError("fusion is not one of the choices.", hint='Pass "score" or "rrf".')
+        choice("fusion", self.fusion, ("score", "rrf"), error=InvalidInputError)
         bounds(self.time_range, datetime.now(zone(self.time_zone)))
 
     def in_zone(self, time_zone: str | tzinfo | None) -> Filters:
