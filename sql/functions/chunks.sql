@@ -104,11 +104,8 @@ as $function$
 declare
   v_forms text[];
 begin
-  if p_word ~ '[\uac00-\ud7a3]' then
-    -- Particles hang on the word.
-    v_forms := case
-      when length(p_word) > 2 then array(select substr(p_word, i, 2) from generate_series(1, length(p_word) - 1) i)
-      when p_word ~ '.[은는이가을를의에도만로와과]' then array[left(p_word, 1)] end;
+  if p_word ~ '[\uac00-\ud7a3]' then -- one of two characters: lexemes has the others
+    v_forms := case when p_word ~ '.[은는이가을를의에도만로와과]' then array[left(p_word, 1)] end;
   elsif p_word ~ '[\u0620-\u06d3]' then
     v_forms := memory_private.arabic_stems(p_word);
   elsif p_word ~ '[\u0904-\u097f]' then
@@ -139,6 +136,8 @@ declare
   v_character constant text := '.(?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u1038'
                                '\u103a-\u103e\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*';
   v_chinese constant text := '[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]';
+  v_korean  constant text := '[\uac00-\ud7a3]';
+  v_formed  constant text := '[\u00df-\u024f\u0300-\u03ffё\u0620-\u06d3\u0904-\u097f\u1e00-\u1fff\uac00-\ud7a3]';
   -- In some locales a part of a word for Postgres.
   v_punctuation constant text := '[\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7'
                                  '\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965\u2010-\u2027\u2030'
@@ -167,9 +166,17 @@ begin
     select left(l.lexeme, 100), sum(l.count)::integer
     from (select t.lexeme, cardinality(t.positions) as count from unnest(to_tsvector(v_config, v_spaced)) t
           union all
+          -- One call for each word takes most of the time, so words without forms, and Korean ones, have none.
           select f.form, cardinality(t.positions)
           from unnest(to_tsvector('pg_catalog.simple', v_spaced)) t
           cross join lateral unnest(memory_private.word_forms(v_stemmer, t.lexeme, v_joins)) as f (form)
+          where (v_joins or t.lexeme ~ v_formed) and (t.lexeme !~ v_korean or length(t.lexeme) <= 2)
+          union all
+          -- Particles hang on a Korean word: each pair of its characters is a form, once.
+          select substr(t.lexeme, i, 2), cardinality(t.positions)
+          from unnest(to_tsvector('pg_catalog.simple', case when v_spaced ~ v_korean then v_spaced end)) t
+          cross join lateral generate_series(1, length(t.lexeme) - 1) i
+          where t.lexeme ~ v_korean and length(t.lexeme) > 2 and strpos(t.lexeme, substr(t.lexeme, i, 2)) = i
           union all
           -- Split once: with multi-byte characters, substr counts from the start of the text each time. A Chinese
           -- character alone among kana is a word.

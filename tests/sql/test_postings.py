@@ -10,6 +10,9 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from tests.services.postgres import Cluster
 
 FAR = 9007199254740991
 WORDS = ("kiln", "glaze", "陶器", "x" * 100)
@@ -127,3 +130,20 @@ def test_a_long_run_without_spaces_is_taken_apart_once(connection: psycopg.Conne
     pairs = Counter(map("".join, pairwise(letters))) + Counter(["窯", "陶器", "記憶", "憶は"])
     rows = connection.execute("select lexeme, count from memory_private.lexemes('simple', %s)", [text]).fetchall()
     assert dict(rows) == {**pairs, "kiln": 1}
+
+
+def test_the_words_of_a_long_text_cost_no_call_each(cluster: Cluster, conn_string: str) -> None:
+    korean = " ".join(f"{chr(0xAC00 + at)}{chr(0xB000 + at)}은 전화" for at in range(500))
+    plain = " ".join(f"привет{at} kiln{at}" for at in range(500))
+    database = conninfo_to_dict(conn_string)["dbname"]
+    with psycopg.connect(cluster.conn_string(str(database), "supabase_admin")) as connection:
+        connection.execute("set local track_functions = 'all'")
+        lexemes = connection.execute(
+            "select count(*) from unnest(%s::text[]) t cross join lateral memory_private.lexemes('simple', t)",
+            [[korean, plain]],
+        ).fetchone()
+        assert lexemes == (500 * 3 + 1 + 1000,), "each longer word of Korean, its two pairs, and the others as they are"
+        calls = connection.execute(
+            "select coalesce(sum(calls), 0) from pg_stat_xact_user_functions where funcname = 'word_forms'"
+        ).fetchone()
+        assert calls == (1,)
