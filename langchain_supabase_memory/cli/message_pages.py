@@ -73,14 +73,14 @@ def find_conversation(
             )
         if rows:
             conversation = memory.for_user(user_id).conversation(thread_id, agent_id=rows[0].key.agent_id)
-    info = conversation.info()
-    if info is None:
+    try:
+        return conversation, conversation.info()
+    except NotFoundError:
         agent = "" if agent_id is None else f" with the agent {format_id(agent_id)}"
         raise NotFoundError(
             f"The user {format_id(user_id)} has no conversation {format_id(thread_id)}{agent}.",
             hint="`supabase-memory conversations --user …` lists those that are there.",
-        )
-    return conversation, info
+        ) from None
 
 
 def newest(conversation: Conversation, turns: int, limit: int | None = None) -> Window:

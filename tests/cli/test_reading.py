@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -385,12 +386,23 @@ def test_users_are_listed_and_narrowed_by_a_part_of_their_ids(
     said = run("users", user_id, *caller, "--after", f"{user_id}-ana@Shop.example")[1]
     assert "ana@" not in said
     assert "ben@" in said
-    assert "No user's id contains this." in run("users", "100% nobody", *caller)[1]
+    assert "No user's id contains 100% nobody." in run("users", "100% nobody", *caller)[1]
     for columns in (30, 60, 120):
         with Terminal("users", user_id, *caller, columns=columns) as terminal:
             assert terminal.end() == 0
             assert max(map(cell_len, terminal.lines)) <= columns
             assert "\u202e" not in terminal.text
+
+
+def test_a_list_of_users_goes_on_after_an_id_with_a_space(conn_string: str, user_id: str) -> None:
+    for name in ("ana 1", "ana 2"):
+        with SupabaseMemory.from_conn_string(conn_string, user_id=f"{user_id} {name}") as memory:
+            memory.conversation("t").append([HumanMessage("Hello")])
+    said = run("users", user_id, "--database-url", conn_string, "--limit", "1")[1]
+    _, hint = said.split("There may be more: ")
+    after = shlex.split(hint.removesuffix(" continues the list.\n"))
+    assert after == ["--after", f"{user_id} ana 1"]
+    assert f"{user_id} ana 2" in run("users", user_id, "--database-url", conn_string, *after)[1]
 
 
 def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
@@ -56,9 +57,10 @@ def users(address: Address, part: str | None, limit: int, after: str | None, as_
     elif page.users:
         user_list.print_list(page.users, formatting.console())
     if not page.users:
-        click.echo("No user's id contains this." if part else "There are no conversations yet.", err=True)
+        nobody = f"No user's id contains {formatting.format_id(part)}." if part else "There are no conversations yet."
+        click.echo(nobody, err=True)
     if page.after is not None:
-        click.echo(f"There may be more: --after {spell_out(page.after)} continues the list.", err=True)
+        click.echo(f"There may be more: --after {shlex.quote(spell_out(page.after))} continues the list.", err=True)
 
 
 def _read(memory: SupabaseMemory, part: str | None, limit: int, after: str | None) -> UserPage:
