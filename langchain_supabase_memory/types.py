@@ -17,7 +17,7 @@ from langchain_supabase_memory.operations.manifests.manifest import Manifest, Ma
 from langchain_supabase_memory.operations.profile import Consent, ProfileEvidence, ProfileItem
 from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
 from langchain_supabase_memory.operations.rollout.stages import Rollout
-from langchain_supabase_memory.operations.spaces import Invitation, Member, SpaceInfo
+from langchain_supabase_memory.operations.spaces import Invitation, Member, OpenInvitation, SpaceInfo
 from langchain_supabase_memory.operations.summaries.complete import CompleteSummary
 from langchain_supabase_memory.operations.topics import ForgottenTopic, Topic, TopicDay, TopicQuote, TopicUpdate
 from langchain_supabase_memory.operations.usage import Insights, UsageDay, UserCount
@@ -84,6 +84,7 @@ __all__ = [
     "ManifestPage",
     "Member",
     "NewerFact",
+    "OpenInvitation",
     "OptOut",
     "Pause",
     "Perspective",

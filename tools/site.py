@@ -37,8 +37,8 @@ API = {
         "types.AppendResult types.StoredMessage types.Turn types.Reference types.ConversationKey "
         "types.ConversationInfo types.ConversationPage types.ConversationStatus types.FoundMessage types.FoundPage "
         "types.Receipt types.Health types.Pause types.Queue types.UserPage types.UserSummary types.Space "
-        "types.SpaceInfo types.Member types.Invitation types.Contribution types.SharedData types.SharedInSpace"
-        " types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal"
+        "types.SpaceInfo types.Member types.Invitation types.OpenInvitation types.Contribution types.SharedData "
+        "types.SharedInSpace types.ProfileItem types.ProfileEvidence types.Consent types.Signal types.FoundSignal"
         " types.Topic types.TopicQuote types.TopicDay types.TopicUpdate types.ForgottenTopic"
         " types.UsageDay types.Insights types.UserCount types.Advice",
     ),

@@ -12,7 +12,7 @@ from langchain_supabase_memory.context.read_past_prompt import read_sources, sto
 from langchain_supabase_memory.errors import MigrationConflictError
 from langchain_supabase_memory.operations import profile, work
 from langchain_supabase_memory.operations.boards.board import read_board
-from langchain_supabase_memory.operations.listing import info
+from langchain_supabase_memory.operations.listing import find_info
 from langchain_supabase_memory.operations.recall.exact_search import ExactQuery, Order, find_all
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.operations.recall.ranges import zone
@@ -167,7 +167,7 @@ class EvidenceReader:
                 return evidence
             return replace(evidence, status=(yield from work.status_of(self.key)))
         status = yield from work.status_of(missed.key)
-        listed = yield from info(missed.key, retention=self.retention)
+        listed = yield from find_info(missed.key, retention=self.retention)
         evidence = replace(evidence, status=status, info=listed)
         if not explainer.question or evidence.manifest.recall == "none":
             return evidence

@@ -209,10 +209,10 @@ class RequestContext:
         Raises:
             NotFoundError: There is no such conversation, or it belongs to another user.
         """
-        info = await self.conversation().ainfo()
-        if info is None:
-            raise not_found()
-        return info
+        try:
+            return await self.conversation().ainfo()
+        except NotFoundError:
+            raise not_found() from None
 
     def link(self, path: str, **query: Any) -> str:
         """Return an address of this inspector; arguments that are `None` or empty are left out."""
@@ -293,6 +293,14 @@ def _query(query: Mapping[str, Any]) -> str:
 def is_uuid(text: str) -> bool:
     """Return whether a text from an address or a form looks like a uuid."""
     return len(text) == 36 and all(each in "0123456789abcdef-" for each in text)
+
+
+async def find_info(conversation: Conversation) -> ConversationInfo | None:
+    """Return a conversation as listed; `None` if it was deleted meanwhile."""
+    try:
+        return await conversation.ainfo()
+    except NotFoundError:
+        return None
 
 
 def not_found() -> NotFoundError:

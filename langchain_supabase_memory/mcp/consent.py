@@ -5,11 +5,12 @@ The client shows it to the person, who owns the content; no log contains any of 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import date_of
 from langchain_supabase_memory.agents.tools.profile import describe_item
-from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.errors import ConfigurationError, NotFoundError
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.mcp.request_memory import current_request
 from langchain_supabase_memory.mcp.run_tools import tool_call
@@ -65,7 +66,9 @@ async def consent_question(conversation: Conversation, message_id: str | None, c
     lines = [f"Permanently forget {counts}?"]
     if message_id is not None:
         lines.append(await _of_message(conversation, message_id))
-    info = await conversation.ainfo()
+    info = None
+    with suppress(NotFoundError):
+        info = await conversation.ainfo()
     if info is not None and info.title:
         lines.append(f"Conversation: {_begun(info.title)}")
     lines.append(f"Id: {spell_out(conversation._key.thread_id)}")

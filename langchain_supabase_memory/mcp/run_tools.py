@@ -55,7 +55,7 @@ def resolve_conversation(served: RequestMemory, conversation_id: str | None) -> 
     named = conversation_id or served.options.conversation_id
     if named is not None:
         key = memory.conversation(named)._key
-        if (yield from listing.info(key)) is None:
+        if (yield from listing.find_info(key)) is None:
             # Otherwise a wrong id reads like a conversation in which nothing was said.
             raise NotFoundError(
                 f"There is no conversation {_quoted(named)} with the agent {_quoted(key.agent_id)}.",

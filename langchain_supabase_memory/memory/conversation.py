@@ -387,11 +387,15 @@ class Conversation(ConversationHandle):
         """The async twin of `count`."""
         return await self._services.arun(count(self._key, retention=self._services.settings.retention))
 
-    def info(self) -> ConversationInfo | None:
-        """Return the conversation as it is listed: title, metadata and last message; `None` if it does not exist."""
+    def info(self) -> ConversationInfo:
+        """Return the conversation as it is listed: title, metadata and last message.
+
+        Raises:
+            NotFoundError: It does not exist, or belongs to another user.
+        """
         return self._services.run(info(self._key, retention=self._services.settings.retention))
 
-    async def ainfo(self) -> ConversationInfo | None:
+    async def ainfo(self) -> ConversationInfo:
         """The async twin of `info`."""
         return await self._services.arun(info(self._key, retention=self._services.settings.retention))
 

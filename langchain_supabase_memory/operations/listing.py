@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from langchain_supabase_memory.checks import choice
 from langchain_supabase_memory.effects import Flow, call
-from langchain_supabase_memory.errors import InvalidInputError
+from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
 from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument
@@ -97,16 +97,27 @@ def conversations(
     return ConversationPage(found, before=answer["before"], after=answer["after"])
 
 
-def info(key: ConversationKey, *, retention: Retention | None = None) -> Flow[ConversationInfo | None]:
-    """Return the conversation as it is listed: title, metadata and last message; `None` if it does not exist.
+def find_info(key: ConversationKey, *, retention: Retention | None = None) -> Flow[ConversationInfo | None]:
+    """Return the conversation as it is listed; `None` if it does not exist. The arguments are those of `info`."""
+    arguments = {**conversation_ids(key), "p_limit": 1, "p_retention": retention_argument(retention)}
+    answer = yield from call("memory_conversations", arguments)
+    return next(map(_conversation, answer["conversations"]), None)
+
+
+def info(key: ConversationKey, *, retention: Retention | None = None) -> Flow[ConversationInfo]:
+    """Return the conversation as it is listed: title, metadata and last message.
 
     Args:
         key: The conversation.
         retention: The retention to apply; by default all messages are retained.
+
+    Raises:
+        NotFoundError: It does not exist, or belongs to another user.
     """
-    arguments = {**conversation_ids(key), "p_limit": 1, "p_retention": retention_argument(retention)}
-    answer = yield from call("memory_conversations", arguments)
-    return next(map(_conversation, answer["conversations"]), None)
+    listed = yield from find_info(key, retention=retention)
+    if listed is None:
+        raise NotFoundError("There is no such conversation.", hint="Store a message first, or list what is there.")
+    return listed
 
 
 def update(

@@ -41,21 +41,36 @@ class Member:
 
 @dataclass(frozen=True)
 class Invitation:
-    """An invitation that can still be used.
+    """An invitation that was just made.
 
     Attributes:
         role: What it makes of who uses it.
         expires_at: Until when it can be used.
-        uses: How many people it still lets in.
-        created_by: Who invites; `None` where it was just made.
-        token: What `spaces.join` takes, where it was just made; it is shown once and never stored.
+        uses: How many people it lets in.
+        token: What `spaces.join` takes; it is shown once and never stored.
     """
 
     role: SpaceRole
     expires_at: datetime
     uses: int
-    created_by: str | None = None
-    token: str | None = field(default=None, repr=False)
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class OpenInvitation:
+    """An invitation that can still be used, as managers see it: without its token.
+
+    Attributes:
+        role: What it makes of who uses it.
+        expires_at: Until when it can be used.
+        uses: How many people it still lets in.
+        created_by: Who invites.
+    """
+
+    role: SpaceRole
+    expires_at: datetime
+    uses: int
+    created_by: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ class SpaceInfo:
     created_by: str | None = None
     created_at: datetime | None = None
     members: tuple[Member, ...] = ()
-    invitations: tuple[Invitation, ...] = ()
+    invitations: tuple[OpenInvitation, ...] = ()
     since: datetime | None = None
     keep: Retention | None = None
 
@@ -220,7 +235,7 @@ def invite(
     positive_duration("expires", expires, optional=False)
     arguments = {"p_role": role, "p_uses": uses, "p_expires_seconds": expires.total_seconds()}
     answer = yield from call("memory_invite", {"p_space": space, **arguments, "p_user_id": member})
-    return Invitation(role, datetime.fromisoformat(answer["expires_at"]), uses, token=answer["token"])
+    return Invitation(role, datetime.fromisoformat(answer["expires_at"]), uses, answer["token"])
 
 
 def withdraw_invitations(space: str, member: str | None) -> Flow[None]:
@@ -317,8 +332,8 @@ def _member(row: Mapping[str, Any]) -> Member:
     return Member(row["user_id"], row["role"], row["granted_by"], datetime.fromisoformat(row["since"]), row["name"])
 
 
-def _invitation(row: Mapping[str, Any]) -> Invitation:
-    return Invitation(row["role"], datetime.fromisoformat(row["expires_at"]), row["uses"], row["created_by"])
+def _invitation(row: Mapping[str, Any]) -> OpenInvitation:
+    return OpenInvitation(row["role"], datetime.fromisoformat(row["expires_at"]), row["uses"], row["created_by"])
 
 
 def _keep_argument(keep: Retention | None) -> dict[str, float | None] | None:

@@ -40,8 +40,8 @@ def studio(conn_string: str, name: str = "Studio") -> Studio:
     with memory_of(conn_string) as server:
         made = server.for_user(maya).spaces.create(name, about="Who fires the kiln.")
         space = server.for_user(maya).space(made.space_id)
-        server.for_user(ben).spaces.join(str(space.invite("contributor").token))
-        server.for_user(eve).spaces.join(str(space.invite("reader").token))
+        server.for_user(ben).spaces.join(space.invite("contributor").token)
+        server.for_user(eve).spaces.join(space.invite("reader").token)
         space.memory.conversation("plan").append([HumanMessage("The kiln is at cone six.", id="plan")])
         diary = server.for_user(ben).conversation("diary")
         diary.append([HumanMessage(f"Day {day} was long.", id=f"d{day}") for day in range(3)])

@@ -128,7 +128,6 @@ async def test_a_conversation_is_opted_out_and_in_again(memory: SupabaseMemory) 
         assert "opted out: nothing is derived from it" in page.text
         assert "Undo “Do not remember”" in page.text
         info, status = await said.ainfo(), await said.work.astatus()
-        assert info is not None
         assert status is not None
         assert info.opted_out_at is not None
         later = replace(info, opted_out_at=info.opted_out_at - timedelta(seconds=61))

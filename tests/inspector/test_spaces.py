@@ -387,7 +387,7 @@ async def test_hostile_words_stay_words(of: Any, server: SupabaseMemory, space: 
     made = await server.for_user(users[0]).spaces.acreate(bad, about=bad + "long " * 1_500)
     handle = server.for_user(users[0]).space(made.space_id)
     invitation = await handle.ainvite("contributor", uses=2)
-    await server.for_user(users[1]).spaces.ajoin(str(invitation.token))
+    await server.for_user(users[1]).spaces.ajoin(invitation.token)
     for user in users:
         own = server.for_user(user).conversation(HOSTILE)
         await own.aappend([HumanMessage(bad, id=HOSTILE)])

@@ -49,7 +49,7 @@ def studio(door: Door, *members: str) -> Space:
     maya, *others = members
     space = door.of(maya).space(door.of(maya).spaces.create("Studio").space_id)
     for each in others:
-        door.of(each).spaces.join(str(space.invite("contributor").token))
+        door.of(each).spaces.join(space.invite("contributor").token)
     return space
 
 

@@ -221,7 +221,6 @@ def test_what_people_wrote_stays_when_a_conversation_is_opted_out(
     shown = conversation.context("And?", budget=ContextBudget(characters=20_000)).text()
     assert shown.count("Written by a person [by a person]") == 1
     info = conversation.info()
-    assert info is not None
     assert info.title == "A person's title"
     # Who wrote it deletes it, also now.
     (own_item,) = [each for each in board.items if each.text == "Noted by the application"]
@@ -277,7 +276,6 @@ def undone(memory: SupabaseMemory, thread_id: str = "t") -> dict[str, Any]:
     """What the verbs show of a conversation, but for its chunks, and for what says that something happened since."""
     conversation = memory.conversation(thread_id)
     info = conversation.info()
-    assert info is not None
     return {
         "summaries": conversation.summaries.list(),
         "board": replace(conversation.board.read(history=True), revision=0, version=0),

@@ -44,7 +44,8 @@ async def test_a_conversation_is_listed_with_its_first_question_and_its_last_wor
     caller: Caller, user_id: str
 ) -> None:
     talk = caller.service.for_user(user_id).conversation("t")
-    assert await caller(talk.info) is None
+    with pytest.raises(NotFoundError, match="There is no such conversation"):
+        await caller(talk.info)
     said_at = datetime(2026, 5, 1, 12, tzinfo=UTC)
     call = {"name": "search", "args": {}, "id": "c"}
     messages = [
@@ -273,7 +274,6 @@ def test_what_is_not_to_be_remembered_is_in_no_title(memory: SupabaseMemory) -> 
     memory.privacy.opt_out("studio", actor="Maya")
     for each in (talk, other):
         info = each.info()
-        assert info is not None
         assert "studio" not in repr(vars_of(info)).lower()
     assert title(other.info()) == "Hello"
     with pytest.raises(InvalidInputError, match="not to be remembered"):
@@ -356,7 +356,8 @@ async def test_nobody_lists_or_names_what_is_not_theirs(caller: Caller, user_id:
     assert [each.title for each in await caller(owner.conversations)] == ["Mine"]
     assert (await caller(owner.conversation("t").update, title="Ours")).title == "Ours"
     assert not await caller(stranger.conversations)
-    assert await caller(stranger.conversation("t").info) is None
+    with pytest.raises(NotFoundError):
+        await caller(stranger.conversation("t").info)
     with pytest.raises(NotFoundError):
         await caller(stranger.conversation("t").update, title="Stolen")
     for other in (stranger.for_user(user_id).conversation("t"),):
@@ -380,7 +381,6 @@ def test_two_at_once_set_both(memory: SupabaseMemory) -> None:
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(change, range(60)))
     info = talk.info()
-    assert info is not None
     assert (info.message_count, str(info.title).startswith("Title "), "number" in info.metadata) == (21, True, True)
 
 

@@ -299,7 +299,6 @@ def test_of_two_that_begin_a_thread_one_says_what_it_is(memory: SupabaseMemory) 
             private, open_ = threads.map(begin, (True, False))
         assert open_
         info = memory.conversation(thread).info()
-        assert info is not None
         assert info.private is private
         texts = set(words(memory, thread))
         assert texts == ({"private=True", "private=False"} if private else {"private=False"})
@@ -315,7 +314,6 @@ def test_what_waits_for_a_private_conversation_is_not_stored_in_another(memory: 
     outbox.keep(private._key, [HumanMessage("Secret", id="s")])
     memory.flush()
     info = plain.info()
-    assert info is not None
     assert info.private
 
 
@@ -422,6 +420,5 @@ async def test_the_nodes_of_a_graph_say_it_too(memory: SupabaseMemory, color: st
     settings: Any = {"configurable": {"thread_id": "t", "private": True}}
     _ = graph.invoke(given, settings) if color == "sync" else await graph.ainvoke(given, settings)
     info = await memory.conversation("t").ainfo()
-    assert info is not None
     assert (info.private, info.message_count) == (True, 2)
     await memory.aclose()

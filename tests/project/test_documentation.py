@@ -584,7 +584,7 @@ def test_an_operator_sees_who_is_in_a_space_and_what_they_shared(fresh: str) -> 
     with SupabaseMemory.from_conn_string(fresh) as server:
         space_id = server.for_user("maya").spaces.create("Studio").space_id
         space = server.for_user("maya").space(space_id)
-        server.for_user("ben").spaces.join(str(space.invite("contributor", uses=2).token))
+        server.for_user("ben").spaces.join(space.invite("contributor", uses=2).token)
         server.for_user("ben").space(space_id).memory.conversation("plan").add_turn("We fire on Friday.", "Noted.")
         diary = server.for_user("ben").conversation("diary")
         diary.append([HumanMessage("I am tired. Glaze 12 runs.", id="m1")])

@@ -65,7 +65,6 @@ def test_of_chatgpt_the_branch_that_was_shown_is_kept(memory: SupabaseMemory, tm
     assert [row.created_at == AT for row in rows] == [True] * 5 + [False]
     assert rows[2].metadata == {"attachments": ["kiln.png"]}
     info = memory.conversation("chat-1").info()
-    assert info is not None
     assert (info.title, info.created_at) == ("A kiln", AT)
     assert {what: count for what, (count, _) in receipt.lost.items()} == {
         "messages of branches that were not shown last": 2,
@@ -622,7 +621,6 @@ def test_what_people_set_is_redacted_and_made_storable_on_its_way_in(
         assert import_conversations(memory, jsonl(path)).restored == 4
         conversation = memory.conversation("t")
         board, info = conversation.board.read(), conversation.info()
-        assert info is not None
         assert info.title
         assert board.edited_summary
         assert board.items[0].quote

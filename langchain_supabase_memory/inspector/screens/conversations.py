@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, number, render_page
-from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
+from langchain_supabase_memory.inspector.request_context import RequestContext, find_info, is_uuid
 from langchain_supabase_memory.inspector.screens import users
 from langchain_supabase_memory.inspector.screens.usage_lines import COSTS, DAYS, UsageRow, usage_rows
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
@@ -178,7 +178,7 @@ async def _infos(context: RequestContext, statuses: list[ConversationStatus]) ->
     keys = [status.key for status in statuses]
     memory = context.owned(context.reader)
     handles = [memory._for(k.user_id).conversation(k.thread_id, agent_id=k.agent_id) for k in keys]
-    return list(await gather_all(*(each.ainfo() for each in handles)))
+    return list(await gather_all(*map(find_info, handles)))
 
 
 async def screen(request: Request) -> Response:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page
-from langchain_supabase_memory.inspector.request_context import RequestContext
+from langchain_supabase_memory.inspector.request_context import RequestContext, find_info
 from langchain_supabase_memory.inspector.screens.message_range import text_of
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.recall.exact_search import LONGEST, TEXTS, place
@@ -107,7 +107,7 @@ async def _search(context: RequestContext, texts: Sequence[str]) -> SearchMatche
     infos = {(each.agent_id, each.thread_id): each for each in newest}
     missing = dict.fromkeys((each.agent_id, each.thread_id) for each in page)
     missing = {key: None for key in missing if key not in infos}
-    others = await gather_all(*(memory.conversation(thread, agent_id=agent).ainfo() for agent, thread in missing))
+    others = await gather_all(*(find_info(memory.conversation(thread, agent_id=agent)) for agent, thread in missing))
     infos.update(((each.agent_id, each.thread_id), each) for each in others if each is not None)
     ids = list(dict.fromkeys(infos[key].id for each in page if (key := (each.agent_id, each.thread_id)) in infos))
     statuses = await memory.work.astatus(ids=ids, limit=max(len(ids), 1)) if ids else []
