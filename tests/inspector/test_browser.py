@@ -601,6 +601,25 @@ def test_everything_can_be_done_by_keyboard(inspector: Served, memory: SupabaseM
     assert "Written without a mouse." in [each.text for each in memory.conversation("studio").board.read().items]
 
 
+SCROLLS = """() => {
+  document.querySelectorAll("details").forEach((each) => { each.open = true; });
+  const scrolls = (each) => /auto|scroll/.test(getComputedStyle(each).overflowY) && each.scrollHeight > each.clientHeight;
+  const focusable = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  return [...document.querySelectorAll("main *")].filter(scrolls).map(
+    (each) => [each.outerHTML.slice(0, 80), each.matches(focusable) || each.querySelector(focusable) !== null]);
+}"""
+
+
+def test_what_scrolls_by_itself_is_reached_by_keyboard(inspector: Served) -> None:
+    page = inspector.open("/")
+    scrolling: list[tuple[str, bool]] = []
+    for path in PAGES.values():
+        page.goto(inspector.address + path)
+        scrolling += page.evaluate(SCROLLS)
+    assert scrolling
+    assert [html for html, is_reached in scrolling if not is_reached] == []
+
+
 def test_everything_can_be_read_without_scripts(inspector: Served) -> None:
     page = inspector.open(PAGES["board"], java_script_enabled=False)
     item = item_of(page, "840")
