@@ -138,7 +138,8 @@ def import_report(receipt: ImportReceipt) -> Iterator[str]:
     if receipt.dry_run:
         yield f"{counts(receipt)} would be imported."
     else:
-        duplicates = f", {receipt.known:,} were there already" if receipt.known else ""
+        verb = "was" if receipt.known == 1 else "were"
+        duplicates = f", {receipt.known:,} {verb} there already" if receipt.known else ""
         yield f"{counts(receipt)} read: {receipt.stored:,} stored{duplicates}."
     if receipt.items:
         yield f"{pluralize(receipt.items, 'item')} of a profile read."

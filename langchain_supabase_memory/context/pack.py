@@ -240,8 +240,8 @@ class ContextPack:
             sections.append(_section("shared", [PromptEntry(self.shared.message)], self.shared.has_content))
         found = self.remembered.message
         if found is not None:
-            threads = len({(each.thread_id, each.agent_id) for each in self.recalled})
-            covers = f"{len(self.recalled)} passages" + (f" of {threads} conversations" if threads > 1 else "")
+            count, threads = len(self.recalled), len({(each.thread_id, each.agent_id) for each in self.recalled})
+            covers = f"{count} passage{'s' * (count != 1)}" + (f" of {threads} conversations" if threads > 1 else "")
             sections.append(_section("recalled", [PromptEntry(found)], covers))
         if self.fitted.current:
             sections.append(_section("current", self.fitted.current, "the turn under way"))

@@ -153,7 +153,8 @@ class ContextReport:
         said = [f"messages {first} to {last} omitted: {why}" for first, last, why in self.omitted]
         said = said or ["nothing omitted"]
         if self.board_left_out:
-            said.append(f"{self.board_left_out:,} items of the board left out")
+            items = "item" if self.board_left_out == 1 else "items"
+            said.append(f"{self.board_left_out:,} {items} of the board left out")
         said += [f"the space {spell_out(each)} may not be read" for each in self.refused_spaces]
         if self.moved is not None:
             said.append(f"the beginning moved: {MOVES[self.moved]}")

@@ -333,7 +333,8 @@ class Importer:
         """Add to an error what was stored before it."""
         if not isinstance(error, SupabaseMemoryError):
             return error
-        if not self._receipt.dry_run:
-            stored = self._receipt.stored + self._receipt.known
-            error.hint += f" What stands before it is stored ({stored:,} messages); the same import goes on from there."
+        stored = self._receipt.stored + self._receipt.known
+        if stored and not self._receipt.dry_run:
+            count = "1 message" if stored == 1 else f"{stored:,} messages"
+            error.hint += f" What stands before it is stored ({count}); the same import goes on from there."
         return error

@@ -451,10 +451,12 @@ def test_a_node_recalls_too(memory: SupabaseMemory) -> None:
 
 def test_the_report_says_what_was_recalled(memory: SupabaseMemory) -> None:
     memory.conversation("t").append(talk(40, FACTS))
-    report = memory.conversation("t").context("?", budget=SMALL, query="locker code").report()
+    pack = memory.conversation("t").context("?", budget=SMALL, query="locker code")
+    report = pack.report()
     section = next(each for each in report.sections if each.name == "recalled")
     assert section.messages == 1
-    assert section.covers.endswith("passages")
+    recalled = len(pack.recalled)
+    assert section.covers == ("1 passage" if recalled == 1 else f"{recalled} passages")
     assert report.used <= 2_000
     assert "7391" not in str(report) + repr(report)
 

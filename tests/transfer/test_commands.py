@@ -68,9 +68,9 @@ def test_the_commands(conn_string: str, data_api: DataApi, user_id: str, tmp_pat
     failed = runner.invoke(commands, source)
     assert failed.exit_code == 1
     assert "line 2: The line is no JSON" in failed.output
-    assert "What stands before it is stored (1 messages)" in failed.output
+    assert "What stands before it is stored (1 message);" in failed.output
     again = runner.invoke(commands, [*source, "--skip"])
-    assert again.output.startswith("1 message of 1 conversation read: 0 stored, 1 were there already.\n")
+    assert again.output.startswith("1 message of 1 conversation read: 0 stored, 1 was there already.\n")
 
     shown = runner.invoke(commands, ["export", "-", "--user", user_id])
     assert '"text":"Hello"' in shown.stdout
@@ -135,7 +135,9 @@ def test_a_source_refuses_the_options_of_others(run: Run, tmp_path: Path, source
         said = run("import", source, tmp_path / "nothing", option, "x").output
         assert f"The source {source} {refusal}." in said
         assert f"Leave {option} out." in said
-    if "encoding" not in taken:
+    if "encoding" in taken:
+        assert "is stored" not in run("import", source, tmp_path / "nothing").output, "nothing stands before it"
+    else:
         assert f"The source {source} is a database." in run("import", source, "-").output
 
 

@@ -70,7 +70,7 @@ def _print_counts(counted: Insights, as_json: bool) -> None:
         formatting.echo_json({"k": counted.k, "least": counted.least, "error": counted.error, "counts": counts})
         return
     for each in counted.counts:
-        _echo(f"{each.day}  {each.agent_id}: {each.what}, about {each.users:,} users")
+        _echo(f"{each.day}  {each.agent_id}: {each.what}, about {formatting.pluralize(each.users, 'user')}")
     if not counted.counts:
         click.echo(f"No count has {counted.least:,.0f} users or more.", err=True)
 

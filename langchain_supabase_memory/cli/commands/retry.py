@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.formatting import spinner
+from langchain_supabase_memory.cli.formatting import pluralize, spinner
 from langchain_supabase_memory.cli.options import with_database_options
 
 if TYPE_CHECKING:
@@ -21,4 +21,4 @@ def retry(address: Address, user_id: str | None, thread_id: str | None) -> None:
     """Retry the work that workers have given up."""
     with address.open() as memory, spinner("Querying the database …"):
         count = memory._for(user_id).work.retry(thread_id=thread_id)
-    click.echo(f"{count} conversations are due again.")
+    click.echo(f"{pluralize(count, 'conversation')} due again.")

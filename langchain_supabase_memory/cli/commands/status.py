@@ -75,5 +75,6 @@ def _queue_lines(queue: Queue) -> list[str]:
     counts = f"{queue.leases} running, {queue.waiting}{more} waiting, {queue.dead} dead{unreadable}"
     lines = [f"{queue.depth}{more} due{lag}; {counts}."]
     if queue.unreadable_messages:
-        lines.append(f"{queue.unreadable_messages} messages cannot be read; `supabase-memory unreadable` lists them.")
+        unread = formatting.pluralize(queue.unreadable_messages, "message")
+        lines.append(f"{unread} cannot be read; `supabase-memory unreadable` lists them.")
     return lines

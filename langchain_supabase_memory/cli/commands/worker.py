@@ -116,9 +116,9 @@ def worker(
             raise KeyboardInterrupt from None
     tally = target.stats
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
-    click.echo(
-        f"{tally.summaries} segments, {tally.boards} boards, {tally.chunks} chunks; {outcomes or 'nothing was due'}."
-    )
+    made = ((tally.summaries, "segment"), (tally.boards, "board"), (tally.chunks, "chunk"))
+    counts = ", ".join(formatting.pluralize(count, noun) for count, noun in made)
+    click.echo(f"{counts}; {outcomes or 'nothing was due'}.")
 
 
 async def _run(worker: Worker, *, drain: bool, seconds: float | None, is_animated: bool) -> None:
