@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from anyio import CancelScope
 from starlette.responses import StreamingResponse
@@ -115,54 +115,37 @@ class ChangeNotifier:
         self._event = asyncio.Event()
 
 
-async def _conversation_version(context: RequestContext) -> str:
-    return (await conversation_header.load_header(context)).etag
+class _Versioned(Protocol):
+    @property
+    def etag(self) -> str: ...
 
 
-async def _list_version(context: RequestContext) -> str:
-    return (await conversations.list_conversations(context)).etag
+_LOADERS: Final[dict[str, Callable[[RequestContext], Awaitable[_Versioned]]]] = {
+    "conversation": conversation_header.load_header,
+    "list": conversations.list_conversations,
+    "queue": queue.load_queue,
+    "profile": profile.load_profile,
+    "space": space.load_space,
+}
+"""What loads the data that a page is about; another page asks only whether the database is there."""
 
 
-async def _queue_version(context: RequestContext) -> str:
-    return (await queue.load_queue(context)).etag
-
-
-async def _space_version(context: RequestContext) -> str:
-    return (await space.load_space(context)).etag
-
-
-async def _profile_version(context: RequestContext) -> str:
-    return (await profile.load_profile(context)).etag
-
-
-async def _database_version(context: RequestContext) -> str:
+async def _version(context: RequestContext) -> str:
+    load = _LOADERS.get(context.query.get("about", ""))
+    if load is not None:
+        return (await load(context)).etag
     await context.owned(context.reader).work.astatus(limit=1)
     return "there"
-
-
-_VERSIONS: Final[dict[str, Callable[[RequestContext], Awaitable[str]]]] = {
-    "conversation": _conversation_version,
-    "list": _list_version,
-    "queue": _queue_version,
-    "profile": _profile_version,
-    "space": _space_version,
-    "database": _database_version,
-}
 
 
 async def events(request: Request) -> StreamingResponse:
     """Send `changed` when the page's data has changed, `away` and `back` for the database, and `again` at the end."""
     context = RequestContext(request)
-    load_version = _VERSIONS.get(context.query.get("about", ""), _database_version)
-    headers = {"x-accel-buffering": "no"}
-    return StreamingResponse(
-        _event_stream(context, load_version, context.query.get("seen", "")), 200, headers, "text/event-stream"
-    )
+    return StreamingResponse(_event_stream(context), 200, {"x-accel-buffering": "no"}, "text/event-stream")
 
 
-async def _event_stream(
-    context: RequestContext, load_version: Callable[[RequestContext], Awaitable[str]], etag: str
-) -> AsyncIterator[str]:
+async def _event_stream(context: RequestContext) -> AsyncIterator[str]:
+    etag = context.query.get("seen", "")
     notifier, clock = context.state.notifier, asyncio.get_running_loop().time
     end = clock() + STREAM_SECONDS
     async with notifier.listening():
@@ -172,7 +155,7 @@ async def _event_stream(
                 # A disconnecting client cancels repeatedly, and the driver could not end its query.
                 with CancelScope(shield=True):
                     await context.admit()
-                    now = await load_version(context)
+                    now = await _version(context)
             except SupabaseMemoryError as error:
                 # A deleted conversation is a change as well; the page shows the error.
                 now = _AWAY if isinstance(error, UnavailableError) else type(error).__name__
