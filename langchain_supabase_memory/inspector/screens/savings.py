@@ -99,18 +99,16 @@ def growth_plot(read: Sequence[StoredMessage], full: int, packed: int) -> Saving
 
 def _measured(manifests: Sequence[Manifest]) -> Plot | None:
     """Return the tokens of the history and of the prompt for each answer with a stored prompt, the oldest first."""
-    if len(manifests) < 2:
-        return None
-    places = [at / (len(manifests) - 1) for at in range(len(manifests))]
-    full = [(x, float(each.full_tokens)) for x, each in zip(places, manifests, strict=True)]
-    return plot([full, [(x, float(each.tokens)) for x, each in zip(places, manifests, strict=True)]])
+    return _pairs_plot([(each.full_tokens, each.tokens) for each in manifests])
 
 
 def _compared(comparisons: Sequence[Comparison]) -> Plot | None:
     """Return the tokens of the old and of the new context for each call that a rollout compared."""
-    both = [(each.old_tokens, each.new_tokens) for each in comparisons if each.new_tokens is not None]
-    if len(both) < 2:
+    return _pairs_plot([(each.old_tokens, each.new_tokens) for each in comparisons if each.new_tokens is not None])
+
+
+def _pairs_plot(pairs: Sequence[tuple[int, int]]) -> Plot | None:
+    """Return two lines of points at even distances; `None` if there are too few to draw a line."""
+    if len(pairs) < 2:
         return None
-    places = [at / (len(both) - 1) for at in range(len(both))]
-    old, new = ([(x, float(pair[side] or 0)) for x, pair in zip(places, both, strict=True)] for side in (0, 1))
-    return plot([old, new])
+    return plot([[(at / (len(pairs) - 1), float(pair[side])) for at, pair in enumerate(pairs)] for side in (0, 1)])
