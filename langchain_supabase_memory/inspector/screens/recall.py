@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, read_only_copy
@@ -179,12 +180,13 @@ async def _column(context: RequestContext, query: str, when: str, setting: Recal
     if len(recall.chunks) == setting.limit or setting.characters or setting.min_similarity is not None:
         more = replace(setting, limit=setting.limit + MAX_NEAR_MISSES, characters=None, min_similarity=None)
         ranked, _ = await _recall(context, query, when, more)
-        bounds: dict[str, Any] = {
-            "limit": setting.limit,
-            "characters": setting.characters,
-            "min_similarity": setting.min_similarity,
-        }
-        missed = near_misses(recall, ranked, **bounds)
+        missed = near_misses(
+            recall,
+            ranked,
+            limit=setting.limit,
+            characters=setting.characters,
+            min_similarity=setting.min_similarity,
+        )
     return RecallColumn(setting, recall, [RankedChunk(chunk, "") for chunk in recall.chunks], missed, milliseconds)
 
 
@@ -205,27 +207,18 @@ async def _recall(context: RequestContext, query: str, when: str, setting: Recal
     """Return what a setting finds, and the milliseconds that it took."""
     reader = context.reader if setting.by_meaning else read_only_copy(context.memory, keywords_only=True)
     memory, agent = context.owned(reader), context.query.get("agent") or None
-    period = next(each for each in PERIODS if each == when)
-    is_here = setting.scope == "conversation" and context.query.get("thread")
-    start = time.perf_counter()
-    if is_here:
-        here = memory.conversation(context.query["thread"], agent_id=agent)
-        recall = await here.arecall(
-            query,
-            limit=setting.limit,
-            characters=setting.characters,
-            min_similarity=setting.min_similarity,
-            time_range=period,
-        )
+    if setting.scope == "conversation" and context.query.get("thread"):
+        search = memory.conversation(context.query["thread"], agent_id=agent).arecall
     else:
-        recall = await memory.arecall(
-            query,
-            agent_id=agent if setting.scope == "agent" else None,
-            limit=setting.limit,
-            characters=setting.characters,
-            min_similarity=setting.min_similarity,
-            time_range=period,
-        )
+        search = partial(memory.arecall, agent_id=agent if setting.scope == "agent" else None)
+    start = time.perf_counter()
+    recall = await search(
+        query,
+        limit=setting.limit,
+        characters=setting.characters,
+        min_similarity=setting.min_similarity,
+        time_range=next(each for each in PERIODS if each == when),
+    )
     return recall, (time.perf_counter() - start) * 1000
 
 
