@@ -73,7 +73,7 @@ def serve(
     """
     token = secrets.token_urlsafe(32)
     with _listening(host, port) as listener:
-        named = host if host in LOCAL or not _is_everywhere(host) else HOST
+        named = HOST if host in ("", "0.0.0.0", "::") else host  # what listens everywhere has no name
         app = application(memory, write=write, actor=actor, token=token, hosts=[*LOCAL, named, *allowed_hosts])
         config = uvicorn.Config(
             app,
@@ -96,10 +96,6 @@ def is_public_address(host: str) -> bool:
         return not ip_address(host).is_loopback
     except ValueError:  # a name
         return host not in LOCAL
-
-
-def _is_everywhere(host: str) -> bool:
-    return host in ("", "0.0.0.0", "::")
 
 
 def _listening(host: str, port: int) -> socket.socket:
