@@ -93,17 +93,15 @@ async def list_conversations(context: RequestContext) -> ConversationList:
     if signal is not None and (not is_one_user or state not in (None, *LIFE_STATES)):
         raise InvalidInputError("Signals are of one user's conversations, in no state of work.", hint="Filter by user.")
     if state == OPTED_OUT and is_one_user:
-        return await _opted_out(context, user, agent)
+        return await _opted_out(context, agent)
     if is_one_user and state not in WORK_STATES:
         life = next((each for each in LIFE_STATES if each == state), None)
-        return await _one_user(context, user, agent, life, signal)
-    return await _by_work(
-        context, user, agent, next((each for each in WORK_STATES if each == state), None), is_one_user
-    )
+        return await _one_user(context, agent, life, signal)
+    return await _by_work(context, agent, next((each for each in WORK_STATES if each == state), None))
 
 
 async def _one_user(
-    context: RequestContext, user: str | None, agent: str | None, state: ConversationState | None, signal: str | None
+    context: RequestContext, agent: str | None, state: ConversationState | None, signal: str | None
 ) -> ConversationList:
     """Load a user's conversations, the most recently changed first, with their work status."""
     before, after = context.query.get("before") or None, context.query.get("after") or None
@@ -123,15 +121,13 @@ async def _one_user(
     return ConversationList(rows, page.before or "", page.after or "")
 
 
-async def _by_work(
-    context: RequestContext, user: str | None, agent: str | None, state: WorkState | None, is_one_user: bool
-) -> ConversationList:
+async def _by_work(context: RequestContext, agent: str | None, state: WorkState | None) -> ConversationList:
     """Load the conversations in a work state, or every user's, ordered by owner and id."""
     place = context.query.get("after", "").rpartition(" ")
     after = (place[0], place[2]) if place[0] and is_uuid(place[2]) else None
     found = await context.owned(context.reader).work.astatus(agent_id=agent, state=state, limit=PAGE + 1, after=after)
     page = found[:PAGE]
-    if is_one_user:
+    if context.has_one_owner:
         rows = list(map(_row, page, await _infos(context, page)))
     else:
         opted_out = await _opt_outs(context, page)
@@ -143,7 +139,7 @@ async def _by_work(
     return ConversationList(rows, after=further)
 
 
-async def _opted_out(context: RequestContext, user: str | None, agent: str | None) -> ConversationList:
+async def _opted_out(context: RequestContext, agent: str | None) -> ConversationList:
     """Load a user's opted-out conversations, ordered by when they were opted out."""
     outs = await context.owned(context.reader).privacy.aopt_outs(agent_id=agent)
     named = [out for out in outs if out.topic is None and out.thread_id is not None]
